@@ -29,13 +29,13 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tabwire::edge::{self, PeerUser, Server};
+use tabwire::edge::{self, EdgeServer, PeerUser};
 use tabwire::home::StateDirectory;
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
 use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
-use tabwire::tools::Tools;
+use tabwire::tools::ToolSet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
@@ -95,8 +95,8 @@ async fn bench(_options: &Options) -> anyhow::Result<bool> {
     Ok(missed | verdict(proving.p99() <= PROOF, &says)?)
 }
 
-fn tools() -> Tools {
-    Tools::new(Hub::start(Limits::default()), Duration::ZERO)
+fn tools() -> ToolSet {
+    ToolSet::new(Hub::start(Limits::default()), Duration::ZERO)
 }
 
 /// What requests take behind the guard, and at a bare hyper.
@@ -107,7 +107,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
          Accept: application/json\r\nUser-Agent: bench\r\n\r\n"
     );
     let tools = tools();
-    let server = Server::new(PORT, StateDirectory::open(home)?, tools.clone(), Arc::new(tools));
+    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools.clone(), Arc::new(tools));
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     server.attend(guarded_end, peer, PeerUser::Ours);

@@ -100,7 +100,7 @@ impl ServeOptions {
     pub fn settings(
         &self,
         location: &DaemonLocation,
-    ) -> Result<daemon::Settings, etcetera::HomeDirError> {
+    ) -> Result<daemon::DaemonSettings, etcetera::HomeDirError> {
         let mut capacities = Limits::default();
         for (name, value) in &self.limits {
             // They were checked one by one when they were read.
@@ -110,7 +110,7 @@ impl ServeOptions {
             0 => self.detach.then_some(DETACHED_IDLE),
             seconds => Some(Duration::from_secs(seconds)),
         };
-        Ok(daemon::Settings {
+        Ok(daemon::DaemonSettings {
             home: location.home()?,
             port: location.port,
             limits: capacities,

@@ -8,13 +8,13 @@ use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
 use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission, TargetSelector};
 use tabwire::lifecycle::{Limits, Peer, limits};
-use tabwire::mcp::{self, Calls, Era, Headers, Incoming};
+use tabwire::mcp::{self, CallRegistry, IncomingMessage, McpHeaders, ProtocolGeneration};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{
     Action, Attempt, BrowserTab, CorrelationId, ExtensionReport, FromExtension, ReadyFrame, TabId,
     ToExtension, Transport,
 };
-use tabwire::tools::{Outcome, Tools};
+use tabwire::tools::{NowOrLater, ToolSet};
 
 use crate::figures::Series;
 use crate::table::Measured;
@@ -94,20 +94,24 @@ impl Inside {
     }
 
     async fn messages(&mut self, calls: usize) -> anyhow::Result<Series> {
-        let tools = Tools::new(self.hub.clone(), Duration::ZERO);
-        let in_progress = Calls::default();
-        let headers = Headers { version: Some("2025-11-25".to_owned()), ..Headers::default() };
+        let tools = ToolSet::new(self.hub.clone(), Duration::ZERO);
+        let in_progress = CallRegistry::default();
+        let headers =
+            McpHeaders { version: Some("2025-11-25".to_owned()), ..McpHeaders::default() };
         let body = load::interact(load::SCRIPT);
         let mut took = Series::default();
         for _ in 0..calls {
             let began = now();
-            let Ok(Incoming::Request(request)) = Incoming::parse(&body) else {
+            let Ok(IncomingMessage::Request(request)) = IncomingMessage::parse(&body) else {
                 bail!("no request")
             };
-            let Ok(era) = Era::of(&request, Some(&headers)) else { bail!("no era") };
-            let answer = mcp::handle(&tools, &in_progress, &self.caller, request, era, None).await;
+            let Ok(generation) = ProtocolGeneration::of(&request, Some(&headers)) else {
+                bail!("no era")
+            };
+            let answer =
+                mcp::handle(&tools, &in_progress, &self.caller, request, generation, None).await;
             took.add(now() - began);
-            let Outcome::Now(done) = answer.outcome else { bail!("not answered at once") };
+            let NowOrLater::Now(done) = answer.outcome else { bail!("not answered at once") };
             anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);
             self.bring_to_its_end().await?;
         }

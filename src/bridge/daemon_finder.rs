@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::{Mutex, watch};
 
-use super::request::{Headers, Http, Unanswered, read_answer, request};
+use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
@@ -39,7 +39,7 @@ const LOG_TAIL: usize = 4096;
 
 /// Which daemon the bridge is for.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct DaemonTarget {
     /// Its state directory.
     pub home: PathBuf,
     /// The port that it is started on; 0 for any that is free.
@@ -54,16 +54,16 @@ pub struct Target {
 
 /// Finds the daemon, and remembers where it was.
 pub(super) struct DaemonFinder {
-    target: Target,
-    http: Http,
-    known: Mutex<Option<Found>>,
+    target: DaemonTarget,
+    http: HttpClient,
+    known: Mutex<Option<FoundDaemon>>,
     /// The daemon that a call has found last.
     found: watch::Sender<Option<DaemonRecord>>,
 }
 
 /// A daemon that was found.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct FoundDaemon {
     pub(super) record: DaemonRecord,
     pub(super) url: String,
     pub(super) authorization: String,
@@ -71,7 +71,7 @@ pub(super) struct Found {
     pub(super) client: String,
 }
 
-impl Found {
+impl FoundDaemon {
     fn at(record: DaemonRecord, home: &StateDirectory, client: &str) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
@@ -81,13 +81,16 @@ impl Found {
 }
 
 impl DaemonFinder {
-    pub(super) fn new(target: Target, http: Http) -> Self {
+    pub(super) fn new(target: DaemonTarget, http: HttpClient) -> Self {
         Self { target, http, known: Mutex::new(None), found: watch::Sender::new(None) }
     }
 
     /// Where the daemon is; starts one if none runs. Of several bridges one starts it.
     /// `gone` is one that has just failed.
-    pub(super) async fn find(&self, gone: Option<&DaemonRecord>) -> Result<Found, Unanswered> {
+    pub(super) async fn find(
+        &self,
+        gone: Option<&DaemonRecord>,
+    ) -> Result<FoundDaemon, ForwardError> {
         let mut known = self.known.lock().await;
         if let Some(gone) = gone {
             self.has_ended(gone, DEATH).await;
@@ -96,7 +99,7 @@ impl DaemonFinder {
         let running = home.running_daemon()?;
         // Asked each time: the port of a daemon that has ended is anybody's, and what is sent
         // there has the token in it.
-        let is_running = |found: &&Found| running.as_ref() == Some(&found.record);
+        let is_running = |found: &&FoundDaemon| running.as_ref() == Some(&found.record);
         if let Some(found) =
             known.as_ref().filter(|found| Some(&found.record) != gone).filter(is_running)
         {
@@ -108,7 +111,7 @@ impl DaemonFinder {
         };
         // The secret may have been replaced while another daemon ended.
         let home = StateDirectory::open(&self.target.home)?;
-        let mut found = Found::at(record, &home, &self.target.client);
+        let mut found = FoundDaemon::at(record, &home, &self.target.client);
         if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
         }
@@ -125,23 +128,23 @@ impl DaemonFinder {
     }
 
     /// The daemon that runs, if there is one. None is started.
-    pub(super) async fn running(&self) -> Option<Found> {
+    pub(super) async fn running(&self) -> Option<FoundDaemon> {
         // One that is just being started is waited for.
         let _known = self.known.lock().await;
         let home = StateDirectory::find(&self.target.home).ok()??;
         let record = home.running_daemon().ok()??;
-        Some(Found::at(record, &home, &self.target.client))
+        Some(FoundDaemon::at(record, &home, &self.target.client))
     }
 
     /// Whether this daemon still runs, so that its port is its own.
-    pub(super) fn is_running(&self, found: &Found) -> bool {
+    pub(super) fn is_running(&self, found: &FoundDaemon) -> bool {
         let home = StateDirectory::find(&self.target.home).ok().flatten();
         let running = home.and_then(|home| home.running_daemon().ok().flatten());
         running.as_ref() == Some(&found.record)
     }
 
     /// Forgets where a daemon was.
-    pub(super) async fn forget(&self, found: &Found) {
+    pub(super) async fn forget(&self, found: &FoundDaemon) {
         self.known.lock().await.take_if(|known| known.record == found.record);
     }
 
@@ -157,11 +160,11 @@ impl DaemonFinder {
     }
 
     /// Whether an older daemon has nothing to do, so that it can be replaced.
-    async fn is_free(&self, found: &Found) -> bool {
+    async fn is_free(&self, found: &FoundDaemon) -> bool {
         let health = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {
             "name": "configure", "arguments": {"action": "health"},
         }});
-        let headers = Headers { version: LEGACY_VERSIONS[0], ..Headers::default() };
+        let headers = CallHeaders { version: LEGACY_VERSIONS[0], ..CallHeaders::default() };
         let line = Bytes::from(health.to_string());
         let asked = async {
             let request = request(found, line, &headers).ok()?;
@@ -175,7 +178,11 @@ impl DaemonFinder {
 
     /// Asks an older daemon to end, and starts one of this version on its port, where
     /// the extension looks for it.
-    async fn replace(&self, home: &StateDirectory, old: DaemonRecord) -> Result<Found, Unanswered> {
+    async fn replace(
+        &self,
+        home: &StateDirectory,
+        old: DaemonRecord,
+    ) -> Result<FoundDaemon, ForwardError> {
         tracing::info!(old = old.version, new = SERVER_VERSION, "replacing an older daemon");
         let pid = i32::try_from(old.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
@@ -188,12 +195,12 @@ impl DaemonFinder {
             }
             tokio::time::sleep(RECORD_LOOK).await;
         }
-        Ok(Found::at(self.start(home, old.port).await?, home, &self.target.client))
+        Ok(FoundDaemon::at(self.start(home, old.port).await?, home, &self.target.client))
     }
 
-    async fn start(&self, home: &StateDirectory, port: u16) -> Result<DaemonRecord, Unanswered> {
+    async fn start(&self, home: &StateDirectory, port: u16) -> Result<DaemonRecord, ForwardError> {
         let dir = home.dir().to_owned();
-        let no_daemon = |error: String| Unanswered::NoDaemon(error);
+        let no_daemon = |error: String| ForwardError::NoDaemon(error);
         let lock =
             tokio::task::spawn_blocking(move || StateDirectory::open(&dir)?.lock_start()).await;
         let _lock = lock
@@ -241,7 +248,7 @@ impl DaemonFinder {
     }
 }
 
-impl From<StateDirectoryError> for Unanswered {
+impl From<StateDirectoryError> for ForwardError {
     fn from(error: StateDirectoryError) -> Self {
         Self::NoDaemon(error.to_string())
     }

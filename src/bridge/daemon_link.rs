@@ -6,13 +6,13 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::daemon_finder::{DaemonFinder, FAREWELL, Found, Target};
+use super::daemon_finder::{DaemonFinder, DaemonTarget, FAREWELL, FoundDaemon};
 use super::events::ProgressLines;
-use super::handshake::Handshake;
-use super::listener::Listener;
-use super::request::{Headers, Http, Unanswered, http, read_answer, request};
+use super::handshake::ClientHandshake;
+use super::listener::NoticeListener;
+use super::request::{CallHeaders, ForwardError, HttpClient, http, read_answer, request};
 use crate::home::DaemonRecord;
-use crate::mcp::{self, CANCELLED, Id, InProgress};
+use crate::mcp::{self, CANCELLED, CallInProgress, RequestId};
 
 /// How often a call is sent at most.
 const TRIES: u32 = 3;
@@ -26,26 +26,26 @@ const CANCEL: Duration = Duration::from_secs(2);
 /// The way to the daemon.
 pub(super) struct DaemonLink {
     pub(super) finder: DaemonFinder,
-    pub(super) http: Http,
-    pub(super) listener: Listener,
-    pub(super) handshake: Handshake,
+    pub(super) http: HttpClient,
+    pub(super) listener: NoticeListener,
+    pub(super) handshake: ClientHandshake,
 }
 
 /// A call for the daemon.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingCall {
     /// The message as the client wrote it.
     pub(super) line: Bytes,
-    pub(super) id: Id,
+    pub(super) id: RequestId,
     pub(super) method: String,
-    pub(super) headers: Headers,
-    pub(super) in_progress: InProgress<()>,
+    pub(super) headers: CallHeaders,
+    pub(super) in_progress: CallInProgress<()>,
     /// Where its progress goes.
     pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
     pub(super) accepted: Option<oneshot::Sender<()>>,
 }
 
-impl Outgoing {
+impl OutgoingCall {
     /// Whether it asks for a command.
     pub(super) const fn submits(&self) -> bool {
         self.headers.submit_key.is_some()
@@ -53,9 +53,9 @@ impl Outgoing {
 }
 
 impl DaemonLink {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(target: DaemonTarget) -> Self {
         let http = http();
-        let (listener, handshake) = (Listener::default(), Handshake::default());
+        let (listener, handshake) = (NoticeListener::default(), ClientHandshake::default());
         Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
     }
 
@@ -64,7 +64,10 @@ impl DaemonLink {
     /// If the daemon goes away before its answer is complete, the call is sent again, byte
     /// for byte and under the same key, by which the next daemon knows a command that it
     /// has already. A call that two daemons went away with is not sent to a third.
-    pub(super) async fn exchange(&self, call: &mut Outgoing) -> Result<Option<String>, Unanswered> {
+    pub(super) async fn exchange(
+        &self,
+        call: &mut OutgoingCall,
+    ) -> Result<Option<String>, ForwardError> {
         let mut gone: Option<DaemonRecord> = None;
         let mut sent_to: Option<DaemonRecord> = None;
         let mut tries = 0;
@@ -83,7 +86,7 @@ impl DaemonLink {
             self.finder.forget(&found).await;
             tries += 1;
             // One that ended before the call came has nothing to do with it.
-            let was_sent = matches!(answer, Err(Unanswered::Lost { was_sent: true, .. }));
+            let was_sent = matches!(answer, Err(ForwardError::Lost { was_sent: true, .. }));
             let is_second = was_sent && sent_to.as_ref().is_some_and(|to| *to != found.record);
             if is_second || tries == TRIES {
                 return answer.map_err(|why| why.after(sent_to.is_some()));
@@ -98,9 +101,9 @@ impl DaemonLink {
     /// Sends a call once.
     async fn attempt(
         &self,
-        found: &Found,
-        call: &mut Outgoing,
-    ) -> Result<Option<String>, Unanswered> {
+        found: &FoundDaemon,
+        call: &mut OutgoingCall,
+    ) -> Result<Option<String>, ForwardError> {
         let submits = call.submits();
         let sent = self.http.request(request(found, call.line.clone(), &call.headers)?);
         let response = tokio::select! {
@@ -109,7 +112,7 @@ impl DaemonLink {
             () = call.in_progress.cancelled(), if !submits => return Ok(None),
             response = sent => response,
         };
-        let response = response.map_err(|error| Unanswered::Lost {
+        let response = response.map_err(|error| ForwardError::Lost {
             detail: error.to_string(),
             was_sent: !error.is_connect(),
         })?;
@@ -130,28 +133,34 @@ impl DaemonLink {
 
     /// Whether a daemon went away rather than answer. One that takes nothing any more, for
     /// it is about to end, counts once it has ended.
-    async fn is_lost(&self, found: &Found, answer: &Result<Option<String>, Unanswered>) -> bool {
+    async fn is_lost(
+        &self,
+        found: &FoundDaemon,
+        answer: &Result<Option<String>, ForwardError>,
+    ) -> bool {
         match answer {
-            Err(Unanswered::Lost { .. }) => true,
+            Err(ForwardError::Lost { .. }) => true,
             Ok(Some(text)) if mcp::is_farewell(text) => {
                 self.finder.has_ended(&found.record, FAREWELL).await
             }
             Ok(_)
             | Err(
-                Unanswered::NoDaemon(_) | Unanswered::TimedOut { .. } | Unanswered::Refused { .. },
+                ForwardError::NoDaemon(_)
+                | ForwardError::TimedOut { .. }
+                | ForwardError::Refused { .. },
             ) => false,
         }
     }
 
     /// Tells a daemon that a call of its is cancelled.
-    async fn cancel(&self, found: &Found, id: &Id, headers: &Headers) {
+    async fn cancel(&self, found: &FoundDaemon, id: &RequestId, headers: &CallHeaders) {
         if !self.finder.is_running(found) {
             return;
         }
         let told = json!({
             "jsonrpc": "2.0", "method": CANCELLED, "params": {"requestId": id},
         });
-        let headers = Headers {
+        let headers = CallHeaders {
             method: headers.method.is_some().then(|| CANCELLED.to_owned()),
             name: None,
             ..headers.clone()

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 /// The messages of a body that is events.
-pub(super) struct Events<B> {
+pub(super) struct EventReader<B> {
     body: B,
     unread: Vec<u8>,
     /// Up to where there is no end of a line in `unread`.
@@ -24,17 +24,17 @@ pub(super) struct ProgressLines {
 
 /// As much of a message as tells what it is.
 #[derive(Deserialize)]
-struct Kind {
+struct MessageKind {
     method: Option<serde::de::IgnoredAny>,
-    params: Option<Params>,
+    params: Option<ProgressParams>,
 }
 
 #[derive(Deserialize)]
-struct Params {
+struct ProgressParams {
     progress: Option<f64>,
 }
 
-impl<B: Body<Data = Bytes, Error: std::fmt::Display> + Unpin> Events<B> {
+impl<B: Body<Data = Bytes, Error: std::fmt::Display> + Unpin> EventReader<B> {
     pub(super) const fn new(body: B) -> Self {
         Self { body, unread: Vec::new(), looked: 0, data: None }
     }
@@ -64,12 +64,12 @@ impl<B: Body<Data = Bytes, Error: std::fmt::Display> + Unpin> Events<B> {
     ) -> Result<String, String> {
         while let Some(message) = self.next().await? {
             match serde_json::from_str(&message) {
-                Ok(Kind { method: Some(_), params }) => {
+                Ok(MessageKind { method: Some(_), params }) => {
                     if let Some(progress) = &mut progress {
                         progress.pass_on(message, params.and_then(|params| params.progress)).await;
                     }
                 }
-                Ok(Kind { method: None, .. }) | Err(_) => return Ok(message),
+                Ok(MessageKind { method: None, .. }) | Err(_) => return Ok(message),
             }
         }
         Err("its events ended without an answer".to_owned())
@@ -145,7 +145,7 @@ mod tests {
     async fn messages(
         body: impl Body<Data = Bytes, Error: std::fmt::Display> + Unpin,
     ) -> Vec<String> {
-        let mut events = Events::new(body);
+        let mut events = EventReader::new(body);
         let mut messages = Vec::new();
         while let Some(message) = events.next().await.unwrap() {
             messages.push(message);
@@ -173,7 +173,7 @@ mod tests {
                 format!("data: {{\"method\":\"notifications/progress\",\"params\":{{\"progress\":{n}}}}}\n\n")
             });
             let body = format!("{}data: {{\"id\":1,\"result\":{{}}}}\n\n", said.concat());
-            let mut events = Events::new(Full::new(Bytes::from(body)));
+            let mut events = EventReader::new(Full::new(Bytes::from(body)));
             let answer = events.answer(Some(&mut progress)).await;
             assert_eq!(answer.unwrap(), "{\"id\":1,\"result\":{}}");
         }
@@ -182,7 +182,8 @@ mod tests {
             assert!(passed_on.recv().await.unwrap().contains(expected), "{expected}");
         }
         assert_eq!(passed_on.recv().await, None);
-        let cut_off = Events::new(Full::new(Bytes::from("data: {\"id\":1}\n"))).answer(None).await;
+        let cut_off =
+            EventReader::new(Full::new(Bytes::from("data: {\"id\":1}\n"))).answer(None).await;
         assert!(cut_off.is_err(), "{cut_off:?}");
     }
 }

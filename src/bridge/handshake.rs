@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::daemon_finder::Found;
-use super::request::{Headers, Http, Unanswered, request};
+use super::daemon_finder::FoundDaemon;
+use super::request::{CallHeaders, ForwardError, HttpClient, request};
 use crate::home::DaemonRecord;
 use crate::mcp::LEGACY_VERSIONS;
 
@@ -17,23 +17,23 @@ const HEAR: Duration = Duration::from_secs(2);
 
 /// What the client said when it began, if it is one of the legacy era.
 #[derive(Default)]
-pub(super) struct Handshake {
-    said: Mutex<Option<Said>>,
+pub(super) struct ClientHandshake {
+    said: Mutex<Option<InitializeLine>>,
     /// What was said to which daemon last.
-    repeated: tokio::sync::Mutex<Option<(Said, DaemonRecord)>>,
+    repeated: tokio::sync::Mutex<Option<(InitializeLine, DaemonRecord)>>,
 }
 
 /// An `initialize` as it was written, and the version that was agreed on.
 #[derive(Clone, PartialEq, Eq)]
-struct Said {
+struct InitializeLine {
     line: Bytes,
     version: &'static str,
 }
 
-impl Handshake {
+impl ClientHandshake {
     /// Notes what the client said. What it says later counts instead.
     pub(super) fn note(&self, line: Vec<u8>, version: &'static str) {
-        *self.said() = Some(Said { line: line.into(), version });
+        *self.said() = Some(InitializeLine { line: line.into(), version });
     }
 
     /// The version that was agreed on; the newest, for a client that never asked.
@@ -41,13 +41,13 @@ impl Handshake {
         self.said().as_ref().map_or(LEGACY_VERSIONS[0], |said| said.version)
     }
 
-    fn said(&self) -> MutexGuard<'_, Option<Said>> {
+    fn said(&self) -> MutexGuard<'_, Option<InitializeLine>> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says it to a daemon that has not heard it, before the first call there. A daemon that
     /// does not hear it takes calls all the same.
-    pub(super) async fn repeat_to(&self, found: &Found, http: &Http) {
+    pub(super) async fn repeat_to(&self, found: &FoundDaemon, http: &HttpClient) {
         let Some(said) = self.said().clone() else { return };
         let mut repeated = self.repeated.lock().await;
         let wanted = (said, found.record.clone());
@@ -62,11 +62,15 @@ impl Handshake {
     }
 }
 
-impl Said {
-    async fn send(&self, found: &Found, http: &Http) -> Result<StatusCode, Unanswered> {
-        let headers = Headers { version: self.version, ..Headers::default() };
+impl InitializeLine {
+    async fn send(
+        &self,
+        found: &FoundDaemon,
+        http: &HttpClient,
+    ) -> Result<StatusCode, ForwardError> {
+        let headers = CallHeaders { version: self.version, ..CallHeaders::default() };
         let response = http.request(request(found, self.line.clone(), &headers)?).await;
-        let lost = |detail: String| Unanswered::Lost { detail, was_sent: true };
+        let lost = |detail: String| ForwardError::Lost { detail, was_sent: true };
         Ok(response.map_err(|error| lost(error.to_string()))?.status())
     }
 }

@@ -10,7 +10,7 @@ pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 
 /// What comes next from the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// A line, without its end.
     Text(Vec<u8>),
     /// A line that was too long; it was skipped.
@@ -20,16 +20,16 @@ pub(super) enum Line {
 }
 
 /// Reads the next line. A last line without an end counts too.
-pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Line> {
+pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<InputLine> {
     let mut line = Vec::new();
     let mut too_long = false;
     loop {
         let available = input.fill_buf().await?;
         if available.is_empty() {
             return Ok(match (too_long, line.is_empty()) {
-                (true, _) => Line::TooLong,
-                (false, true) => Line::End,
-                (false, false) => Line::Text(line),
+                (true, _) => InputLine::TooLong,
+                (false, true) => InputLine::End,
+                (false, false) => InputLine::Text(line),
             });
         }
         let end = available.iter().position(|byte| *byte == b'\n');
@@ -42,7 +42,7 @@ pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Re
         }
         input.consume(end.map_or(part, |end| end + 1));
         if end.is_some() {
-            return Ok(if too_long { Line::TooLong } else { Line::Text(line) });
+            return Ok(if too_long { InputLine::TooLong } else { InputLine::Text(line) });
         }
     }
 }
@@ -59,9 +59,9 @@ mod tests {
     async fn lines_come_whole_and_a_last_one_without_an_end_counts() {
         let mut input = BufReader::with_capacity(3, &b"first\n\nlast"[..]);
         for expected in ["first", "", "last"] {
-            assert_eq!(next_line(&mut input).await.unwrap(), Line::Text(expected.into()));
+            assert_eq!(next_line(&mut input).await.unwrap(), InputLine::Text(expected.into()));
         }
-        assert_eq!(next_line(&mut input).await.unwrap(), Line::End);
+        assert_eq!(next_line(&mut input).await.unwrap(), InputLine::End);
     }
 
     #[tokio::test]
@@ -69,8 +69,8 @@ mod tests {
         let mut text = vec![b'x'; LONGEST + 1];
         text.extend_from_slice(b"\nnext\n");
         let mut input = BufReader::new(&text[..]);
-        assert_eq!(next_line(&mut input).await.unwrap(), Line::TooLong);
-        assert_eq!(next_line(&mut input).await.unwrap(), Line::Text(b"next".to_vec()));
+        assert_eq!(next_line(&mut input).await.unwrap(), InputLine::TooLong);
+        assert_eq!(next_line(&mut input).await.unwrap(), InputLine::Text(b"next".to_vec()));
     }
 
     #[test]
@@ -86,9 +86,9 @@ mod tests {
             let mut input = BufReader::with_capacity(size, &bytes[..]);
             for line in expected {
                 let read = runtime.block_on(next_line(&mut input)).unwrap();
-                prop_assert_eq!(read, Line::Text(line.to_vec()));
+                prop_assert_eq!(read, InputLine::Text(line.to_vec()));
             }
-            prop_assert_eq!(runtime.block_on(next_line(&mut input)).unwrap(), Line::End);
+            prop_assert_eq!(runtime.block_on(next_line(&mut input)).unwrap(), InputLine::End);
         });
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::daemon_finder::Found;
+use super::daemon_finder::FoundDaemon;
 use super::daemon_link::DaemonLink;
-use super::events::Events;
+use super::events::EventReader;
 use super::request::{is_events, stream_request};
 use crate::home::DaemonRecord;
 use crate::mcp::JobCalls;
@@ -22,23 +22,23 @@ const OPENING: Duration = Duration::from_millis(500);
 
 /// Who hears what the daemon tells of jobs.
 #[derive(Default)]
-pub(super) struct Listener {
+pub(super) struct NoticeListener {
     is_wanted: AtomicBool,
     /// The daemon whose stream is open, or that has none.
     heard: watch::Sender<Option<DaemonRecord>>,
 }
 
 /// Why a stream was not read on.
-enum End {
+enum StreamEnd {
     /// It broke, or the daemon ended it.
     Broken,
     /// This daemon has none.
     Refused,
 }
 
-impl Listener {
+impl NoticeListener {
     /// Waits until what this daemon tells is heard, if anybody wants to know.
-    pub(super) async fn until_it_hears(&self, found: &Found) {
+    pub(super) async fn until_it_hears(&self, found: &FoundDaemon) {
         if !self.is_wanted.load(Ordering::Relaxed) {
             return;
         }
@@ -66,14 +66,14 @@ impl DaemonLink {
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
                     Some(found) => self.hear(&found, &lines, &calls).await,
-                    None => End::Broken,
+                    None => StreamEnd::Broken,
                 };
                 match end {
-                    End::Broken => {
+                    StreamEnd::Broken => {
                         self.listener.heard.send_replace(None);
                         let _ = tokio::time::timeout(AGAIN, finds.changed()).await;
                     }
-                    End::Refused => {
+                    StreamEnd::Refused => {
                         let _ = finds.changed().await;
                     }
                 }
@@ -83,16 +83,21 @@ impl DaemonLink {
 
     /// Reads a daemon's stream to its end. What comes while a call is open that may begin the job
     /// waits for its answer, and the stream with it: the daemon tells the newest later.
-    async fn hear(&self, found: &Found, lines: &mpsc::Sender<String>, calls: &JobCalls<()>) -> End {
-        let Ok(request) = stream_request(found) else { return End::Refused };
-        let Ok(response) = self.http.request(request).await else { return End::Broken };
+    async fn hear(
+        &self,
+        found: &FoundDaemon,
+        lines: &mpsc::Sender<String>,
+        calls: &JobCalls<()>,
+    ) -> StreamEnd {
+        let Ok(request) = stream_request(found) else { return StreamEnd::Refused };
+        let Ok(response) = self.http.request(request).await else { return StreamEnd::Broken };
         let is_stream = is_events(&response);
         self.listener.heard.send_replace(Some(found.record.clone()));
         if !is_stream {
             tracing::warn!(status = %response.status(), "this daemon does not tell of jobs");
-            return End::Refused;
+            return StreamEnd::Refused;
         }
-        let mut events = Events::new(response.into_body());
+        let mut events = EventReader::new(response.into_body());
         while let Ok(Some(message)) = events.next().await {
             if let Some(answered) = calls.until_answered(&()) {
                 answered.await;
@@ -100,6 +105,6 @@ impl DaemonLink {
             // Nobody reads any more: the bridge is about to end.
             let _ = lines.send(message).await;
         }
-        End::Broken
+        StreamEnd::Broken
     }
 }

@@ -26,16 +26,19 @@ use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::home::DaemonRecord;
-use crate::mcp::{self, Calls, Era, Incoming, JobCall, JobCalls, MODERN_VERSION, Request};
+use crate::mcp::{
+    self, CallRegistry, IncomingMessage, JobCall, JobCalls, MODERN_VERSION, ProtocolGeneration,
+    RpcRequest,
+};
 use crate::proof;
 use crate::tools;
 use daemon_finder::DaemonFinder;
-pub use daemon_finder::Target;
-use daemon_link::{DaemonLink, Outgoing};
+pub use daemon_finder::DaemonTarget;
+use daemon_link::{DaemonLink, OutgoingCall};
 use events::ProgressLines;
-use lines::{Line, next_line};
-use parent::Parent;
-use request::{Headers, Unanswered, http};
+use lines::{InputLine, next_line};
+use parent::ParentProcess;
+use request::{CallHeaders, ForwardError, http};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -62,11 +65,11 @@ const WAIT_GRACE: Duration = Duration::from_secs(10);
 ///
 /// The system's, when standard input or output breaks.
 pub async fn run(
-    target: Target,
+    target: DaemonTarget,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let parent = Parent::now();
+    let parent = ParentProcess::now();
     tokio::select! {
         relayed = relay(target, input, output) => relayed,
         () = parent.death() => Ok(()),
@@ -80,12 +83,12 @@ pub async fn run(
 ///
 /// See [`run`].
 pub async fn relay(
-    target: Target,
+    target: DaemonTarget,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let (answers, to_write) = mpsc::channel(ANSWERS);
-    let bridge = Bridge::new(target, answers);
+    let bridge = StdioBridge::new(target, answers);
     let writing = write(to_write, output);
     tokio::pin!(writing);
     tokio::select! {
@@ -102,7 +105,7 @@ pub async fn relay(
 /// # Errors
 ///
 /// There is no daemon, and none can be started: why.
-pub async fn find_daemon(target: Target) -> io::Result<DaemonRecord> {
+pub async fn find_daemon(target: DaemonTarget) -> io::Result<DaemonRecord> {
     let found = DaemonFinder::new(target, http()).find(None).await;
     found.map(|found| found.record).map_err(|error| io::Error::other(error.to_string()))
 }
@@ -127,11 +130,11 @@ fn on_one_line(message: String) -> String {
     if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message }
 }
 
-struct Bridge {
+struct StdioBridge {
     daemon: Arc<DaemonLink>,
     answers: mpsc::Sender<String>,
     /// The calls that are forwarded and not answered yet.
-    calls: Calls<()>,
+    calls: CallRegistry<()>,
     /// Those of them that begin jobs, until their answers stand before all that is written later.
     job_calls: JobCalls<()>,
     /// Listens to what the daemon tells of jobs, once the client wants to know.
@@ -139,9 +142,9 @@ struct Bridge {
 }
 
 /// One call to be forwarded.
-struct Forward {
-    call: Outgoing,
-    era: Era,
+struct ForwardedCall {
+    call: OutgoingCall,
+    generation: ProtocolGeneration,
     timeout: Duration,
     /// Ends when the timeout has passed since the call was read.
     deadline: Pin<Box<Sleep>>,
@@ -151,8 +154,8 @@ struct Forward {
     job_call: Option<JobCall<()>>,
 }
 
-impl Bridge {
-    fn new(target: Target, answers: mpsc::Sender<String>) -> Self {
+impl StdioBridge {
+    fn new(target: DaemonTarget, answers: mpsc::Sender<String>) -> Self {
         let wants_jobs = target.job_notifications;
         let daemon = Arc::new(DaemonLink::new(target));
         let (calls, job_calls, listening) = Default::default();
@@ -177,13 +180,13 @@ impl Bridge {
         let mut last_submit = None;
         loop {
             match next_line(&mut input).await? {
-                Line::End => break,
-                Line::TooLong => {
+                InputLine::End => break,
+                InputLine::TooLong => {
                     let text = too_long();
                     self.say(text).await;
                 }
-                Line::Text(line) if line.trim_ascii().is_empty() => {}
-                Line::Text(line) => {
+                InputLine::Text(line) if line.trim_ascii().is_empty() => {}
+                InputLine::Text(line) => {
                     if let Some(forward) = self.take(line, &mut last_submit).await {
                         calls.spawn(forward.run(self.daemon.clone(), self.answers.clone()));
                     }
@@ -207,24 +210,24 @@ impl Bridge {
         &self,
         line: Vec<u8>,
         last_submit: &mut Option<oneshot::Receiver<()>>,
-    ) -> Option<Forward> {
-        let request = match Incoming::parse(&line) {
-            Ok(Incoming::Request(request)) => request,
+    ) -> Option<ForwardedCall> {
+        let request = match IncomingMessage::parse(&line) {
+            Ok(IncomingMessage::Request(request)) => request,
             // Of these only a cancel means anything here, or to the daemon.
-            Ok(Incoming::Notification(told)) => {
+            Ok(IncomingMessage::Notification(told)) => {
                 if let Some(id) = told.cancels() {
                     self.calls.cancel(&(), &id, None);
                 }
                 return None;
             }
-            Ok(Incoming::Response) => return None,
+            Ok(IncomingMessage::Response) => return None,
             Err((error, id)) => {
                 self.say(error.to_json(id.as_ref())).await;
                 return None;
             }
         };
-        let era = match Era::of(&request, None) {
-            Ok(era) => era,
+        let generation = match ProtocolGeneration::of(&request, None) {
+            Ok(generation) => generation,
             Err(error) => {
                 self.say(error.to_json(Some(&request.id))).await;
                 return None;
@@ -236,10 +239,10 @@ impl Bridge {
                 self.listen();
             }
         }
-        match mcp::answer_alone(&request, era) {
+        match mcp::answer_alone(&request, generation) {
             Some(Ok(text)) => self.say(text).await,
             Some(Err(error)) => self.say(error.to_json(Some(&request.id))).await,
-            None => return Some(self.forward(line, request, era, last_submit)),
+            None => return Some(self.forward(line, request, generation, last_submit)),
         }
         None
     }
@@ -247,10 +250,10 @@ impl Bridge {
     fn forward(
         &self,
         line: Vec<u8>,
-        request: Request,
-        era: Era,
+        request: RpcRequest,
+        generation: ProtocolGeneration,
         last_submit: &mut Option<oneshot::Receiver<()>>,
-    ) -> Forward {
+    ) -> ForwardedCall {
         let name = mcp::name_in_header(&request);
         let tool = name.filter(|_| request.method == "tools/call");
         let is_submit = tool.is_some_and(tools::submits);
@@ -268,29 +271,31 @@ impl Bridge {
         } else {
             (None, None)
         };
-        let headers = Headers {
-            version: match era {
-                Era::Modern => MODERN_VERSION,
-                Era::Legacy => self.daemon.handshake.version(),
+        let headers = CallHeaders {
+            version: match generation {
+                ProtocolGeneration::Modern => MODERN_VERSION,
+                ProtocolGeneration::Legacy => self.daemon.handshake.version(),
             },
-            method: (era == Era::Modern).then(|| request.method.clone()),
-            name: (era == Era::Modern).then(|| name.map(mcp::encode_name)).flatten(),
+            method: (generation == ProtocolGeneration::Modern).then(|| request.method.clone()),
+            name: (generation == ProtocolGeneration::Modern)
+                .then(|| name.map(mcp::encode_name))
+                .flatten(),
             submit_key: is_submit.then(proof::random_hex::<16>),
         };
         let in_progress = self.calls.begin(&(), &request.id, None);
         let job_call = self.job_calls.begin(&(), &request);
         let progress = ProgressLines::new(self.answers.clone());
         let (line, id, method) = (line.into(), request.id, request.method);
-        let call = Outgoing { line, id, method, headers, in_progress, progress, accepted };
+        let call = OutgoingCall { line, id, method, headers, in_progress, progress, accepted };
         let deadline = Box::pin(tokio::time::sleep(timeout));
-        Forward { call, era, timeout, deadline, after, job_call }
+        ForwardedCall { call, generation, timeout, deadline, after, job_call }
     }
 }
 
-impl Forward {
+impl ForwardedCall {
     /// Sends it, in its turn, and passes the answer on. The wait for its turn is part of its time.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { mut call, era, timeout, deadline, after, job_call } = self;
+        let Self { mut call, generation, timeout, deadline, after, job_call } = self;
         let mut was_sent = false;
         let exchange = async {
             if let Some(after) = after {
@@ -304,13 +309,13 @@ impl Forward {
         let exchanged = tokio::select! {
             // The deadline first: a call whose time is over when its turn comes is not sent.
             biased;
-            () = deadline => Err(Unanswered::TimedOut { timeout, was_sent }),
+            () = deadline => Err(ForwardError::TimedOut { timeout, was_sent }),
             exchanged = exchange => exchanged,
         };
         let text = match exchanged {
             Ok(None) => return,
             Ok(Some(text)) => text,
-            Err(unanswered) => failed(&unanswered, &call, era),
+            Err(unanswered) => failed(&unanswered, &call, generation),
         };
         if call.in_progress.is_cancelled() {
             return;
@@ -324,11 +329,11 @@ impl Forward {
 }
 
 /// The answer to a call that the daemon has not answered: it says what to do.
-fn failed(why: &Unanswered, call: &Outgoing, era: Era) -> String {
-    mcp::failure(&why.to_json(call.submits()), &call.method, &call.id, era)
+fn failed(why: &ForwardError, call: &OutgoingCall, generation: ProtocolGeneration) -> String {
+    mcp::failure(&why.to_json(call.submits()), &call.method, &call.id, generation)
 }
 
 fn too_long() -> String {
     let message = format!("a line may have {} bytes; this one was skipped", lines::LONGEST);
-    mcp::RpcError::new(mcp::Fault::Shape, message).to_json(None)
+    mcp::RpcError::new(mcp::RpcErrorKind::Shape, message).to_json(None)
 }

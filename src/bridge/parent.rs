@@ -4,9 +4,9 @@
 use rustix::process::{Pid, getppid};
 
 /// The parent, as it was when the bridge started.
-pub(super) struct Parent(Option<Pid>);
+pub(super) struct ParentProcess(Option<Pid>);
 
-impl Parent {
+impl ParentProcess {
     /// Who started us. Nobody, as far as this matters, if it was the system's first
     /// process: that does not die before us.
     pub(super) fn now() -> Self {

@@ -12,16 +12,16 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use super::daemon_finder::Found;
-use super::events::{Events, ProgressLines};
+use super::daemon_finder::FoundDaemon;
+use super::events::{EventReader, ProgressLines};
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
-pub(super) type Http = Client<HttpConnector, Full<Bytes>>;
+pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
 /// A new HTTP client.
-pub(super) fn http() -> Http {
+pub(super) fn http() -> HttpClient {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     Client::builder(TokioExecutor::new()).build(connector)
@@ -29,7 +29,7 @@ pub(super) fn http() -> Http {
 
 /// What the headers of a request say.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Headers {
+pub(super) struct CallHeaders {
     pub(super) version: &'static str,
     pub(super) method: Option<String>,
     pub(super) name: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Headers {
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unanswered {
+pub(super) enum ForwardError {
     /// There is no daemon, and none could be started.
     #[error("the Tabwire daemon cannot be started: {0}")]
     NoDaemon(String),
@@ -68,7 +68,7 @@ pub(super) enum Unanswered {
     },
 }
 
-impl Unanswered {
+impl ForwardError {
     /// The failed tool call's result, which says what to do. `submits`: whether to call again
     /// could do the same thing twice.
     pub(super) fn to_json(&self, submits: bool) -> Value {
@@ -117,10 +117,10 @@ impl Unanswered {
 
 /// A message to a daemon.
 pub(super) fn request(
-    found: &Found,
+    found: &FoundDaemon,
     line: Bytes,
-    headers: &Headers,
-) -> Result<Request<Full<Bytes>>, Unanswered> {
+    headers: &CallHeaders,
+) -> Result<Request<Full<Bytes>>, ForwardError> {
     let mut request = Request::post(&found.url)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json, text/event-stream")
@@ -136,11 +136,13 @@ pub(super) fn request(
     if let Some(name) = &headers.name {
         request = request.header("mcp-name", name);
     }
-    request.body(Full::new(line)).map_err(|error| Unanswered::NoDaemon(error.to_string()))
+    request.body(Full::new(line)).map_err(|error| ForwardError::NoDaemon(error.to_string()))
 }
 
 /// The request for the stream of what no call carries.
-pub(super) fn stream_request(found: &Found) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+pub(super) fn stream_request(
+    found: &FoundDaemon,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
     Request::get(&found.url)
         .header(ACCEPT, "text/event-stream")
         .header(AUTHORIZATION, &found.authorization)
@@ -162,11 +164,11 @@ pub(super) fn is_events(response: &Response<Incoming>) -> bool {
 pub(super) async fn read_answer(
     response: Response<Incoming>,
     progress: Option<&mut ProgressLines>,
-) -> Result<String, Unanswered> {
+) -> Result<String, ForwardError> {
     let status = response.status();
-    let lost = |detail: String| Unanswered::Lost { detail, was_sent: true };
+    let lost = |detail: String| ForwardError::Lost { detail, was_sent: true };
     if is_events(&response) {
-        let mut events = Events::new(response.into_body());
+        let mut events = EventReader::new(response.into_body());
         return events.answer(progress).await.map_err(lost);
     }
     let body = response.into_body().collect().await.map_err(|error| lost(error.to_string()))?;
@@ -177,8 +179,8 @@ pub(super) async fn read_answer(
     }
     match serde_json::from_str::<Value>(&text) {
         Ok(message) if message.get("jsonrpc").is_some() => Ok(text),
-        Ok(body) if body.is_object() => Err(Unanswered::Refused { body }),
-        Ok(_) | Err(_) => Err(Unanswered::refused(status.as_u16())),
+        Ok(body) if body.is_object() => Err(ForwardError::Refused { body }),
+        Ok(_) | Err(_) => Err(ForwardError::refused(status.as_u16())),
     }
 }
 
@@ -186,18 +188,18 @@ pub(super) async fn read_answer(
 mod tests {
     use super::*;
 
-    fn lost(was_sent: bool) -> Unanswered {
-        Unanswered::Lost { detail: "it broke".to_owned(), was_sent }
+    fn lost(was_sent: bool) -> ForwardError {
+        ForwardError::Lost { detail: "it broke".to_owned(), was_sent }
     }
 
     #[test]
     fn every_call_that_gets_no_answer_is_told_the_next_step() {
         let all = [
-            Unanswered::NoDaemon("no room".to_owned()),
+            ForwardError::NoDaemon("no room".to_owned()),
             lost(true),
             lost(false),
-            Unanswered::TimedOut { timeout: Duration::from_secs(10), was_sent: true },
-            Unanswered::refused(502),
+            ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent: true },
+            ForwardError::refused(502),
         ];
         for (why, submits) in all.iter().flat_map(|why| [(why, true), (why, false)]) {
             let told = why.to_json(submits);
@@ -209,12 +211,12 @@ mod tests {
 
     #[test]
     fn a_submission_that_may_have_reached_a_daemon_is_not_to_be_called_again_blindly() {
-        let hints_at_the_page = |why: Unanswered, submits: bool| {
+        let hints_at_the_page = |why: ForwardError, submits: bool| {
             let hint = why.to_json(submits)["hint"].as_str().unwrap().to_owned();
             hint.contains("may have been taken")
         };
-        let late = |was_sent| Unanswered::TimedOut { timeout: Duration::from_secs(10), was_sent };
-        let none = || Unanswered::NoDaemon("no room".to_owned());
+        let late = |was_sent| ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent };
+        let none = || ForwardError::NoDaemon("no room".to_owned());
         for why in [lost(true), late(true), lost(false).after(true), none().after(true)] {
             assert!(hints_at_the_page(why, true));
         }

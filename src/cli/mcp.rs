@@ -19,14 +19,17 @@ pub(super) async fn mcp(
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target = bridge::Target { job_notifications, ..target(location, client)? };
+    let target = bridge::DaemonTarget { job_notifications, ..target(location, client)? };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The daemon of this place, for a client of this name. The first call starts it.
-pub(super) fn target(location: &DaemonLocation, client: String) -> anyhow::Result<bridge::Target> {
-    Ok(bridge::Target {
+pub(super) fn target(
+    location: &DaemonLocation,
+    client: String,
+) -> anyhow::Result<bridge::DaemonTarget> {
+    Ok(bridge::DaemonTarget {
         home: location.home()?,
         port: location.port,
         client,

@@ -26,7 +26,7 @@ use crate::lifecycle::Limits;
 use crate::mcp::Toolbox;
 use crate::protocol::SERVER_VERSION;
 use crate::sites::LiveSiteRules;
-use crate::tools::Tools;
+use crate::tools::ToolSet;
 use crate::widenings;
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
@@ -43,7 +43,7 @@ const IDLE_LOOK: Duration = Duration::from_secs(30);
 
 /// What a daemon runs with.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// The state directory.
     pub home: PathBuf,
     /// The port; 0 for any that is free.
@@ -65,7 +65,7 @@ pub struct Settings {
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
 #[derive(Debug)]
 pub struct Daemon {
-    settings: Settings,
+    settings: DaemonSettings,
     home: StateDirectory,
     lock: DaemonLock,
     port: u16,
@@ -118,7 +118,7 @@ impl Daemon {
     /// # Errors
     ///
     /// [`StartError`].
-    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+    pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
         let home = StateDirectory::open(&settings.home)?;
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
@@ -171,13 +171,13 @@ impl Daemon {
     pub async fn serve(
         self,
         shutdown: CancellationToken,
-        toolbox: impl FnOnce(Tools) -> Arc<dyn Toolbox>,
+        toolbox: impl FnOnce(ToolSet) -> Arc<dyn Toolbox>,
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
         hub.set_agent_files(home.agent_files(settings.agent_files));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
-        let tools = Tools::new(hub.clone(), settings.default_wait);
+        let tools = ToolSet::new(hub.clone(), settings.default_wait);
         let annotations = AnnotationService::new(hub.clone(), home.drawings());
         let tools = tools.with_store(home.store()).with_noise(home.noise()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::Server;
+use super::EdgeServer;
 use super::peer::{PeerLookup, PeerUser, RETRY};
 use crate::lifecycle::TokenBucket;
 
@@ -27,7 +27,7 @@ const TURNS: u32 = 3;
 const RETRIES: usize = 64;
 
 /// Accepts until the server ends.
-pub(super) async fn accept(listener: TcpListener, server: Server, peers: Arc<PeerLookup>) {
+pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc<PeerLookup>) {
     let retries = Arc::new(Semaphore::new(RETRIES));
     let mut complaints = TokenBucket::new(COMPLAINTS, server.edge.tools.hub().now());
     loop {
@@ -60,7 +60,7 @@ pub(super) async fn accept(listener: TcpListener, server: Server, peers: Arc<Pee
 fn admit(
     stream: TcpStream,
     peer: SocketAddr,
-    server: &Server,
+    server: &EdgeServer,
     peers: &Arc<PeerLookup>,
     retries: &Arc<Semaphore>,
 ) {
@@ -90,7 +90,7 @@ fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
     stream.local_addr()
 }
 
-async fn give_way(server: &Server) {
+async fn give_way(server: &EdgeServer) {
     if server.connections.is_crowded() {
         take_turns().await;
     }

@@ -13,22 +13,22 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::Edge;
-use super::connections::Connection;
-use super::guard::Admitted;
-use super::problem::{Problem, json_response};
+use super::EdgeState;
+use super::connections::ConnectionHandle;
+use super::guard::Principal;
+use super::http_error::{HttpError, json_response};
 use crate::hub::{CommandObserver, ObserverEvent, StoryLookup};
 use crate::lifecycle::Tombstone;
 use crate::protocol::SERVER_VERSION;
 
 /// How the daemon is, who is connected to it, and what it has to do.
 pub(super) async fn status(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
 ) -> Response {
     // The table lets only callers in here and below.
-    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     let hub = edge.tools.hub();
     let health = hub.health();
     let older_extensions = edge.guard.admission().status().ok();
@@ -53,11 +53,11 @@ pub(super) async fn status(
 /// All commands of the caller's owner that are known; with `follow=1` every change of
 /// them too, one a line, until the caller or the daemon ends it.
 pub(super) async fn commands(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     let hub = edge.tools.hub();
     let follow = query.is_some_and(|query| query.split('&').any(|pair| pair == "follow=1"));
     if !follow {
@@ -68,7 +68,10 @@ pub(super) async fn commands(
     }
     let events = hub.events(&caller.owner);
     let known = json!({"event": "known", "commands": hub.commands(&caller.owner)});
-    let lines = futures_util::stream::unfold(Lines { first: Some(known), events }, Lines::next);
+    let lines = futures_util::stream::unfold(
+        CommandEventLines { first: Some(known), events },
+        CommandEventLines::next,
+    );
     let mut response = Response::new(Body::from_stream(lines));
     let ndjson = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(CONTENT_TYPE, ndjson);
@@ -77,12 +80,12 @@ pub(super) async fn commands(
 
 /// The lines of a caller that follows. They are made as they are read: one that reads
 /// slowly holds up nobody.
-struct Lines {
+struct CommandEventLines {
     first: Option<Value>,
     events: CommandObserver,
 }
 
-impl Lines {
+impl CommandEventLines {
     async fn next(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
         let line = match self.first.take() {
             Some(known) => known,
@@ -99,11 +102,11 @@ impl Lines {
 
 /// One command's way, without its result.
 pub(super) async fn command(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Response {
-    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     let hub = edge.tools.hub();
     let told = hub.story(&caller, &id.as_str().into());
     hub.flush_journal().await;
@@ -133,10 +136,10 @@ pub(super) async fn command(
 
 /// Reads the rules which sites may be used anew, after the command line has changed them.
 pub(super) async fn reload_sites(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
 ) -> Response {
-    let Admitted::Caller(_) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Caller(_) = principal else { return HttpError::Undeclared.into_response() };
     let reloaded = edge.tools.sites().map(crate::sites::LiveSiteRules::reload);
     let (status, body) = match reloaded {
         Some(Ok(rules)) => (StatusCode::OK, json!(*rules)),

@@ -8,8 +8,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 
-use super::problem::Problem;
-use super::share::Share;
+use super::http_error::HttpError;
+use super::yield_budget::YieldBudget;
 
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(15);
@@ -31,30 +31,30 @@ const LARGE: usize = AT_ONCE;
 const PARSED_AT_ONCE: usize = 1;
 
 /// Reads a whole body of at most `limit` bytes.
-pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, HttpError> {
     let mut whole = BytesMut::new();
-    let mut share = Share::of(AT_ONCE);
+    let mut budget = YieldBudget::of(AT_ONCE);
     let reading = async {
         while let Some(frame) = body.frame().await {
             // A client that went away in the middle is not there to be told more.
-            let frame = frame.map_err(|_broken| Problem::SlowBody)?;
+            let frame = frame.map_err(|_broken| HttpError::SlowBody)?;
             let data = frame.data_ref().map_or(&[][..], |data| data);
             whole.extend_from_slice(data);
             if whole.len() > limit {
-                return Err(Problem::TooLarge { limit });
+                return Err(HttpError::TooLarge { limit });
             }
-            share.spend(data.len()).await;
+            budget.spend(data.len()).await;
         }
         Ok(())
     };
-    let read = tokio::time::timeout(BODY, reading).await.unwrap_or(Err(Problem::SlowBody));
+    let read = tokio::time::timeout(BODY, reading).await.unwrap_or(Err(HttpError::SlowBody));
     match read {
         Ok(()) => Ok(whole.freeze()),
-        Err(problem) => {
-            if matches!(problem, Problem::TooLarge { .. }) {
+        Err(error) => {
+            if matches!(error, HttpError::TooLarge { .. }) {
                 drain(body).await;
             }
-            Err(problem)
+            Err(error)
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Pro
 /// Reads and drops what is left of a body that is too large, for as long as it keeps coming.
 pub(super) async fn drain(mut body: Body) {
     let mut left = DRAIN;
-    let mut share = Share::of(AT_ONCE);
+    let mut budget = YieldBudget::of(AT_ONCE);
     let drained = async {
         while let Ok(Some(Ok(frame))) = tokio::time::timeout(PAUSE, body.frame()).await {
             let length = frame.data_ref().map_or(0, Bytes::len);
@@ -70,7 +70,7 @@ pub(super) async fn drain(mut body: Body) {
             if left == 0 {
                 return;
             }
-            share.spend(length).await;
+            budget.spend(length).await;
         }
     };
     // Whether it was read to its end makes no difference to the answer.
@@ -103,7 +103,7 @@ impl ParserLane {
         &self,
         body: B,
         parse: impl FnOnce(&B) -> T + Send + 'static,
-    ) -> Result<T, Problem>
+    ) -> Result<T, HttpError>
     where
         B: AsRef<[u8]> + Send + 'static,
         T: Send + 'static,
@@ -119,7 +119,7 @@ impl ParserLane {
             parsed
         });
         // It is given up only with the runtime.
-        parsing.await.map_err(|_ending| Problem::SlowBody)
+        parsing.await.map_err(|_ending| HttpError::SlowBody)
     }
 }
 

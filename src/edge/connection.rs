@@ -23,8 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::connections::{Connection, Seat};
-use super::routes::Routes;
+use super::connections::{ConnectionHandle, ConnectionPermit};
+use super::routes::GuardedRoutes;
 
 /// How long a head may take, from its first byte on; the first one of a connection from the
 /// connection's beginning on.
@@ -40,25 +40,25 @@ const IDLE: Duration = Duration::from_secs(120);
 /// Serves until either side ends it, or `shutdown` does.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    seat: Seat,
-    routes: Routes,
+    permit: ConnectionPermit,
+    routes: GuardedRoutes,
     shutdown: CancellationToken,
 ) {
-    let turn = Turn::default();
-    let connection = seat.connection().clone();
+    let phase = RequestPhase::default();
+    let connection = permit.connection().clone();
     let service = {
-        let (turn, connection) = (turn.clone(), connection.clone());
+        let (phase, connection) = (phase.clone(), connection.clone());
         tower::service_fn(move |request| {
-            answer(request, connection.clone(), routes.clone(), turn.clone())
+            answer(request, connection.clone(), routes.clone(), phase.clone())
         })
     };
-    let stream = TokioIo::new(Watched { stream, turn: turn.clone(), _seat: seat });
+    let stream = TokioIo::new(WatchedStream { stream, phase: phase.clone(), _permit: permit });
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ);
     let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
     let mut is_ending = false;
-    let late = turn.late_head();
+    let late = phase.late_head();
     tokio::pin!(late);
     loop {
         tokio::select! {
@@ -89,25 +89,25 @@ pub(super) async fn serve(
 /// Answers one request; handlers find the connection that it came on among its extensions.
 async fn answer(
     mut request: Request<Incoming>,
-    connection: Connection,
-    routes: Routes,
-    turn: Turn,
-) -> Result<Response<Answer>, std::convert::Infallible> {
-    let answering = turn.answering();
+    connection: ConnectionHandle,
+    routes: GuardedRoutes,
+    phase: RequestPhase,
+) -> Result<Response<GuardedBody>, std::convert::Infallible> {
+    let answering = phase.answering();
     request.extensions_mut().insert(connection);
     let response = routes.answer(request).await;
-    Ok(response.map(|body| Answer { body, _answering: answering }))
+    Ok(response.map(|body| GuardedBody { body, _answering: answering }))
 }
 
 /// Whose turn it is, counted on: the client's to send a head (0, 3, …), ours to answer
 /// (1, 4, …), or nobody's (2, 5, …).
 #[derive(Clone, Debug, Default)]
-struct Turn(Arc<AtomicU64>);
+struct RequestPhase(Arc<AtomicU64>);
 
 /// While it lives, a request is being answered.
-struct Answering(Turn);
+struct AnsweringGuard(RequestPhase);
 
-impl Turn {
+impl RequestPhase {
     const HEAD: u64 = 0;
     const ANSWER: u64 = 1;
     const IDLE: u64 = 2;
@@ -119,27 +119,27 @@ impl Turn {
 
     /// Bytes have come. They are a head's, unless a request is being answered.
     fn heard(&self) {
-        let turn = self.get();
-        if turn % Self::PHASES == Self::IDLE {
-            self.0.store(turn + 1, Ordering::Relaxed);
+        let phase = self.get();
+        if phase % Self::PHASES == Self::IDLE {
+            self.0.store(phase + 1, Ordering::Relaxed);
         }
     }
 
     /// A head is there. It may have come along with the one before.
-    fn answering(&self) -> Answering {
-        let turn = self.get();
-        let steps = if turn % Self::PHASES == Self::IDLE { 2 } else { 1 };
-        self.0.store(turn + steps, Ordering::Relaxed);
-        Answering(self.clone())
+    fn answering(&self) -> AnsweringGuard {
+        let phase = self.get();
+        let steps = if phase % Self::PHASES == Self::IDLE { 2 } else { 1 };
+        self.0.store(phase + steps, Ordering::Relaxed);
+        AnsweringGuard(self.clone())
     }
 
     /// Returns when a head takes too long. To be polled after whatever reads, in the same
     /// task: nothing else tells that a head has begun.
     fn late_head(&self) -> impl Future<Output = ()> + use<> {
-        let turn = self.clone();
+        let phase = self.clone();
         let mut timer: Option<(u64, Pin<Box<Sleep>>)> = None;
         poll_fn(move |context| {
-            let now = turn.get();
+            let now = phase.get();
             if now % Self::PHASES != Self::HEAD {
                 timer = None;
                 return Poll::Pending;
@@ -153,20 +153,20 @@ impl Turn {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnsweringGuard {
     fn drop(&mut self) {
-        debug_assert_eq!(self.0.get() % Turn::PHASES, Turn::ANSWER);
+        debug_assert_eq!(self.0.get() % RequestPhase::PHASES, RequestPhase::ANSWER);
         self.0.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// A response's body: until it is dropped, the request is being answered.
-struct Answer {
+struct GuardedBody {
     body: Body,
-    _answering: Answering,
+    _answering: AnsweringGuard,
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for GuardedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -188,13 +188,13 @@ impl http_body::Body for Answer {
 
 /// A connection's stream, also after an upgrade: it notes when bytes come, and keeps the
 /// connection's place for as long as it is open.
-struct Watched<S> {
+struct WatchedStream<S> {
     stream: S,
-    turn: Turn,
-    _seat: Seat,
+    phase: RequestPhase,
+    _permit: ConnectionPermit,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -203,13 +203,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if buffer.filled().len() > before {
-            self.turn.heard();
+            self.phase.heard();
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

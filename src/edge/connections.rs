@@ -25,22 +25,22 @@ const ROOM: usize = 8;
 
 /// All open connections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Connections(Arc<Mutex<Open>>);
+pub(super) struct ConnectionRegistry(Arc<Mutex<RegistryState>>);
 
 #[derive(Debug, Default)]
-struct Open {
+struct RegistryState {
     next: u64,
     all: usize,
-    unproven: InOrder,
-    proven: HashMap<Holder, InOrder>,
+    unproven: ConnectionsByAge,
+    proven: HashMap<ConnectionHolder, ConnectionsByAge>,
 }
 
 /// Connections in the order in which they were opened.
-type InOrder = BTreeMap<u64, Connection>;
+type ConnectionsByAge = BTreeMap<u64, ConnectionHandle>;
 
 /// Whose a connection has proved to be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Holder {
+pub(super) enum ConnectionHolder {
     /// The owner whose token came.
     Owner(Owner),
     /// The extension of this id.
@@ -49,26 +49,26 @@ pub(super) enum Holder {
 
 /// An open connection, as those know it who serve its requests.
 #[derive(Clone, Debug)]
-pub(super) struct Connection(Arc<Known>);
+pub(super) struct ConnectionHandle(Arc<ConnectionRecord>);
 
 #[derive(Debug)]
-struct Known {
+struct ConnectionRecord {
     number: u64,
     user: PeerUser,
-    holder: OnceLock<Holder>,
+    holder: OnceLock<ConnectionHolder>,
     closing: CancellationToken,
-    open: Connections,
+    open: ConnectionRegistry,
 }
 
 /// The place of a connection among those that are open, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat(Connection);
+pub(super) struct ConnectionPermit(ConnectionHandle);
 
-impl Connections {
+impl ConnectionRegistry {
     /// A place for a new connection. Where there is none, another one is closed for it: the
     /// oldest that has proved nothing, or one of whoever has the most. `None`: all have proved
     /// who they are, and nobody has more than their share.
-    pub(super) fn seat(&self, user: PeerUser) -> Option<Seat> {
+    pub(super) fn permit(&self, user: PeerUser) -> Option<ConnectionPermit> {
         let mut open = self.lock();
         if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
@@ -80,10 +80,10 @@ impl Connections {
         open.next += 1;
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
-        let known = Known { number, user, holder, closing, open: self.clone() };
-        let connection = Connection(Arc::new(known));
+        let known = ConnectionRecord { number, user, holder, closing, open: self.clone() };
+        let connection = ConnectionHandle(Arc::new(known));
         open.unproven.insert(number, connection.clone());
-        Some(Seat(connection))
+        Some(ConnectionPermit(connection))
     }
 
     /// Whether the next one might cost another its place.
@@ -102,12 +102,12 @@ impl Connections {
         is_room
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, RegistryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl RegistryState {
     /// Closes the oldest of those that have proved nothing, or of whoever has the most. False:
     /// nobody has more than their share.
     fn close_one(&mut self) -> bool {
@@ -129,7 +129,7 @@ impl Open {
         self.close(oldest)
     }
 
-    fn close(&mut self, open: Option<(u64, Connection)>) -> bool {
+    fn close(&mut self, open: Option<(u64, ConnectionHandle)>) -> bool {
         let Some((_, connection)) = open else { return false };
         // It counts no more, also if it takes a moment to go.
         self.all -= 1;
@@ -138,13 +138,13 @@ impl Open {
     }
 
     /// Moves a connection to its holder's, unless it is closed already.
-    fn prove(&mut self, number: u64, holder: &Holder) {
+    fn prove(&mut self, number: u64, holder: &ConnectionHolder) {
         if let Some(connection) = self.unproven.remove(&number) {
             self.proven.entry(holder.clone()).or_default().insert(number, connection);
         }
     }
 
-    fn remove(&mut self, known: &Known) {
+    fn remove(&mut self, known: &ConnectionRecord) {
         self.unproven.remove(&known.number);
         if let Some(holder) = known.holder.get()
             && let Some(held) = self.proven.get_mut(holder)
@@ -160,10 +160,10 @@ impl Open {
     }
 }
 
-impl Connection {
+impl ConnectionHandle {
     /// Notes that whoever calls has proved who they are: the connection keeps its place. It
     /// stays with the first who did.
-    pub(super) fn prove(&self, holder: Holder) {
+    pub(super) fn prove(&self, holder: ConnectionHolder) {
         if self.0.holder.set(holder).is_ok()
             && let Some(holder) = self.0.holder.get()
         {
@@ -182,14 +182,14 @@ impl Connection {
     }
 }
 
-impl Seat {
+impl ConnectionPermit {
     /// The connection that has this place.
-    pub(super) const fn connection(&self) -> &Connection {
+    pub(super) const fn connection(&self) -> &ConnectionHandle {
         &self.0
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let known = &*self.0.0;
         known.open.lock().remove(known);
@@ -200,64 +200,66 @@ impl Drop for Seat {
 mod tests {
     use super::*;
 
-    fn is_closing(seat: &Seat) -> bool {
-        seat.0.0.closing.is_cancelled()
+    fn is_closing(permit: &ConnectionPermit) -> bool {
+        permit.0.0.closing.is_cancelled()
     }
 
     #[test]
     fn the_oldest_of_64_that_have_proved_nothing_goes_for_a_new_one() {
-        let open = Connections::default();
-        let mut seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat(PeerUser::Ours).unwrap()).collect();
-        assert!(!seats.iter().any(is_closing));
-        seats[0].connection().prove(of(0));
-        seats.push(open.seat(PeerUser::Ours).unwrap());
-        assert!(!seats.iter().any(is_closing), "one that has proved itself does not count");
-        seats.push(open.seat(PeerUser::Ours).unwrap());
-        let closing: Vec<_> = seats.iter().map(is_closing).collect();
+        let open = ConnectionRegistry::default();
+        let mut permits: Vec<_> =
+            (0..UNPROVEN).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
+        assert!(!permits.iter().any(is_closing));
+        permits[0].connection().prove(of(0));
+        permits.push(open.permit(PeerUser::Ours).unwrap());
+        assert!(!permits.iter().any(is_closing), "one that has proved itself does not count");
+        permits.push(open.permit(PeerUser::Ours).unwrap());
+        let closing: Vec<_> = permits.iter().map(is_closing).collect();
         assert_eq!(closing.iter().position(|closing| *closing), Some(1), "the oldest");
         assert_eq!(closing.iter().filter(|closing| **closing).count(), 1);
     }
 
     #[test]
     fn a_connection_that_ends_makes_room() {
-        let open = Connections::default();
+        let open = ConnectionRegistry::default();
         for _ in 0..3 {
-            let seats: Vec<_> = (0..UNPROVEN).map(|_| open.seat(PeerUser::Ours).unwrap()).collect();
-            assert!(!seats.iter().any(is_closing));
+            let permits: Vec<_> =
+                (0..UNPROVEN).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
+            assert!(!permits.iter().any(is_closing));
         }
         let lock = open.lock();
         assert_eq!((lock.all, lock.unproven.len()), (0, 0));
     }
 
-    fn of(number: usize) -> Holder {
-        Holder::Extension(number.to_string())
+    fn of(number: usize) -> ConnectionHolder {
+        ConnectionHolder::Extension(number.to_string())
     }
 
     /// A seat that this holder has proved to be theirs.
-    fn proven(open: &Connections, holder: usize) -> Seat {
-        let seat = open.seat(PeerUser::Ours).unwrap();
-        seat.connection().prove(of(holder));
-        seat
+    fn proven(open: &ConnectionRegistry, holder: usize) -> ConnectionPermit {
+        let permit = open.permit(PeerUser::Ours).unwrap();
+        permit.connection().prove(of(holder));
+        permit
     }
 
     #[test]
     fn where_all_have_proved_themselves_and_have_their_share_a_new_one_is_turned_away() {
-        let open = Connections::default();
-        let mut seats: Vec<_> = (1..ALL).map(|number| proven(&open, number / SHARE)).collect();
-        let last = open.seat(PeerUser::Ours).unwrap();
-        let newer = open.seat(PeerUser::Ours).unwrap();
+        let open = ConnectionRegistry::default();
+        let mut permits: Vec<_> = (1..ALL).map(|number| proven(&open, number / SHARE)).collect();
+        let last = open.permit(PeerUser::Ours).unwrap();
+        let newer = open.permit(PeerUser::Ours).unwrap();
         assert!(is_closing(&last), "one that has proved nothing goes first");
         newer.connection().prove(of(ALL));
-        assert!(open.seat(PeerUser::Ours).is_none());
+        assert!(open.permit(PeerUser::Ours).is_none());
         assert!(!open.make_room());
-        assert!(!seats.iter().any(is_closing));
-        seats.pop();
-        assert!(open.seat(PeerUser::Ours).is_some());
+        assert!(!permits.iter().any(is_closing));
+        permits.pop();
+        assert!(open.permit(PeerUser::Ours).is_some());
     }
 
     #[test]
     fn whoever_has_taken_all_places_gives_way_to_others() {
-        let open = Connections::default();
+        let open = ConnectionRegistry::default();
         let extension = proven(&open, 0);
         let greedy: Vec<_> = (1..ALL).map(|_| proven(&open, 1)).collect();
         let others: Vec<_> = (0..SHARE).map(|_| proven(&open, 2)).collect();
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!(closing.iter().filter(|closing| **closing).count(), SHARE);
         assert!(!others.iter().any(is_closing) && !is_closing(&extension));
         assert!(open.make_room(), "and where the system has no room");
-        assert_eq!(greedy.iter().filter(|seat| is_closing(seat)).count(), SHARE + ROOM);
+        assert_eq!(greedy.iter().filter(|permit| is_closing(permit)).count(), SHARE + ROOM);
         drop((extension, greedy, others));
         let lock = open.lock();
         assert_eq!((lock.all, lock.proven.len(), lock.unproven.len()), (0, 0, 0));

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 
-use super::Edge;
-use super::share::Share;
+use super::EdgeState;
 use super::side_work::SideWork;
+use super::yield_budget::YieldBudget;
 use crate::hub::{CloseReason, ExtensionLink, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
@@ -48,13 +48,13 @@ const UNKNOWN_TYPES: usize = 32;
 
 /// Why a link ends, as the extension is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Close {
+pub(super) struct LinkClose {
     /// The WebSocket close code, the same on every carrier.
     pub(super) code: u16,
     pub(super) reason: String,
 }
 
-impl Close {
+impl LinkClose {
     pub(super) fn new(code: u16, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into() }
     }
@@ -62,16 +62,16 @@ impl Close {
 
 /// A connection that ended by itself: there is nobody to say goodbye to.
 #[derive(Debug)]
-pub(super) struct Lost;
+pub(super) struct LinkLost;
 
 /// How a link ends.
-pub(super) type End = Result<Close, Lost>;
+pub(super) type LinkOutcome = Result<LinkClose, LinkLost>;
 
 /// The next thing that an extension says, if it is not the end.
-pub(super) type Heard = Result<Result<FromExtension, FrameError>, End>;
+pub(super) type ReceivedFrame = Result<Result<FromExtension, FrameError>, LinkOutcome>;
 
 /// An extension whose proof was valid, and the proof that it gets.
-pub(super) struct Greeted {
+pub(super) struct AcceptedHello {
     pub(super) link: ExtensionLink,
     pub(super) outbox: Outbox,
     pub(super) welcome: ToExtension,
@@ -79,14 +79,14 @@ pub(super) struct Greeted {
 
 /// Takes the answer to a challenge. The version comes before the proof.
 pub(super) fn greet(
-    edge: &Edge,
+    edge: &EdgeState,
     carrier: Transport,
     extension_id: &str,
     challenge: &str,
     answer: Result<FromExtension, FrameError>,
-) -> Result<Greeted, Close> {
+) -> Result<AcceptedHello, LinkClose> {
     let Ok(FromExtension::Hello(hello)) = answer else {
-        return Err(Close::new(4401, "the first frame must be hello"));
+        return Err(LinkClose::new(4401, "the first frame must be hello"));
     };
     if let Err(mismatch) = check_version(&hello.protocol) {
         if mismatch.is_outdated {
@@ -105,7 +105,7 @@ pub(super) fn greet(
         edge.tools.hub().note_wrong_key();
         let reason =
             "hello does not prove the key; run `tabwire install`, then reload the extension";
-        return Err(Close::new(4401, reason));
+        return Err(LinkClose::new(4401, reason));
     }
     edge.guard.admission().note_paired();
     let hub = edge.tools.hub();
@@ -121,12 +121,12 @@ pub(super) fn greet(
         capture: hub.capture_of(&browser),
         mac,
     };
-    Ok(Greeted { link, outbox, welcome })
+    Ok(AcceptedHello { link, outbox, welcome })
 }
 
 /// An extension with which this daemon has no version of the protocol in common.
 struct VersionMismatch {
-    close: Close,
+    close: LinkClose,
     /// All versions of the extension are older.
     is_outdated: bool,
 }
@@ -148,16 +148,16 @@ fn check_version(theirs: &[u32]) -> Result<(), VersionMismatch> {
         "{step}: this daemon speaks protocol {PROTOCOL_VERSION}, the extension {}",
         theirs.join(", ")
     );
-    Err(VersionMismatch { close: Close::new(4409, reason), is_outdated })
+    Err(VersionMismatch { close: LinkClose::new(4409, reason), is_outdated })
 }
 
 /// What an extension is told whose `hello` did not come in time.
-pub(super) fn no_hello() -> Close {
-    Close::new(4408, "no hello within 5 s")
+pub(super) fn no_hello() -> LinkClose {
+    LinkClose::new(4408, "no hello within 5 s")
 }
 
 /// The next frame for the extension; `Err` says why there is none.
-pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close> {
+pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, LinkClose> {
     let frame = outbox.next().await.map_err(close_of)?;
     if matches!(frame, ToExtension::ResultAck { .. }) {
         // Nobody waits for it, but somebody may for the result: that goes first.
@@ -168,26 +168,28 @@ pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, Close
     Ok(frame)
 }
 
-pub(super) fn close_of(reason: CloseReason) -> Close {
+pub(super) fn close_of(reason: CloseReason) -> LinkClose {
     match reason {
-        CloseReason::Shutdown => Close::new(1001, "the daemon is shutting down"),
+        CloseReason::Shutdown => LinkClose::new(1001, "the daemon is shutting down"),
         CloseReason::Unpaired => {
-            Close::new(4401, "the key was replaced: pair this extension again")
+            LinkClose::new(4401, "the key was replaced: pair this extension again")
         }
-        CloseReason::Replaced => Close::new(4001, "replaced by a new connection of this browser"),
-        CloseReason::Overflow => Close::new(4429, "too many frames waited to be read"),
+        CloseReason::Replaced => {
+            LinkClose::new(4001, "replaced by a new connection of this browser")
+        }
+        CloseReason::Overflow => LinkClose::new(4429, "too many frames waited to be read"),
     }
 }
 
 /// Takes in what the extension says, and asks it for a sign of life now and then.
 pub(super) async fn listen(
-    edge: &Edge,
+    edge: &EdgeState,
     extension_id: &str,
     link: &ExtensionLink,
-    said: &mut (impl Stream<Item = Heard> + Unpin),
-) -> End {
+    said: &mut (impl Stream<Item = ReceivedFrame> + Unpin),
+) -> LinkOutcome {
     let mut aside = SideWork::new(edge, extension_id, link);
-    let mut share = Share::of(FRAMES_AT_ONCE);
+    let mut budget = YieldBudget::of(FRAMES_AT_ONCE);
     let mut malformed = 0;
     let mut answered = HashSet::new();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
@@ -198,7 +200,7 @@ pub(super) async fn listen(
     loop {
         let frame = tokio::select! {
             biased;
-            heard = said.next() => match heard.unwrap_or(Err(Err(Lost))) {
+            heard = said.next() => match heard.unwrap_or(Err(Err(LinkLost))) {
                 Ok(frame) => frame,
                 Err(end) => return end,
             },
@@ -211,14 +213,14 @@ pub(super) async fn listen(
                 // Wound up again only now: that is cheaper than with every frame.
                 let left = DEAD.saturating_sub(link.now().since(last_heard));
                 if left.is_zero() {
-                    return Ok(Close::new(1002, "nothing came for 45 s"));
+                    return Ok(LinkClose::new(1002, "nothing came for 45 s"));
                 }
                 dead.set(tokio::time::sleep(left));
                 continue;
             }
         };
         last_heard = link.now();
-        share.spend(1).await;
+        budget.spend(1).await;
         match frame {
             Ok(frame) => {
                 if matches!(frame, FromExtension::Ready(_)) {
@@ -242,7 +244,7 @@ pub(super) async fn listen(
                 tracing::debug!(%error, "malformed frame");
                 malformed += 1;
                 if malformed == MALFORMED {
-                    return Ok(Close::new(1008, "three malformed frames"));
+                    return Ok(LinkClose::new(1008, "three malformed frames"));
                 }
                 link.refuse(NackReason::Malformed);
             }

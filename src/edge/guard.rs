@@ -11,9 +11,9 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIG
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
-use super::connections::{Connection, Holder};
-use super::problem::Problem;
-use super::routes::{Rule, TABLE, Who};
+use super::connections::{ConnectionHandle, ConnectionHolder};
+use super::http_error::HttpError;
+use super::routes::{RouteAccess, RouteRule, TABLE};
 use crate::admission::PollerAdmission;
 use crate::home::{LegacyAnswer, StateDirectory};
 use crate::hub::{Caller, Hub};
@@ -42,7 +42,7 @@ const UNNAMED_CLIENT: &str = "http";
 
 /// Who was let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Admitted {
+pub(super) enum Principal {
     /// Somebody, for a public constant.
     Anyone,
     /// The extension of this id; not proven yet.
@@ -62,13 +62,13 @@ pub(super) enum Admitted {
     Caller(Caller),
 }
 
-impl Admitted {
+impl Principal {
     /// Who calls, if this proves it as far as the route asks for it. A session's token is
     /// not looked up yet, and an extension's id is no proof.
-    pub(super) fn holder(&self) -> Option<Holder> {
+    pub(super) fn holder(&self) -> Option<ConnectionHolder> {
         match self {
-            Self::Caller(caller) => Some(Holder::Owner(caller.owner.clone())),
-            Self::Poller(id) => Some(Holder::Extension(id.clone())),
+            Self::Caller(caller) => Some(ConnectionHolder::Owner(caller.owner.clone())),
+            Self::Poller(id) => Some(ConnectionHolder::Extension(id.clone())),
             Self::Anyone | Self::Extension(_) | Self::Asker(_) | Self::Session { .. } => None,
         }
     }
@@ -76,7 +76,7 @@ impl Admitted {
 
 /// What the guard knows.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct RequestGuard {
     home: StateDirectory,
     port: u16,
     hub: Hub,
@@ -86,7 +86,7 @@ pub(super) struct Guard {
     admission: PollerAdmission,
 }
 
-impl Guard {
+impl RequestGuard {
     pub(super) fn new(home: StateDirectory, port: u16, hub: Hub) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let wrong_tokens = Mutex::new(TokenBucket::new(WRONG_TOKENS, hub.now()));
@@ -108,40 +108,43 @@ impl Guard {
     }
 
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
-    pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
+    pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Principal, HttpError> {
         let decided = self.decide(request, routed);
         self.hub.count_request(decided.is_ok());
         decided
     }
 
-    fn decide(&self, request: &Parts, routed: bool) -> Result<Admitted, Problem> {
+    fn decide(&self, request: &Parts, routed: bool) -> Result<Principal, HttpError> {
         let rule =
             TABLE.iter().find(|r| r.method == request.method && r.is_for(request.uri.path()));
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
         check_fetch_site(&request.headers, rule)?;
-        if rule.is_some_and(|rule| matches!(rule.who, Who::Poller | Who::Asker)) {
+        if rule.is_some_and(|rule| matches!(rule.access, RouteAccess::Poller | RouteAccess::Asker))
+        {
             check_user(request.extensions.get())?;
         }
         let extension = self.check_origin(&request.headers, rule)?;
         check_content_type(request)?;
-        match (rule.map(|rule| rule.who), extension) {
-            (Some(Who::Program), _) => Ok(Admitted::Anyone),
-            (Some(Who::Extension), Some(id)) => Ok(Admitted::Extension(id)),
-            (Some(Who::Poller), Some(id)) => Ok(Admitted::Poller(id)),
-            (Some(Who::Asker), Some(id)) => Ok(Admitted::Asker(id)),
-            (Some(Who::Extension | Who::Poller | Who::Asker), None) => Err(Problem::ForeignOrigin),
+        match (rule.map(|rule| rule.access), extension) {
+            (Some(RouteAccess::Program), _) => Ok(Principal::Anyone),
+            (Some(RouteAccess::Extension), Some(id)) => Ok(Principal::Extension(id)),
+            (Some(RouteAccess::Poller), Some(id)) => Ok(Principal::Poller(id)),
+            (Some(RouteAccess::Asker), Some(id)) => Ok(Principal::Asker(id)),
+            (Some(RouteAccess::Extension | RouteAccess::Poller | RouteAccess::Asker), None) => {
+                Err(HttpError::ForeignOrigin)
+            }
             // A browser names the origin of a POST.
-            (Some(Who::Session), None) if request.method == Method::POST => {
-                Err(Problem::ForeignOrigin)
+            (Some(RouteAccess::Session), None) if request.method == Method::POST => {
+                Err(HttpError::ForeignOrigin)
             }
-            (Some(Who::Session), extension) => {
-                let token = bearer(&request.headers).ok_or(Problem::NoToken)?.to_owned();
-                Ok(Admitted::Session { token, extension })
+            (Some(RouteAccess::Session), extension) => {
+                let token = bearer(&request.headers).ok_or(HttpError::NoToken)?.to_owned();
+                Ok(Principal::Session { token, extension })
             }
-            (Some(Who::Owner), _) => {
+            (Some(RouteAccess::Owner), _) => {
                 let owner = self.check_token(&request.headers)?;
-                Ok(Admitted::Caller(caller(owner, &request.headers)?))
+                Ok(Principal::Caller(caller(owner, &request.headers)?))
             }
             (None, _) => {
                 self.check_token(&request.headers)?;
@@ -152,17 +155,17 @@ impl Guard {
 
     /// Exactly one `Host`, and it is this daemon: a page that was rebound to the
     /// loopback still names its own. No proxy in between.
-    fn check_host(&self, request: &Parts) -> Result<(), Problem> {
+    fn check_host(&self, request: &Parts) -> Result<(), HttpError> {
         let headers = &request.headers;
-        let host = single(headers, &HOST).ok().flatten().ok_or(Problem::BadHost)?;
+        let host = single(headers, &HOST).ok().flatten().ok_or(HttpError::BadHost)?;
         let authority = request.uri.authority().map(axum::http::uri::Authority::as_str);
         if ![Some(host), authority].into_iter().flatten().all(|name| self.is_own(name)) {
-            return Err(Problem::ForeignHost);
+            return Err(HttpError::ForeignHost);
         }
         let is_forwarded = |name: &HeaderName| {
             name.as_str() == "forwarded" || name.as_str().starts_with("x-forwarded-")
         };
-        if headers.keys().any(is_forwarded) { Err(Problem::Forwarded) } else { Ok(()) }
+        if headers.keys().any(is_forwarded) { Err(HttpError::Forwarded) } else { Ok(()) }
     }
 
     /// Whether this is one of our own names with our own port.
@@ -177,24 +180,32 @@ impl Guard {
     fn check_origin(
         &self,
         headers: &HeaderMap,
-        rule: Option<&Rule>,
-    ) -> Result<Option<String>, Problem> {
-        let Some(origin) = single(headers, &ORIGIN).map_err(|_| Problem::ForeignOrigin)? else {
+        rule: Option<&RouteRule>,
+    ) -> Result<Option<String>, HttpError> {
+        let Some(origin) = single(headers, &ORIGIN).map_err(|_| HttpError::ForeignOrigin)? else {
             return Ok(None);
         };
-        match rule.map(|rule| rule.who) {
-            Some(Who::Owner) | None => {
+        match rule.map(|rule| rule.access) {
+            Some(RouteAccess::Owner) | None => {
                 let own = origin.strip_prefix("http://").is_some_and(|host| self.is_own(host));
-                if own { Ok(None) } else { Err(Problem::ForeignOrigin) }
+                if own { Ok(None) } else { Err(HttpError::ForeignOrigin) }
             }
-            Some(Who::Program) => Err(Problem::ForeignOrigin),
-            Some(who @ (Who::Extension | Who::Session | Who::Poller | Who::Asker)) => {
+            Some(RouteAccess::Program) => Err(HttpError::ForeignOrigin),
+            Some(
+                access @ (RouteAccess::Extension
+                | RouteAccess::Session
+                | RouteAccess::Poller
+                | RouteAccess::Asker),
+            ) => {
                 let id = origin.strip_prefix("chrome-extension://");
-                let id = id.filter(|id| is_extension_id(id)).ok_or(Problem::ForeignOrigin)?;
-                match who {
-                    Who::Poller => self.check_poller(id)?,
-                    Who::Asker => self.check_may_ask(id)?,
-                    Who::Extension | Who::Session | Who::Owner | Who::Program => {
+                let id = id.filter(|id| is_extension_id(id)).ok_or(HttpError::ForeignOrigin)?;
+                match access {
+                    RouteAccess::Poller => self.check_poller(id)?,
+                    RouteAccess::Asker => self.check_may_ask(id)?,
+                    RouteAccess::Extension
+                    | RouteAccess::Session
+                    | RouteAccess::Owner
+                    | RouteAccess::Program => {
                         self.check_may_connect(id)?;
                     }
                 }
@@ -205,29 +216,29 @@ impl Guard {
 
     /// Our own extension, or one that the user has allowed. Read anew each time, so that
     /// an approval counts at once.
-    fn check_may_connect(&self, id: &str) -> Result<(), Problem> {
+    fn check_may_connect(&self, id: &str) -> Result<(), HttpError> {
         let allowed = self.home.allowed_extensions().unwrap_or_else(|error| {
             tracing::warn!(%error, "no further extension is allowed");
             Vec::new()
         });
         let may = id == EXTENSION_ID || allowed.iter().any(|known| known == id);
-        if may { Ok(()) } else { Err(Problem::UnknownExtension) }
+        if may { Ok(()) } else { Err(HttpError::UnknownExtension) }
     }
 
     /// Whether an extension may post what needs it to be let in.
-    fn check_poller(&self, id: &str) -> Result<(), Problem> {
+    fn check_poller(&self, id: &str) -> Result<(), HttpError> {
         match self.check_asker(id)? {
             LegacyAnswer::Welcome => Ok(()),
             LegacyAnswer::WelcomeToPoll | LegacyAnswer::Unknown | LegacyAnswer::SwitchedOff => {
-                Err(Problem::UnknownPoller { id: id.to_owned() })
+                Err(HttpError::UnknownPoller { id: id.to_owned() })
             }
         }
     }
 
     /// Whether an extension may ask to be let in. One that may not is named to the person.
-    fn check_may_ask(&self, id: &str) -> Result<(), Problem> {
+    fn check_may_ask(&self, id: &str) -> Result<(), HttpError> {
         let answer = self.check_asker(id);
-        if answer == Err(Problem::PollingSwitchedOff) {
+        if answer == Err(HttpError::PollingSwitchedOff) {
             self.admission.note_switched_off(id);
         }
         answer.map(drop)
@@ -235,12 +246,12 @@ impl Guard {
 
     /// What is said to an extension that asks to be let in. Our own never polls: who comes under its name
     /// is another one.
-    fn check_asker(&self, id: &str) -> Result<LegacyAnswer, Problem> {
+    fn check_asker(&self, id: &str) -> Result<LegacyAnswer, HttpError> {
         if id == EXTENSION_ID {
-            return Err(Problem::UnknownExtension);
+            return Err(HttpError::UnknownExtension);
         }
         match self.admission.answer(id) {
-            LegacyAnswer::SwitchedOff => Err(Problem::PollingSwitchedOff),
+            LegacyAnswer::SwitchedOff => Err(HttpError::PollingSwitchedOff),
             answer @ (LegacyAnswer::Welcome
             | LegacyAnswer::WelcomeToPoll
             | LegacyAnswer::Unknown) => Ok(answer),
@@ -248,8 +259,8 @@ impl Guard {
     }
 
     /// A right token always passes; of wrong ones, only so many are looked at.
-    fn check_token(&self, headers: &HeaderMap) -> Result<Owner, Problem> {
-        let token = bearer(headers).ok_or(Problem::NoToken)?;
+    fn check_token(&self, headers: &HeaderMap) -> Result<Owner, HttpError> {
+        let token = bearer(headers).ok_or(HttpError::NoToken)?;
         if subtle::ConstantTimeEq::ct_eq(token.as_bytes(), self.token.as_bytes()).into() {
             return Ok(DEFAULT_OWNER.into());
         }
@@ -258,18 +269,22 @@ impl Guard {
         }
         let mut wrong = self.wrong_tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match wrong.take(self.hub.now()) {
-            Ok(()) => Err(Problem::NoToken),
+            Ok(()) => Err(HttpError::NoToken),
             Err(wait) => {
                 let retry_after_secs = wait.as_secs() + 1;
-                Err(Problem::TooManyWrongTokens { retry_after_secs })
+                Err(HttpError::TooManyWrongTokens { retry_after_secs })
             }
         }
     }
 }
 
 /// A polling extension proves nothing, so the connection has to be known as this user's.
-pub(super) fn check_user(connection: Option<&Connection>) -> Result<(), Problem> {
-    if connection.is_some_and(Connection::is_ours) { Ok(()) } else { Err(Problem::UnknownUser) }
+pub(super) fn check_user(connection: Option<&ConnectionHandle>) -> Result<(), HttpError> {
+    if connection.is_some_and(ConnectionHandle::is_ours) {
+        Ok(())
+    } else {
+        Err(HttpError::UnknownUser)
+    }
 }
 
 /// The bearer token that a request gives, if there is one.
@@ -279,51 +294,55 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// What is said, to the holder of a token, of a request that the table does not have.
-fn undeclared(path: &str, routed: bool) -> Problem {
+fn undeclared(path: &str, routed: bool) -> HttpError {
     let mut methods = TABLE.iter().filter(|rule| rule.is_for(path)).map(|r| r.method.as_str());
     if let Some(method) = methods.next() {
-        return Problem::NoMethod { allow: [Some(method), methods.next()] };
+        return HttpError::NoMethod { allow: [Some(method), methods.next()] };
     }
-    if routed { Problem::Undeclared } else { Problem::NoRoute }
+    if routed { HttpError::Undeclared } else { HttpError::NoRoute }
 }
 
-fn check_size(headers: &HeaderMap, rule: Option<&Rule>) -> Result<(), Problem> {
+fn check_size(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpError> {
     let limit = rule.map_or(MCP_BODY, |rule| rule.body);
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if length.unwrap_or(0) > limit { Err(Problem::TooLarge { limit }) } else { Ok(()) }
+    if length.unwrap_or(0) > limit { Err(HttpError::TooLarge { limit }) } else { Ok(()) }
 }
 
 /// A browser says here who asks. Absent: no browser, or an extension's socket. Only a
 /// page of our own would be of the same origin, and it has a token.
-fn check_fetch_site(headers: &HeaderMap, rule: Option<&Rule>) -> Result<(), Problem> {
+fn check_fetch_site(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpError> {
     static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-    let is_owners = rule.is_none_or(|rule| rule.who == Who::Owner);
+    let is_owners = rule.is_none_or(|rule| rule.access == RouteAccess::Owner);
     match single(headers, &SEC_FETCH_SITE) {
         Ok(None | Some("none")) => Ok(()),
         Ok(Some("same-origin")) if is_owners => Ok(()),
-        Ok(Some(_)) | Err(()) => Err(Problem::ForeignOrigin),
+        Ok(Some(_)) | Err(()) => Err(HttpError::ForeignOrigin),
     }
 }
 
 /// A page can send forms and plain text anywhere, but JSON only after a preflight, which
 /// is never granted.
-fn check_content_type(request: &Parts) -> Result<(), Problem> {
+fn check_content_type(request: &Parts) -> Result<(), HttpError> {
     if request.method != Method::POST {
         return Ok(());
     }
     let given = single(&request.headers, &CONTENT_TYPE).ok().flatten().unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Problem::NotJson) }
+    if media_type.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(HttpError::NotJson)
+    }
 }
 
 /// The caller: the owner from the token, the client from its header. A client of another
 /// owner than the default one is told apart by its owner's name, before a sign that no
 /// header can carry.
-fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, Problem> {
+fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, HttpError> {
     let name = single(headers, &HeaderName::from_static(CLIENT_HEADER));
-    let name = name.map_err(|()| Problem::BadClient)?.unwrap_or(UNNAMED_CLIENT);
+    let name = name.map_err(|()| HttpError::BadClient)?.unwrap_or(UNNAMED_CLIENT);
     if !(1..=128).contains(&name.len()) || !name.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-        return Err(Problem::BadClient);
+        return Err(HttpError::BadClient);
     }
     let client = match owner.as_str() {
         DEFAULT_OWNER => ClientId::from(name),
@@ -353,7 +372,8 @@ mod tests {
     async fn a_route_that_nobody_has_declared_is_closed_even_to_the_holder_of_a_token() {
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard =
+            RequestGuard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         let ask = |token: &str| {
             let request = axum::http::Request::get("/new")
                 .header(HOST, "127.0.0.1:1234")
@@ -361,24 +381,24 @@ mod tests {
             request.body(()).unwrap().into_parts().0
         };
         let right = ask(&guard.token);
-        assert_eq!(guard.check(&right, true), Err(Problem::Undeclared));
-        assert_eq!(guard.check(&right, false), Err(Problem::NoRoute));
+        assert_eq!(guard.check(&right, true), Err(HttpError::Undeclared));
+        assert_eq!(guard.check(&right, false), Err(HttpError::NoRoute));
         for routed in [true, false] {
-            assert_eq!(guard.check(&ask("wrong"), routed), Err(Problem::NoToken));
+            assert_eq!(guard.check(&ask("wrong"), routed), Err(HttpError::NoToken));
         }
     }
 
     #[test]
     fn a_wrong_method_is_told_which_ones_there_are() {
         let allowed = |path| {
-            let problem = undeclared(path, true);
-            let Problem::NoMethod { allow } = problem else { panic!("{path}: {problem:?}") };
+            let error = undeclared(path, true);
+            let HttpError::NoMethod { allow } = error else { panic!("{path}: {error:?}") };
             allow.into_iter().flatten().collect::<Vec<_>>()
         };
         assert_eq!(allowed("/mcp"), ["POST", "GET"]);
         assert_eq!(allowed("/frames"), ["GET", "POST"]);
         assert_eq!(allowed("/logs"), ["POST", "DELETE"]);
-        for Rule { path, .. } in &TABLE {
+        for RouteRule { path, .. } in &TABLE {
             let methods = TABLE.iter().filter(|rule| rule.path == *path).count();
             assert!(methods <= 2, "{path} has more methods than an answer has room for");
         }
@@ -388,7 +408,8 @@ mod tests {
     async fn a_port_that_is_spelled_otherwise_is_not_ours() {
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard =
+            RequestGuard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         assert!(guard.is_own("127.0.0.1:1234"));
         for other in ["127.0.0.1:+1234", "localhost:01234", "[::1]: 1234", "localhost:", "1234"] {
             assert!(!guard.is_own(other), "{other}");
@@ -400,7 +421,8 @@ mod tests {
         const HOSTS: [&str; 3] = ["127.0.0.1:1234", "localhost:1234", "[::1]:1234"];
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::start(crate::lifecycle::Limits::default());
-        let guard = Guard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
+        let guard =
+            RequestGuard::new(StateDirectory::open(&dir.path().join("state")).unwrap(), 1234, hub);
         let own = format!("chrome-extension://{EXTENSION_ID}");
         let origins = HOSTS.map(|host| format!("http://{host}"));
         let samples: Vec<_> = origins.iter().chain([&own]).map(String::as_str).collect();

@@ -17,11 +17,11 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
-use super::Edge;
+use super::EdgeState;
 use super::body::{BodyParsers, ParserLane, read_body};
-use super::connections::{Connection, Holder};
-use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, SESSION_BODY, check_user, single};
-use super::problem::{Problem, json_response};
+use super::connections::{ConnectionHandle, ConnectionHolder};
+use super::guard::{DRAWING_BODY, EXTENSION_BODY, Principal, SESSION_BODY, check_user, single};
+use super::http_error::{HttpError, json_response};
 use crate::home::LegacyAnswer;
 use crate::hub::{IngestCounts, PollRequest, ReportDisposition};
 use crate::journal::WriteFailure;
@@ -45,7 +45,7 @@ static PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
 
 /// What the extension says of itself with `POST /settings`.
 #[derive(Deserialize)]
-struct Settings {
+struct PostedSettings {
     #[serde(default)]
     session_id: String,
 }
@@ -54,26 +54,26 @@ struct Settings {
 /// extension names its session, before its first poll and every 2 s. One that is not let in gets
 /// the same answer: it would stop asking otherwise.
 pub(super) async fn settings(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
     headers: HeaderMap,
     method: Method,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpError> {
     if method == Method::GET {
         return Ok(json_response(StatusCode::OK, "{}"));
     }
-    let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
+    let Principal::Asker(extension_id) = principal else { return Err(HttpError::Undeclared) };
     let calls = &edge.parsers.calls;
     let body = read_posted(calls, body, SESSION_BODY).await?;
-    let Settings { session_id } = parse(calls, body).await?;
+    let PostedSettings { session_id } = parse(calls, body).await?;
     let version = header(&headers, &VERSION).unwrap_or_default();
     let admission = edge.guard.admission();
     if let Some(session) = session_name(&session_id)
         && admission.name_session(&extension_id, &session, version)
     {
-        connection.prove(Holder::Extension(extension_id));
+        connection.prove(ConnectionHolder::Extension(extension_id));
     }
     Ok(answer(&json!({"status": "ok"})))
 }
@@ -81,10 +81,10 @@ pub(super) async fn settings(
 /// `GET /pending-queries`: with a session that an allowed extension has named, the next
 /// command; with any other, nothing; without one, a look from outside that takes nothing.
 pub(super) async fn pending_queries(
-    State(edge): State<Arc<Edge>>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(connection): Extension<ConnectionHandle>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpError> {
     let hub = edge.tools.hub();
     let Some(session) = header(&headers, &SESSION) else {
         let queries = hub.pending_queries();
@@ -99,7 +99,7 @@ pub(super) async fn pending_queries(
     };
     let query = match edge.guard.admission().poller_of(&poll.session, &poll.extension_version) {
         Some(id) => {
-            connection.prove(Holder::Extension(id));
+            connection.prove(ConnectionHolder::Extension(id));
             hub.poll(poll).await
         }
         None => None,
@@ -112,12 +112,12 @@ pub(super) async fn pending_queries(
 /// there is a command, or a little later without one; at once and with nothing, if the extension is
 /// not let in.
 pub(super) async fn sync(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
     body: Body,
-) -> Result<Response, Problem> {
-    let Admitted::Asker(extension_id) = admitted else { return Err(Problem::Undeclared) };
+) -> Result<Response, HttpError> {
+    let Principal::Asker(extension_id) = principal else { return Err(HttpError::Undeclared) };
     let admission = edge.guard.admission();
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
     let BodyParsers { calls, extensions } = &edge.parsers;
@@ -129,7 +129,7 @@ pub(super) async fn sync(
         let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
         return Ok(json_response(StatusCode::OK, json!(nothing).to_string()));
     }
-    connection.prove(Holder::Extension(extension_id.clone()));
+    connection.prove(ConnectionHolder::Extension(extension_id.clone()));
     let poll = PollRequest {
         session,
         extension_version: request.version().to_owned(),
@@ -141,7 +141,7 @@ pub(super) async fn sync(
         .begin_sync(&extension_id, poll, &request)
         .await
         .map_err(|trouble| unrecorded(&trouble))?;
-    let open = begun.ok_or(Problem::StorageUnavailable)?;
+    let open = begun.ok_or(HttpError::StorageUnavailable)?;
     if let Some(lines) = request.take_logs() {
         let kind = LegacyStream::ExtensionLogs;
         if let Err(error) = hub.take_legacy_events(open.browser(), kind, lines).await {
@@ -155,11 +155,11 @@ pub(super) async fn sync(
 /// The routes on which results are posted: whichever it is, the command is found by its
 /// name.
 pub(super) async fn result(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     body: Body,
-) -> Result<Response, Problem> {
-    let extension_id = poller(admitted)?;
+) -> Result<Response, HttpError> {
+    let extension_id = poller(principal)?;
     let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     let report: LegacyReport = parse(&edge.parsers.extensions, body).await?;
     let verdict = edge
@@ -180,11 +180,11 @@ pub(super) async fn result(
 /// What a page logged, requested and did: into what is kept of such things.
 pub(super) async fn ingest(
     kind: LegacyStream,
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     body: Body,
-) -> Result<Response, Problem> {
-    let extension_id = poller(admitted)?;
+) -> Result<Response, HttpError> {
+    let extension_id = poller(principal)?;
     let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     let hub = edge.tools.hub();
     let browser = hub.browser_with(&extension_id);
@@ -196,15 +196,15 @@ pub(super) async fn ingest(
 
 /// `POST /logs`, and `DELETE`: the person has cleared what their extension shows.
 pub(super) async fn logs(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     method: Method,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpError> {
     if method != Method::DELETE {
-        return ingest(LegacyStream::Logs, State(edge), Extension(admitted), body).await;
+        return ingest(LegacyStream::Logs, State(edge), Extension(principal), body).await;
     }
-    let extension_id = poller(admitted)?;
+    let extension_id = poller(principal)?;
     let hub = edge.tools.hub();
     let cleared = hub.clear_logs(&hub.browser_with(&extension_id));
     Ok(answer(&json!({"status": "ok", "cleared": cleared})))
@@ -212,7 +212,10 @@ pub(super) async fn logs(
 
 /// What the extension says of itself, and pictures that it takes of errors: read, answered
 /// and not kept.
-pub(super) async fn noted(State(edge): State<Arc<Edge>>, body: Body) -> Result<Response, Problem> {
+pub(super) async fn noted(
+    State(edge): State<Arc<EdgeState>>,
+    body: Body,
+) -> Result<Response, HttpError> {
     let body = read_posted(&edge.parsers.extensions, body, EXTENSION_BODY).await?;
     parse::<IgnoredAny>(&edge.parsers.extensions, body).await?;
     Ok(answer(&json!({"status": "ok"})))
@@ -221,11 +224,11 @@ pub(super) async fn noted(State(edge): State<Arc<Edge>>, body: Body) -> Result<R
 /// `POST /draw-mode/complete`: what the person drew on a page, for a wait that this extension
 /// holds. Nobody vouches for a drawing that was not asked for.
 pub(super) async fn drawing(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     body: Body,
-) -> Result<Response, Problem> {
-    let extension_id = poller(admitted)?;
+) -> Result<Response, HttpError> {
+    let extension_id = poller(principal)?;
     let body = read_posted(&edge.parsers.extensions, body, DRAWING_BODY).await?;
     let drawing = edge.parsers.extensions.parse(body, |body| drawing_of(body)).await??;
     let id = drawing.drawing_id.clone();
@@ -236,41 +239,41 @@ pub(super) async fn drawing(
     Ok(answer(&json!({"status": "ok", "accepted": false, "reason": "no_wait"})))
 }
 
-impl Edge {
+impl EdgeState {
     /// Takes a drawing for the waits that this extension holds. That goes on to its end, also if
     /// nobody waits for the answer any more. False: it holds none.
-    async fn take_polled_drawing(&self, id: String, drawing: Drawing) -> Result<bool, Problem> {
-        let annotations = self.tools.annotations().ok_or(Problem::StorageUnavailable)?.clone();
+    async fn take_polled_drawing(&self, id: String, drawing: Drawing) -> Result<bool, HttpError> {
+        let annotations = self.tools.annotations().ok_or(HttpError::StorageUnavailable)?.clone();
         let taking = self.tasks.spawn(async move { annotations.take_polled(&id, drawing).await });
         match taking.await {
             Ok(Ok(taken)) => Ok(taken),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a drawing cannot be kept");
-                Err(Problem::StorageUnavailable)
+                Err(HttpError::StorageUnavailable)
             }
             Err(broken) => {
                 tracing::warn!(%broken, "a drawing cannot be kept");
-                Err(Problem::StorageUnavailable)
+                Err(HttpError::StorageUnavailable)
             }
         }
     }
 }
 
 /// The drawing that a body is.
-fn drawing_of(body: &[u8]) -> Result<Drawing, Problem> {
-    Drawing::parse(body).map_err(|why| Problem::BadDrawing { why: why.to_string() })
+fn drawing_of(body: &[u8]) -> Result<Drawing, HttpError> {
+    Drawing::parse(body).map_err(|why| HttpError::BadDrawing { why: why.to_string() })
 }
 
 /// The extension that posts.
-fn poller(admitted: Admitted) -> Result<String, Problem> {
-    match admitted {
-        Admitted::Poller(extension_id) => Ok(extension_id),
+fn poller(principal: Principal) -> Result<String, HttpError> {
+    match principal {
+        Principal::Poller(extension_id) => Ok(extension_id),
         // The table lets only pollers in here.
-        Admitted::Anyone
-        | Admitted::Extension(_)
-        | Admitted::Asker(_)
-        | Admitted::Session { .. }
-        | Admitted::Caller(_) => Err(Problem::Undeclared),
+        Principal::Anyone
+        | Principal::Extension(_)
+        | Principal::Asker(_)
+        | Principal::Session { .. }
+        | Principal::Caller(_) => Err(HttpError::Undeclared),
     }
 }
 
@@ -280,7 +283,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Reads what an extension posts. A surrogate that stands alone in it is U+FFFD from here on.
-async fn read_posted(lane: &ParserLane, body: Body, limit: usize) -> Result<Bytes, Problem> {
+async fn read_posted(lane: &ParserLane, body: Body, limit: usize) -> Result<Bytes, HttpError> {
     let body = read_body(body, limit).await?;
     lane.parse(body, |body| mended(body).map_or_else(|| body.clone(), Bytes::from)).await
 }
@@ -295,21 +298,21 @@ fn mended(body: &[u8]) -> Option<String> {
 }
 
 /// Reads a body that should be JSON of this kind.
-async fn parse<T>(lane: &ParserLane, body: Bytes) -> Result<T, Problem>
+async fn parse<T>(lane: &ParserLane, body: Bytes) -> Result<T, HttpError>
 where
     T: DeserializeOwned + Send + 'static,
 {
     lane.parse(body, |body| serde_json::from_slice(body)).await?.map_err(malformed)
 }
 
-fn unrecorded(trouble: &WriteFailure) -> Problem {
+fn unrecorded(trouble: &WriteFailure) -> HttpError {
     tracing::warn!(%trouble, "a posted result cannot be recorded");
-    Problem::StorageUnavailable
+    HttpError::StorageUnavailable
 }
 
-fn malformed(error: impl Display) -> Problem {
+fn malformed(error: impl Display) -> HttpError {
     tracing::debug!(%error, "a body that is not what it should be");
-    Problem::MalformedJson
+    HttpError::MalformedJson
 }
 
 fn answer(body: &Value) -> Response {
@@ -332,7 +335,7 @@ mod tests {
         ] {
             let refused = drawing_of(body.as_bytes()).unwrap_err();
             assert!(
-                matches!(&refused, Problem::BadDrawing { why } if why.contains(says)),
+                matches!(&refused, HttpError::BadDrawing { why } if why.contains(says)),
                 "{refused:?}"
             );
         }

@@ -26,15 +26,18 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
-use super::Edge;
+use super::EdgeState;
 use super::body::read_body;
-use super::guard::{Admitted, MCP_BODY, single};
-use super::problem::{Problem, json_response};
+use super::guard::{MCP_BODY, Principal, single};
+use super::http_error::{HttpError, json_response};
 use crate::hub::Caller;
-use crate::mcp::{self, Answer, Era, Fault, Headers, Incoming, Notification, RpcError};
+use crate::mcp::{
+    self, IncomingMessage, McpHeaders, ProtocolGeneration, RpcAnswer, RpcError, RpcErrorKind,
+    RpcNotification,
+};
 use crate::protocol::{EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
-use crate::tools::Outcome;
-use answer::Receipt;
+use crate::tools::NowOrLater;
+use answer::AnswerDelivery;
 pub(super) use stream::OpenStreams;
 
 /// A body of more bytes is counted by its owner. One of this size is parsed in about the time that
@@ -42,79 +45,81 @@ pub(super) use stream::OpenStreams;
 const COUNTED: usize = 8 * 1024;
 
 pub(super) async fn serve(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
     method: Method,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     // The table lets only callers in here.
-    let Admitted::Caller(caller) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     match method {
         Method::GET => stream::open(&edge, &caller, &headers),
         _ => post(edge, caller, headers, body).await,
     }
 }
 
-async fn post(edge: Arc<Edge>, caller: Caller, headers: HeaderMap, body: Body) -> Response {
+async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Body) -> Response {
     let (key, body) = match (idempotency_key(&headers), read_body(body, MCP_BODY).await) {
         (Ok(key), Ok(body)) => (key, body),
-        (Err(problem), _) | (_, Err(problem)) => return problem.into_response(),
+        (Err(error), _) | (_, Err(error)) => return error.into_response(),
     };
     // Small ones go on, so that one client in a loop does not hold back the others of its owner.
     if body.len() > COUNTED
         && let Err(retry_after) = edge.tools.hub().admit_bytes(&caller.owner, body.len()).await
     {
-        return Problem::TooManyBytes { retry_after }.into_response();
+        return HttpError::TooManyBytes { retry_after }.into_response();
     }
-    let incoming = match edge.parsers.calls.parse(body, |body| Incoming::parse(body)).await {
+    let incoming = match edge.parsers.calls.parse(body, |body| IncomingMessage::parse(body)).await {
         Ok(incoming) => incoming,
-        Err(problem) => return problem.into_response(),
+        Err(error) => return error.into_response(),
     };
     let request = match incoming {
-        Ok(Incoming::Request(request)) => request,
-        Ok(Incoming::Notification(told)) => {
+        Ok(IncomingMessage::Request(request)) => request,
+        Ok(IncomingMessage::Notification(told)) => {
             return edge.note(&caller, Some(&told), &headers, key.as_deref()).await;
         }
-        Ok(Incoming::Response) => return edge.note(&caller, None, &headers, None).await,
+        Ok(IncomingMessage::Response) => return edge.note(&caller, None, &headers, None).await,
         Err((error, id)) => {
             let text = error.to_json(id.as_ref());
             return json_response(StatusCode::BAD_REQUEST, text);
         }
     };
-    let era = match Era::of(&request, Some(&mcp_headers(&headers))) {
-        Ok(era) => era,
+    let generation = match ProtocolGeneration::of(&request, Some(&mcp_headers(&headers))) {
+        Ok(generation) => generation,
         Err(error) => {
             return json_response(StatusCode::BAD_REQUEST, error.to_json(Some(&request.id)));
         }
     };
-    if request.method == mcp::LISTEN && era == Era::Modern {
+    if request.method == mcp::LISTEN && generation == ProtocolGeneration::Modern {
         return stream::subscribe(&edge, &caller, &headers, &request).await;
     }
     let early = headers.contains_key(EARLY_HEADER);
     let tasks = edge.tasks.clone();
     let job_call = edge.job_calls.begin(&caller, &request);
     let handled = async move {
-        let answer = mcp::handle(&*edge.toolbox, &edge.calls, &caller, request, era, key).await;
-        let Answer { submitted, progress, outcome } = answer;
-        let given_up_by_closing = submitted.filter(|_| era == Era::Modern && !early);
-        (Receipt::new(edge, caller, given_up_by_closing, job_call), progress, outcome)
+        let answer =
+            mcp::handle(&*edge.toolbox, &edge.calls, &caller, request, generation, key).await;
+        let RpcAnswer { submitted, progress, outcome } = answer;
+        let given_up_by_closing =
+            submitted.filter(|_| generation == ProtocolGeneration::Modern && !early);
+        (AnswerDelivery::new(edge, caller, given_up_by_closing, job_call), progress, outcome)
     };
-    let (receipt, progress, outcome) = SeenThrough { rest: Some(Box::pin(handled)), tasks }.await;
+    let (delivery, progress, outcome) = FinishOnDrop { rest: Some(Box::pin(handled)), tasks }.await;
     match outcome {
-        Outcome::Now(done) => {
+        NowOrLater::Now(done) => {
             // A command that was submitted is on its way to the socket's task: it goes
             // first.
             tokio::task::yield_now().await;
-            receipt.respond(done, era)
+            delivery.respond(done, generation)
         }
-        Outcome::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
+        NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
             Some(progress) => match (&mut later).now_or_never() {
-                Some(done) => receipt.respond(done, era),
-                None => receipt.respond_with_events(progress, later),
+                Some(done) => delivery.respond(done, generation),
+                None => delivery.respond_with_events(progress, later),
             },
-            None if early => receipt.respond_early(later),
-            None => receipt.respond(later.await, era),
+            None if early => delivery.respond_early(later),
+            None => delivery.respond(later.await, generation),
         },
     }
 }
@@ -129,19 +134,19 @@ fn takes_events(headers: &HeaderMap) -> bool {
     })
 }
 
-impl Edge {
+impl EdgeState {
     /// Takes a message that wants no answer. Of those, only a cancel means anything here.
     async fn note(
         &self,
         caller: &Caller,
-        told: Option<&Notification>,
+        told: Option<&RpcNotification>,
         headers: &HeaderMap,
         key: Option<&str>,
     ) -> Response {
         if let Err(error) = mcp_headers(headers).check_version() {
             return json_response(StatusCode::BAD_REQUEST, error.to_json(None));
         }
-        if let Some(id) = told.and_then(Notification::cancels) {
+        if let Some(id) = told.and_then(RpcNotification::cancels) {
             self.calls.cancel(caller, &id, key);
             // The call's own task does the rest: it goes first.
             tokio::task::yield_now().await;
@@ -151,21 +156,21 @@ impl Edge {
 }
 
 /// The call's idempotency key, if it came with one.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, Problem> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
     match single(headers, &HeaderName::from_static(IDEMPOTENCY_HEADER)) {
         Ok(None) => Ok(None),
         Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),
-        Ok(Some(_)) | Err(()) => Err(Problem::BadIdempotencyKey),
+        Ok(Some(_)) | Err(()) => Err(HttpError::BadIdempotencyKey),
     }
 }
 
-fn mcp_headers(headers: &HeaderMap) -> Headers {
+fn mcp_headers(headers: &HeaderMap) -> McpHeaders {
     let joined = |name: &str| {
         let values = headers.get_all(name).iter();
         let values: Vec<_> = values.map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
         (!values.is_empty()).then(|| values.join(","))
     };
-    Headers {
+    McpHeaders {
         version: joined("mcp-protocol-version"),
         method: joined("mcp-method"),
         name: joined("mcp-name"),
@@ -174,33 +179,33 @@ fn mcp_headers(headers: &HeaderMap) -> Headers {
 
 /// The HTTP status of an answer. Clients of the legacy era throw the body of any but
 /// 200 away, so there an error that has one is a 200.
-fn status(error: Option<&RpcError>, era: Era) -> StatusCode {
-    match (error.map(|error| error.fault), era) {
-        (None | Some(Fault::Params | Fault::Refused | Fault::Internal), _)
-        | (Some(_), Era::Legacy) => StatusCode::OK,
-        (Some(Fault::Method), Era::Modern) => StatusCode::NOT_FOUND,
+fn status(error: Option<&RpcError>, generation: ProtocolGeneration) -> StatusCode {
+    match (error.map(|error| error.kind), generation) {
+        (None | Some(RpcErrorKind::Params | RpcErrorKind::Refused | RpcErrorKind::Internal), _)
+        | (Some(_), ProtocolGeneration::Legacy) => StatusCode::OK,
+        (Some(RpcErrorKind::Method), ProtocolGeneration::Modern) => StatusCode::NOT_FOUND,
         (
             Some(
-                Fault::Parse
-                | Fault::Shape
-                | Fault::Envelope
-                | Fault::HeaderMismatch
-                | Fault::Version
-                | Fault::Capability,
+                RpcErrorKind::Parse
+                | RpcErrorKind::Shape
+                | RpcErrorKind::Envelope
+                | RpcErrorKind::HeaderMismatch
+                | RpcErrorKind::Version
+                | RpcErrorKind::Capability,
             ),
-            Era::Modern,
+            ProtocolGeneration::Modern,
         ) => StatusCode::BAD_REQUEST,
     }
 }
 
 /// Work that is finished also if nobody waits for it any more: a submission that is just
 /// being recorded, whose caller closes the connection, has to be known to be cancelled.
-struct SeenThrough<T: Send + 'static> {
+struct FinishOnDrop<T: Send + 'static> {
     rest: Option<BoxFuture<'static, T>>,
     tasks: TaskTracker,
 }
 
-impl<T: Send + 'static> Future for SeenThrough<T> {
+impl<T: Send + 'static> Future for FinishOnDrop<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -213,7 +218,7 @@ impl<T: Send + 'static> Future for SeenThrough<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for SeenThrough<T> {
+impl<T: Send + 'static> Drop for FinishOnDrop<T> {
     fn drop(&mut self) {
         if let Some(rest) = self.rest.take() {
             // A runtime that is about to end begins nothing.
@@ -239,9 +244,9 @@ mod tests {
             let _ = gone.await;
             let _ = done.send(7);
         };
-        let mut seen_through = SeenThrough { rest: Some(Box::pin(work)), tasks: tasks.clone() };
-        assert_eq!((&mut seen_through).now_or_never(), None);
-        drop(seen_through);
+        let mut finished = FinishOnDrop { rest: Some(Box::pin(work)), tasks: tasks.clone() };
+        assert_eq!((&mut finished).now_or_never(), None);
+        drop(finished);
         go.send(()).unwrap();
         assert_eq!(is_done.await, Ok(7));
         tasks.close();
@@ -251,8 +256,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_waited_for_to_its_end_is_done_once() {
         let tasks = TaskTracker::new();
-        let seen_through = SeenThrough { rest: Some(Box::pin(async { 7 })), tasks: tasks.clone() };
-        assert_eq!(seen_through.await, 7);
+        let finished = FinishOnDrop { rest: Some(Box::pin(async { 7 })), tasks: tasks.clone() };
+        assert_eq!(finished.await, 7);
         assert!(tasks.is_empty());
     }
 }

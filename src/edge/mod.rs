@@ -12,14 +12,14 @@ mod connections;
 mod conversation;
 mod frames;
 mod guard;
+mod http_error;
 mod legacy;
 mod mcp;
 mod peer;
-mod problem;
 mod routes;
-mod share;
 mod side_work;
 mod ws;
+mod yield_budget;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,37 +36,37 @@ use tokio_util::task::TaskTracker;
 use crate::home::StateDirectory;
 use crate::hub::{Caller, CloseReason};
 use crate::lifecycle::limits;
-use crate::mcp::{Calls, JobCalls, Toolbox};
+use crate::mcp::{CallRegistry, JobCalls, Toolbox};
 use crate::protocol::SERVER_VERSION;
-use crate::tools::Tools;
+use crate::tools::ToolSet;
 use body::BodyParsers;
-use connections::Connections;
-use frames::Sessions;
-use guard::Guard;
+use connections::ConnectionRegistry;
+use frames::HttpSessions;
+use guard::RequestGuard;
+use http_error::json_response;
 use mcp::OpenStreams;
 use peer::PeerLookup;
 pub use peer::PeerUser;
-use problem::json_response;
-use routes::Routes;
+use routes::GuardedRoutes;
 
 /// How long connections may take to finish when the daemon ends.
 const FINISH: Duration = Duration::from_millis(1_500);
 
 /// What all adapters work with.
 #[derive(Debug)]
-struct Edge {
-    guard: Guard,
-    tools: Tools,
+struct EdgeState {
+    guard: RequestGuard,
+    tools: ToolSet,
     /// Parses what is large where it holds up nobody.
     parsers: BodyParsers,
     /// What MCP clients are served.
     toolbox: Arc<dyn Toolbox>,
     /// The calls of MCP clients that are in progress.
-    calls: Calls<Caller>,
+    calls: CallRegistry<Caller>,
     /// Those of them that begin jobs, until their answers are out.
     job_calls: JobCalls<Caller>,
     /// The links of extensions over HTTP.
-    sessions: Sessions,
+    sessions: HttpSessions,
     /// The streams of MCP clients for what no call carries.
     streams: OpenStreams,
     tasks: TaskTracker,
@@ -74,25 +74,25 @@ struct Edge {
 
 /// Answers connections, wherever they come from: a listener hands over what it accepts.
 #[derive(Clone, Debug)]
-pub struct Server {
-    edge: Arc<Edge>,
-    routes: Routes,
-    connections: Connections,
+pub struct EdgeServer {
+    edge: Arc<EdgeState>,
+    routes: GuardedRoutes,
+    connections: ConnectionRegistry,
     tasks: TaskTracker,
     ending: CancellationToken,
 }
 
-impl Server {
+impl EdgeServer {
     /// One that answers with `tools`, and MCP clients with `toolbox`. `port` is the one that
     /// `Host` has to name.
     #[must_use]
-    pub fn new(port: u16, home: StateDirectory, tools: Tools, toolbox: Arc<dyn Toolbox>) -> Self {
+    pub fn new(port: u16, home: StateDirectory, tools: ToolSet, toolbox: Arc<dyn Toolbox>) -> Self {
         let tasks = TaskTracker::new();
-        let guard = Guard::new(home, port, tools.hub().clone());
-        let (calls, job_calls) = (Calls::default(), JobCalls::default());
-        let sessions = Sessions::default();
+        let guard = RequestGuard::new(home, port, tools.hub().clone());
+        let (calls, job_calls) = (CallRegistry::default(), JobCalls::default());
+        let sessions = HttpSessions::default();
         let (streams, parsers) = (OpenStreams::default(), BodyParsers::default());
-        let edge = Arc::new(Edge {
+        let edge = Arc::new(EdgeState {
             guard,
             tools,
             parsers,
@@ -103,8 +103,8 @@ impl Server {
             streams,
             tasks: tasks.clone(),
         });
-        let routes = Routes::of(edge.clone());
-        let connections = Connections::default();
+        let routes = GuardedRoutes::of(edge.clone());
+        let connections = ConnectionRegistry::default();
         Self { edge, routes, connections, tasks, ending: CancellationToken::new() }
     }
 
@@ -120,13 +120,13 @@ impl Server {
             tracing::debug!(%peer, "connection closed: another user's");
             return;
         }
-        let Some(seat) = self.connections.seat(user) else {
+        let Some(permit) = self.connections.permit(user) else {
             tracing::debug!(%peer, "connection closed: there are too many");
             return;
         };
         tracing::debug!(%peer, "connected");
         let (routes, ending) = (self.routes.clone(), self.ending.clone());
-        self.tasks.spawn(connection::serve(stream, seat, routes, ending));
+        self.tasks.spawn(connection::serve(stream, permit, routes, ending));
     }
 
     /// Lets running commands finish, for [`limits::DRAIN`] at most, and ends all connections:
@@ -158,7 +158,7 @@ impl Server {
 pub async fn serve(
     listeners: Vec<TcpListener>,
     home: StateDirectory,
-    tools: Tools,
+    tools: ToolSet,
     toolbox: Arc<dyn Toolbox>,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
@@ -166,7 +166,7 @@ pub async fn serve(
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
-    let server = Server::new(port, home, tools, toolbox);
+    let server = EdgeServer::new(port, home, tools, toolbox);
     let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
     for listener in listeners {
         server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));

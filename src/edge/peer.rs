@@ -42,7 +42,7 @@ struct SocketTable {
     exists: bool,
     checked_at: Timestamp,
     #[cfg(target_os = "linux")]
-    kernel: sock_diag::Kernel,
+    kernel: sock_diag::SockDiagClient,
 }
 
 impl PeerLookup {
@@ -52,7 +52,7 @@ impl PeerLookup {
             exists: false,
             checked_at: now,
             #[cfg(target_os = "linux")]
-            kernel: sock_diag::Kernel::default(),
+            kernel: sock_diag::SockDiagClient::default(),
         };
         table.check(now);
         if !table.exists {

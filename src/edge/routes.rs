@@ -15,16 +15,16 @@ use axum::routing::{MethodFilter, MethodRouter, any, on};
 use hyper::body::Incoming;
 use tower::Service as _;
 
-use super::connections::Connection;
-use super::guard::{Admitted, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, SESSION_BODY};
-use super::problem::Problem;
-use super::{Edge, admin, body, frames, health, legacy, mcp, ws};
+use super::connections::ConnectionHandle;
+use super::guard::{DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY};
+use super::http_error::HttpError;
+use super::{EdgeState, admin, body, frames, health, legacy, mcp, ws};
 use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
 use crate::streams::LegacyStream;
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum RouteAccess {
     /// Any program of this computer, but no web page: a public constant.
     Program,
     /// An extension that was allowed. Its proof follows on the socket.
@@ -41,20 +41,20 @@ pub(super) enum Who {
 }
 
 /// What answers a route's requests with this method.
-type Handler = fn(MethodFilter) -> MethodRouter<Arc<Edge>>;
+type RouteHandler = fn(MethodFilter) -> MethodRouter<Arc<EdgeState>>;
 
 /// One route, who may call it, and what answers.
-pub(super) struct Rule {
+pub(super) struct RouteRule {
     pub(super) method: Method,
     /// As the router has it: a last part `{id}` stands for any one part.
     pub(super) path: &'static str,
-    pub(super) who: Who,
+    pub(super) access: RouteAccess,
     /// The largest body, in bytes.
     pub(super) body: usize,
-    handler: Handler,
+    handler: RouteHandler,
 }
 
-impl Rule {
+impl RouteRule {
     pub(super) fn is_for(&self, path: &str) -> bool {
         match self.path.strip_suffix("{id}") {
             Some(before) => {
@@ -66,18 +66,18 @@ impl Rule {
 }
 
 /// Every route. What does not stand here does not exist for anybody.
-pub(super) static TABLE: [Rule; 32] = [
-    read("/health", Who::Program, |method| on(method, health)),
-    read(WS_PATH, Who::Extension, |method| on(method, ws::upgrade)),
-    post(SESSION_PATH, Who::Extension, SESSION_BODY, |method| on(method, frames::begin)),
-    read(FRAMES_PATH, Who::Session, |method| on(method, frames::exchange)),
-    post(FRAMES_PATH, Who::Session, EXTENSION_BODY, |method| on(method, frames::exchange)),
-    post("/mcp", Who::Owner, MCP_BODY, |method| on(method, mcp::serve)),
-    read("/mcp", Who::Owner, |method| on(method, mcp::serve)),
-    read("/settings", Who::Program, |method| on(method, legacy::settings)),
-    read("/pending-queries", Who::Program, |method| on(method, legacy::pending_queries)),
-    post("/settings", Who::Asker, SESSION_BODY, |method| on(method, legacy::settings)),
-    post("/sync", Who::Asker, EXTENSION_BODY, |method| on(method, legacy::sync)),
+pub(super) static TABLE: [RouteRule; 32] = [
+    read("/health", RouteAccess::Program, |method| on(method, health)),
+    read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
+    post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |method| on(method, frames::begin)),
+    read(FRAMES_PATH, RouteAccess::Session, |method| on(method, frames::exchange)),
+    post(FRAMES_PATH, RouteAccess::Session, EXTENSION_BODY, |method| on(method, frames::exchange)),
+    post("/mcp", RouteAccess::Owner, MCP_BODY, |method| on(method, mcp::serve)),
+    read("/mcp", RouteAccess::Owner, |method| on(method, mcp::serve)),
+    read("/settings", RouteAccess::Program, |method| on(method, legacy::settings)),
+    read("/pending-queries", RouteAccess::Program, |method| on(method, legacy::pending_queries)),
+    post("/settings", RouteAccess::Asker, SESSION_BODY, |method| on(method, legacy::settings)),
+    post("/sync", RouteAccess::Asker, EXTENSION_BODY, |method| on(method, legacy::sync)),
     polled("/query-result", |method| on(method, legacy::result)),
     polled("/execute-result", |method| on(method, legacy::result)),
     polled("/dom-result", |method| on(method, legacy::result)),
@@ -86,10 +86,10 @@ pub(super) static TABLE: [Rule; 32] = [
     polled("/state-result", |method| on(method, legacy::result)),
     polled("/screenshots", |method| on(method, legacy::noted)),
     polled("/logs", |method| on(method, legacy::logs)),
-    Rule {
+    RouteRule {
         method: Method::DELETE,
         path: "/logs",
-        who: Who::Poller,
+        access: RouteAccess::Poller,
         body: 0,
         handler: |method| on(method, legacy::logs),
     },
@@ -100,51 +100,58 @@ pub(super) static TABLE: [Rule; 32] = [
     polled("/enhanced-actions", |method| ingest(method, LegacyStream::EnhancedActions)),
     polled("/performance-snapshots", |method| ingest(method, LegacyStream::PerformanceSnapshots)),
     polled("/api/extension-status", |method| on(method, legacy::noted)),
-    post("/draw-mode/complete", Who::Poller, DRAWING_BODY, |method| on(method, legacy::drawing)),
-    read("/api/status", Who::Owner, |method| on(method, admin::status)),
-    read("/api/commands", Who::Owner, |method| on(method, admin::commands)),
-    read("/api/commands/{id}", Who::Owner, |method| on(method, admin::command)),
-    post("/api/sites", Who::Owner, 0, |method| on(method, admin::reload_sites)),
+    post("/draw-mode/complete", RouteAccess::Poller, DRAWING_BODY, |method| {
+        on(method, legacy::drawing)
+    }),
+    read("/api/status", RouteAccess::Owner, |method| on(method, admin::status)),
+    read("/api/commands", RouteAccess::Owner, |method| on(method, admin::commands)),
+    read("/api/commands/{id}", RouteAccess::Owner, |method| on(method, admin::command)),
+    post("/api/sites", RouteAccess::Owner, 0, |method| on(method, admin::reload_sites)),
 ];
 
 /// A route that is read: it takes no body.
-const fn read(path: &'static str, who: Who, handler: Handler) -> Rule {
-    Rule { method: Method::GET, path, who, body: 0, handler }
+const fn read(path: &'static str, access: RouteAccess, handler: RouteHandler) -> RouteRule {
+    RouteRule { method: Method::GET, path, access, body: 0, handler }
 }
 
 /// A route that takes a body of at most so many bytes.
-const fn post(path: &'static str, who: Who, body: usize, handler: Handler) -> Rule {
-    Rule { method: Method::POST, path, who, body, handler }
+const fn post(
+    path: &'static str,
+    access: RouteAccess,
+    body: usize,
+    handler: RouteHandler,
+) -> RouteRule {
+    RouteRule { method: Method::POST, path, access, body, handler }
 }
 
 /// A route to which extensions post that poll.
-const fn polled(path: &'static str, handler: Handler) -> Rule {
-    post(path, Who::Poller, EXTENSION_BODY, handler)
+const fn polled(path: &'static str, handler: RouteHandler) -> RouteRule {
+    post(path, RouteAccess::Poller, EXTENSION_BODY, handler)
 }
 
 /// A route on which extensions that poll post what a page did.
-fn ingest(method: MethodFilter, kind: LegacyStream) -> MethodRouter<Arc<Edge>> {
-    on(method, move |state: State<Arc<Edge>>, admitted: Extension<Admitted>, body: Body| {
-        legacy::ingest(kind, state, admitted, body)
+fn ingest(method: MethodFilter, kind: LegacyStream) -> MethodRouter<Arc<EdgeState>> {
+    on(method, move |state: State<Arc<EdgeState>>, principal: Extension<Principal>, body: Body| {
+        legacy::ingest(kind, state, principal, body)
     })
 }
 
 /// The table's routes behind the guard. There is no way to add one.
 #[derive(Clone, Debug)]
-pub(super) struct Routes(Router);
+pub(super) struct GuardedRoutes(Router);
 
-impl Routes {
+impl GuardedRoutes {
     /// The routes of this edge.
-    pub(super) fn of(edge: Arc<Edge>) -> Self {
+    pub(super) fn of(edge: Arc<EdgeState>) -> Self {
         let mut router = Router::new();
-        for (number, Rule { path, .. }) in TABLE.iter().enumerate() {
+        for (number, RouteRule { path, .. }) in TABLE.iter().enumerate() {
             let is_new = TABLE.iter().take(number).all(|before| before.path != *path);
             if is_new {
                 router = router.route(path, answers(path));
             }
         }
         let guard = middleware::from_fn_with_state(edge.clone(), admit);
-        Self(router.fallback(|| async { Problem::NoRoute }).layer(guard).with_state(edge))
+        Self(router.fallback(|| async { HttpError::NoRoute }).layer(guard).with_state(edge))
     }
 
     /// Answers one request, if the guard lets it pass.
@@ -156,9 +163,9 @@ impl Routes {
 }
 
 /// What answers on this path, with each of its methods.
-fn answers(path: &str) -> MethodRouter<Arc<Edge>> {
+fn answers(path: &str) -> MethodRouter<Arc<EdgeState>> {
     // A router that only knew methods would tell those who may not know which there are.
-    let nobody = any(|| async { Problem::Undeclared });
+    let nobody = any(|| async { HttpError::Undeclared });
     TABLE.iter().filter(|rule| rule.path == path).fold(nobody, |known, rule| {
         match MethodFilter::try_from(rule.method.clone()) {
             Ok(method) => known.merge((rule.handler)(method)),
@@ -168,24 +175,24 @@ fn answers(path: &str) -> MethodRouter<Arc<Edge>> {
 }
 
 /// Every request passes here first; handlers find out by the extension who was let in.
-async fn admit(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+async fn admit(State(edge): State<Arc<EdgeState>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let routed = parts.extensions.get::<MatchedPath>().is_some();
     match edge.guard.check(&parts, routed) {
-        Ok(admitted) => {
-            if let Some(holder) = admitted.holder()
-                && let Some(connection) = parts.extensions.get::<Connection>()
+        Ok(principal) => {
+            if let Some(holder) = principal.holder()
+                && let Some(connection) = parts.extensions.get::<ConnectionHandle>()
             {
                 connection.prove(holder);
             }
-            parts.extensions.insert(admitted);
+            parts.extensions.insert(principal);
             next.run(Request::from_parts(parts, body)).await
         }
-        Err(problem @ Problem::TooLarge { .. }) => {
+        Err(error @ HttpError::TooLarge { .. }) => {
             body::drain(body).await;
-            problem.into_response()
+            error.into_response()
         }
-        Err(problem) => problem.into_response(),
+        Err(error) => error.into_response(),
     }
 }
 
@@ -196,7 +203,7 @@ mod tests {
     #[test]
     fn every_route_is_documented() {
         let page = include_str!("../../docs/protocol.md");
-        for Rule { method, path, .. } in &TABLE {
+        for RouteRule { method, path, .. } in &TABLE {
             assert!(page.contains(&format!("| `{method} {path}")), "{method} {path}");
         }
     }
@@ -212,7 +219,8 @@ mod tests {
 
     #[test]
     fn what_is_public_is_no_more_than_it_was() {
-        let public: Vec<_> = TABLE.iter().filter(|rule| rule.who == Who::Program).collect();
+        let public: Vec<_> =
+            TABLE.iter().filter(|rule| rule.access == RouteAccess::Program).collect();
         assert!(public.iter().all(|rule| rule.method == Method::GET && rule.body == 0));
         let paths: Vec<_> = public.iter().map(|rule| rule.path).collect();
         assert_eq!(paths, ["/health", "/settings", "/pending-queries"]);

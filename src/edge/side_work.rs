@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use super::Edge;
+use super::EdgeState;
 use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
 use crate::protocol::{
@@ -27,17 +27,17 @@ const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension lets age
 
 /// The side work of one link.
 pub(super) struct SideWork<'a> {
-    edge: &'a Edge,
+    edge: &'a EdgeState,
     extension_id: &'a str,
     link: &'a ExtensionLink,
     /// Drawings that are being written.
-    drawings: FuturesUnordered<BoxFuture<'static, Taken>>,
+    drawings: FuturesUnordered<BoxFuture<'static, DrawingOutcome>>,
     /// Files that are being looked up: the number of the check, and whether each may be seen.
     files: FuturesUnordered<BoxFuture<'static, (u64, Vec<bool>)>>,
 }
 
 impl<'a> SideWork<'a> {
-    pub(super) fn new(edge: &'a Edge, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
+    pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
         let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
         Self { edge, extension_id, link, drawings, files }
     }
@@ -45,7 +45,7 @@ impl<'a> SideWork<'a> {
     /// Answers the next work that is done. Pending while there is none.
     pub(super) async fn proceed(&mut self) {
         tokio::select! {
-            Some(Taken { drawing_id, error }) = self.drawings.next() => {
+            Some(DrawingOutcome { drawing_id, error }) = self.drawings.next() => {
                 self.link.acknowledge_drawing(drawing_id, error);
             }
             Some((check, admitted)) = self.files.next() => {
@@ -125,12 +125,12 @@ impl<'a> SideWork<'a> {
 }
 
 /// A drawing that was written, or could not be.
-pub(super) struct Taken {
+pub(super) struct DrawingOutcome {
     drawing_id: DrawingId,
     pub(super) error: Option<DrawingRefusal>,
 }
 
-impl Edge {
+impl EdgeState {
     /// Compares the folder that the extension was unpacked to last with what this program carries.
     /// Other extensions and other folders are not ours to compare.
     pub(super) async fn is_extension_changed(&self) -> bool {
@@ -228,7 +228,10 @@ impl Edge {
     }
 
     /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
-    pub(super) fn take_drawing(&self, drawing: Drawing) -> impl Future<Output = Taken> + use<> {
+    pub(super) fn take_drawing(
+        &self,
+        drawing: Drawing,
+    ) -> impl Future<Output = DrawingOutcome> + use<> {
         let drawing_id = drawing.drawing_id.clone();
         let tools = self.tools.clone();
         let taking = self.tasks.spawn(async move {
@@ -245,7 +248,7 @@ impl Edge {
                 tracing::warn!(drawing = %drawing_id, message, "a drawing cannot be kept");
                 DrawingRefusal { code: DrawingRefusalCode::StorageUnavailable, message }
             });
-            Taken { drawing_id, error }
+            DrawingOutcome { drawing_id, error }
         }
     }
 }

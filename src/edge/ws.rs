@@ -28,18 +28,19 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Edge;
-use super::connections::{Connection, Holder};
+use super::EdgeState;
+use super::connections::{ConnectionHandle, ConnectionHolder};
 use super::conversation::{
-    self, Close, End, FRAMES_AT_ONCE, Greeted, HELLO, Heard, LARGEST_FRAME, Lost, listen,
+    self, AcceptedHello, FRAMES_AT_ONCE, HELLO, LARGEST_FRAME, LinkClose, LinkLost, LinkOutcome,
+    ReceivedFrame, listen,
 };
-use super::guard::Admitted;
-use super::problem::Problem;
-use super::share::Share;
+use super::guard::Principal;
+use super::http_error::HttpError;
+use super::yield_budget::YieldBudget;
 use crate::hub::Outbox;
 use crate::proof;
 use crate::protocol::{FromExtension, ToExtension, Transport, WS_SUBPROTOCOL};
-use bounded::{Bounded, HelloProof};
+use bounded::{BoundedStream, HelloProof};
 
 /// How long the closing handshake may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -54,18 +55,18 @@ const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 /// whoever cannot prove the key must not fill the memory.
 const UNPROVEN_BYTES: usize = 64 * 1024;
 
-type Socket = WebSocketStream<Bounded<TokioIo<Upgraded>>>;
+type ExtensionSocket = WebSocketStream<BoundedStream<TokioIo<Upgraded>>>;
 
 pub(super) async fn upgrade(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
     mut request: Request<Body>,
 ) -> Response {
     // The table lets only extensions in here.
-    let Admitted::Extension(id) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Extension(id) = principal else { return HttpError::Undeclared.into_response() };
     let Some(key) = handshake_key(request.headers()) else {
-        return Problem::BadHandshake.into_response();
+        return HttpError::BadHandshake.into_response();
     };
     let accept = derive_accept_key(key.as_bytes());
     let upgrading = hyper::upgrade::on(&mut request);
@@ -107,7 +108,12 @@ fn switching_protocols(accept: &str) -> Response {
     response
 }
 
-async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, upgraded: Upgraded) {
+async fn serve(
+    edge: Arc<EdgeState>,
+    extension_id: String,
+    connection: ConnectionHandle,
+    upgraded: Upgraded,
+) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LARGEST_FRAME))
         .max_frame_size(Some(LARGEST_FRAME))
@@ -115,12 +121,12 @@ async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, up
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER);
     let hello = HelloProof::default();
-    let stream = Bounded::new(TokioIo::new(upgraded), hello.clone(), UNPROVEN_BYTES);
+    let stream = BoundedStream::new(TokioIo::new(upgraded), hello.clone(), UNPROVEN_BYTES);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (mut sink, mut stream) = socket.split();
     let conversing = converse(&edge, &extension_id, &connection, &hello, &mut sink, &mut stream);
     let Err(end) = conversing.await;
-    if let Ok(Close { code, reason }) = end {
+    if let Ok(LinkClose { code, reason }) = end {
         tracing::info!(extension = extension_id, code, reason, "closing the extension's socket");
         say_goodbye(code, reason, &mut sink, &mut stream).await;
     }
@@ -128,26 +134,26 @@ async fn serve(edge: Arc<Edge>, extension_id: String, connection: Connection, up
 
 /// Everything from `challenge` on. Ends with what to say in the close frame.
 async fn converse(
-    edge: &Edge,
+    edge: &EdgeState,
     extension_id: &str,
-    connection: &Connection,
+    connection: &ConnectionHandle,
     hello_proof: &HelloProof,
-    sink: &mut SplitSink<Socket, Message>,
-    stream: &mut SplitStream<Socket>,
-) -> Result<std::convert::Infallible, End> {
+    sink: &mut SplitSink<ExtensionSocket, Message>,
+    stream: &mut SplitStream<ExtensionSocket>,
+) -> Result<std::convert::Infallible, LinkOutcome> {
     let challenge = proof::nonce();
     send(sink, &ToExtension::Challenge { nonce: challenge.clone() }).await.map_err(Err)?;
     let mut said = frames(edge, stream);
     let hello = tokio::select! {
-        hello = said.next() => hello.unwrap_or(Err(Err(Lost)))?,
+        hello = said.next() => hello.unwrap_or(Err(Err(LinkLost)))?,
         () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
-        () = connection.closing() => return Err(Err(Lost)),
+        () = connection.closing() => return Err(Err(LinkLost)),
     };
     let greeted = conversation::greet(edge, Transport::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
     hello_proof.note();
-    connection.prove(Holder::Extension(extension_id.to_owned()));
-    let Greeted { link, mut outbox, welcome } = greeted;
+    connection.prove(ConnectionHolder::Extension(extension_id.to_owned()));
+    let AcceptedHello { link, mut outbox, welcome } = greeted;
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
         // Reading first: what it leads to, above all `go`, is then written in the same
@@ -155,13 +161,13 @@ async fn converse(
         biased;
         end = listen(edge, extension_id, &link, &mut said) => Err(end),
         end = write(sink, &mut outbox) => Err(end),
-        () = connection.closing() => Err(Err(Lost)),
+        () = connection.closing() => Err(Err(LinkLost)),
     }
 }
 
 /// Sends what the outbox has. Ends when the hub ends the link, even in the middle of a
 /// frame that the extension does not read.
-async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> End {
+async fn write(sink: &mut SplitSink<ExtensionSocket, Message>, outbox: &mut Outbox) -> LinkOutcome {
     loop {
         let frame = match conversation::next_frame(outbox).await {
             Ok(frame) => frame,
@@ -177,41 +183,44 @@ async fn write(sink: &mut SplitSink<Socket, Message>, outbox: &mut Outbox) -> En
 
 /// What the extension says, message by message.
 fn frames<'a>(
-    edge: &'a Edge,
-    stream: &'a mut SplitStream<Socket>,
-) -> impl Stream<Item = Heard> + Unpin + 'a {
+    edge: &'a EdgeState,
+    stream: &'a mut SplitStream<ExtensionSocket>,
+) -> impl Stream<Item = ReceivedFrame> + Unpin + 'a {
     Box::pin(stream.filter_map(move |message| heard(edge, message)))
 }
 
 /// What a message says; `None` if it is the WebSocket protocol's own.
-async fn heard(edge: &Edge, message: Result<Message, Error>) -> Option<Heard> {
+async fn heard(edge: &EdgeState, message: Result<Message, Error>) -> Option<ReceivedFrame> {
     let end = match message {
         Ok(Message::Text(text)) => {
             let parsing = edge.parsers.extensions.parse(text, |text| FromExtension::parse(text));
-            return Some(parsing.await.map_err(|_ending| Err(Lost)));
+            return Some(parsing.await.map_err(|_ending| Err(LinkLost)));
         }
         Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => return None,
-        Ok(Message::Binary(_)) => Ok(Close::new(1003, "frames are text")),
-        Ok(Message::Close(_)) => Err(Lost),
-        Err(Error::Capacity(_)) => Ok(Close::new(1009, "a message may have 8 MiB")),
+        Ok(Message::Binary(_)) => Ok(LinkClose::new(1003, "frames are text")),
+        Ok(Message::Close(_)) => Err(LinkLost),
+        Err(Error::Capacity(_)) => Ok(LinkClose::new(1009, "a message may have 8 MiB")),
         Err(Error::Io(error)) if error.kind() == ErrorKind::QuotaExceeded => {
-            Ok(Close::new(1009, "up to a valid hello 64 KiB are read"))
+            Ok(LinkClose::new(1009, "up to a valid hello 64 KiB are read"))
         }
-        Err(Error::Utf8(_)) => Ok(Close::new(1007, "not UTF-8")),
-        Err(Error::Protocol(error)) => Ok(Close::new(1002, error.to_string())),
+        Err(Error::Utf8(_)) => Ok(LinkClose::new(1007, "not UTF-8")),
+        Err(Error::Protocol(error)) => Ok(LinkClose::new(1002, error.to_string())),
         Err(error) => {
             tracing::debug!(%error, "the extension's socket was lost");
-            Err(Lost)
+            Err(LinkLost)
         }
     };
     Some(Err(end))
 }
 
-async fn send(sink: &mut SplitSink<Socket, Message>, frame: &ToExtension) -> Result<(), Lost> {
+async fn send(
+    sink: &mut SplitSink<ExtensionSocket, Message>,
+    frame: &ToExtension,
+) -> Result<(), LinkLost> {
     let text = serde_json::to_string(frame).unwrap_or_default();
     sink.send(Message::text(text)).await.map_err(|error| {
         tracing::debug!(%error, "the extension's socket was lost");
-        Lost
+        LinkLost
     })
 }
 
@@ -219,17 +228,17 @@ async fn send(sink: &mut SplitSink<Socket, Message>, frame: &ToExtension) -> Res
 async fn say_goodbye(
     code: u16,
     mut reason: String,
-    sink: &mut SplitSink<Socket, Message>,
-    stream: &mut SplitStream<Socket>,
+    sink: &mut SplitSink<ExtensionSocket, Message>,
+    stream: &mut SplitStream<ExtensionSocket>,
 ) {
     // A close frame's reason has room for 123 bytes.
     reason.truncate(reason.floor_char_boundary(123));
     let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
     let goodbye = async {
         if sink.send(Message::Close(Some(frame))).await.is_ok() {
-            let mut share = Share::of(FRAMES_AT_ONCE);
+            let mut budget = YieldBudget::of(FRAMES_AT_ONCE);
             while let Some(Ok(_)) = stream.next().await {
-                share.spend(1).await;
+                budget.spend(1).await;
             }
         }
     };

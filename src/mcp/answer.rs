@@ -4,30 +4,30 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::era::Era;
-use super::message::{Fault, Id, Request, RpcError};
+use super::generation::ProtocolGeneration;
+use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::methods::server_info;
 use super::progress::CallProgress;
 use crate::hub::RefusalReason;
 use crate::protocol::CorrelationId;
-use crate::tools::{Outcome, Picture, ToolResult};
+use crate::tools::{InlinePicture, NowOrLater, ToolResult};
 
 /// The type of a result that is the method's own.
 pub(super) const COMPLETE: &str = "complete";
 
 /// The answer to a request.
-pub struct Answer {
+pub struct RpcAnswer {
     /// The command that the request submitted.
     pub submitted: Option<CorrelationId>,
     /// What can be said of an answer that comes later, if its client wants to be told.
     pub progress: Option<CallProgress>,
     /// The answer itself. To drop one that comes later ends the wait, not the command.
-    pub outcome: Outcome<Done>,
+    pub outcome: NowOrLater<RpcResponse>,
 }
 
 /// An answer that is done.
 #[derive(Debug)]
-pub struct Done {
+pub struct RpcResponse {
     /// The whole JSON-RPC message.
     pub text: String,
     /// What went wrong with the request, for carriers that have a status.
@@ -37,44 +37,44 @@ pub struct Done {
     pub hands_over: Option<CorrelationId>,
 }
 
-impl Answer {
+impl RpcAnswer {
     pub(super) fn text(text: String) -> Self {
-        Done { text, error: None, hands_over: None }.into()
+        RpcResponse { text, error: None, hands_over: None }.into()
     }
 
-    pub(super) fn error(error: RpcError, id: &Id) -> Self {
-        Done::error(error, id).into()
-    }
-}
-
-impl From<Done> for Answer {
-    fn from(done: Done) -> Self {
-        Self { submitted: None, progress: None, outcome: Outcome::Now(done) }
+    pub(super) fn error(error: RpcError, id: &RequestId) -> Self {
+        RpcResponse::error(error, id).into()
     }
 }
 
-impl Done {
+impl From<RpcResponse> for RpcAnswer {
+    fn from(done: RpcResponse) -> Self {
+        Self { submitted: None, progress: None, outcome: NowOrLater::Now(done) }
+    }
+}
+
+impl RpcResponse {
     /// A tool's result: the same JSON as text and as data, or as text with a picture.
-    pub(super) fn of(result: ToolResult, id: &Id, era: Era) -> Self {
-        let text = envelope(id, CallResult::of(&result, era));
+    pub(super) fn of(result: ToolResult, id: &RequestId, generation: ProtocolGeneration) -> Self {
+        let text = envelope(id, CallResult::of(&result, generation));
         Self { text, error: None, hands_over: result.hands_over }
     }
 
-    pub(super) fn error(error: RpcError, id: &Id) -> Self {
+    pub(super) fn error(error: RpcError, id: &RequestId) -> Self {
         let text = error.to_json(Some(id));
         Self { text, error: Some(error), hands_over: None }
     }
 
     /// A result of the modern era, of this type.
-    pub(super) fn modern(id: &Id, result_type: &'static str, body: &impl Serialize) -> Self {
+    pub(super) fn modern(id: &RequestId, result_type: &'static str, body: &impl Serialize) -> Self {
         let text = envelope(id, ModernResult { result_type, body, meta: modern_meta() });
         Self { text, error: None, hands_over: None }
     }
 }
 
 /// A result as the whole message that goes out.
-fn envelope(id: &Id, result: impl Serialize) -> String {
-    serde_json::to_string(&Envelope { jsonrpc: "2.0", id, result }).unwrap_or_default()
+fn envelope(id: &RequestId, result: impl Serialize) -> String {
+    serde_json::to_string(&ResponseEnvelope { jsonrpc: "2.0", id, result }).unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -88,9 +88,9 @@ struct ModernResult<'a, T> {
 }
 
 #[derive(Serialize)]
-struct Envelope<'a, R> {
+struct ResponseEnvelope<'a, R> {
     jsonrpc: &'static str,
-    id: &'a Id,
+    id: &'a RequestId,
     result: R,
 }
 
@@ -99,7 +99,7 @@ struct Envelope<'a, R> {
 pub(super) struct CallResult<'a> {
     #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    content: Vec<Content<'a>>,
+    content: Vec<ToolContent<'a>>,
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     structured: Option<&'a RawValue>,
     #[serde(rename = "isError")]
@@ -109,22 +109,22 @@ pub(super) struct CallResult<'a> {
 }
 
 impl<'a> CallResult<'a> {
-    pub(super) fn of(result: &'a ToolResult, era: Era) -> Self {
+    pub(super) fn of(result: &'a ToolResult, generation: ProtocolGeneration) -> Self {
         let ToolResult { body, is_error, picture, .. } = result;
-        let mut content = vec![Content::Text { text: body.get() }];
-        if let Some(Picture { data, mime_type }) = picture {
-            content.push(Content::Image { data, mime_type });
+        let mut content = vec![ToolContent::Text { text: body.get() }];
+        if let Some(InlinePicture { data, mime_type }) = picture {
+            content.push(ToolContent::Image { data, mime_type });
         }
         // Codex shows its model either `structuredContent` or `content`, and never both.
         let structured = picture.is_none().then_some(&**body);
-        let (result_type, meta) = modern_parts(era);
+        let (result_type, meta) = modern_parts(generation);
         Self { result_type, content, structured, is_error: *is_error, meta }
     }
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Content<'a> {
+enum ToolContent<'a> {
     Text {
         text: &'a str,
     },
@@ -139,16 +139,21 @@ enum Content<'a> {
 /// client and the tools. A call of a tool is a failed one, anything else an error. `body` has
 /// a `message`.
 #[must_use]
-pub fn failure(body: &Value, method: &str, id: &Id, era: Era) -> String {
+pub fn failure(
+    body: &Value,
+    method: &str,
+    id: &RequestId,
+    generation: ProtocolGeneration,
+) -> String {
     if method != "tools/call" {
         let message = body["message"].as_str().unwrap_or_default().to_owned();
         let data = Some(body.clone().into());
-        return RpcError { fault: Fault::Refused, message, data }.to_json(Some(id));
+        return RpcError { kind: RpcErrorKind::Refused, message, data }.to_json(Some(id));
     }
     let body = serde_json::value::to_raw_value(body).unwrap_or_default();
     let result =
         ToolResult { body, is_error: true, picture: None, hands_over: None, lacks_browser: false };
-    Done::of(result, id, era).text
+    RpcResponse::of(result, id, generation).text
 }
 
 /// The body of a tool's result, which every result has as its first text.
@@ -171,8 +176,12 @@ pub fn is_farewell(answer: &str) -> bool {
 }
 
 /// A result as the whole message that goes out.
-pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
-    if let (Some(result_type), Some(meta)) = modern_parts(era) {
+pub(super) fn result(
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
+    mut body: Value,
+) -> String {
+    if let (Some(result_type), Some(meta)) = modern_parts(generation) {
         if body.get("resultType").is_none() {
             body["resultType"] = result_type.into();
         }
@@ -182,10 +191,10 @@ pub(super) fn result(request: &Request, era: Era, mut body: Value) -> String {
 }
 
 /// What every result of the modern era carries besides.
-fn modern_parts(era: Era) -> (Option<&'static str>, Option<Value>) {
-    match era {
-        Era::Legacy => (None, None),
-        Era::Modern => (Some(COMPLETE), Some(modern_meta())),
+fn modern_parts(generation: ProtocolGeneration) -> (Option<&'static str>, Option<Value>) {
+    match generation {
+        ProtocolGeneration::Legacy => (None, None),
+        ProtocolGeneration::Modern => (Some(COMPLETE), Some(modern_meta())),
     }
 }
 
@@ -193,12 +202,12 @@ fn modern_parts(era: Era) -> (Option<&'static str>, Option<Value>) {
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What every message of a subscription has in its `_meta`: the id of its request.
-pub(super) fn of_subscription(id: &Id) -> Value {
+pub(super) fn of_subscription(id: &RequestId) -> Value {
     json!({META_SUBSCRIPTION: id})
 }
 
 /// The answer to the request of a subscription, which ends it.
-pub(super) fn end_of_subscription(id: &Id) -> String {
+pub(super) fn end_of_subscription(id: &RequestId) -> String {
     let mut meta = modern_meta();
     meta[META_SUBSCRIPTION] = json!(id);
     envelope(id, ModernResult { result_type: COMPLETE, body: &json!({}), meta })

@@ -1,7 +1,7 @@
 //! The calls in progress, by who made them and under which request id, so that a cancel
 //! finds its call and never another one.
 //!
-//! A call is in here for as long as its [`InProgress`] lives, so there are never more
+//! A call is in here for as long as its [`CallInProgress`] lives, so there are never more
 //! entries than calls. A cancel that finds none has no effect, and none is kept for later:
 //! clients use ids again.
 
@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::message::Id;
+use super::message::RequestId;
 
 /// The calls in progress of all who call, each a `W`. Cheap to clone; all clones are the
 /// same book.
 #[derive(Clone, Debug)]
-pub struct Calls<W: Eq + Hash>(Arc<Mutex<Book<W>>>);
+pub struct CallRegistry<W: Eq + Hash>(Arc<Mutex<CallTable<W>>>);
 
-type Book<W> = HashMap<(W, Id), Vec<Arc<Entry>>>;
+type CallTable<W> = HashMap<(W, RequestId), Vec<Arc<RegisteredCall>>>;
 
 #[derive(Debug)]
-struct Entry {
+struct RegisteredCall {
     /// Tells calls of one id apart, if the caller has named it.
     key: Option<Arc<str>>,
     cancelled: CancellationToken,
@@ -29,34 +29,34 @@ struct Entry {
 
 /// A call's place in the book. It leaves the book when this is dropped.
 #[derive(Debug)]
-pub struct InProgress<W: Eq + Hash> {
-    calls: Calls<W>,
-    name: (W, Id),
-    entry: Arc<Entry>,
+pub struct CallInProgress<W: Eq + Hash> {
+    calls: CallRegistry<W>,
+    name: (W, RequestId),
+    entry: Arc<RegisteredCall>,
 }
 
-impl<W: Eq + Hash> Default for Calls<W> {
+impl<W: Eq + Hash> Default for CallRegistry<W> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<W: Clone + Eq + Hash> Calls<W> {
+impl<W: Clone + Eq + Hash> CallRegistry<W> {
     /// A call begins. `key` is what tells it from another one under the same id.
     #[must_use]
-    pub fn begin(&self, who: &W, id: &Id, key: Option<Arc<str>>) -> InProgress<W> {
-        let entry = Arc::new(Entry { key, cancelled: CancellationToken::new() });
+    pub fn begin(&self, who: &W, id: &RequestId, key: Option<Arc<str>>) -> CallInProgress<W> {
+        let entry = Arc::new(RegisteredCall { key, cancelled: CancellationToken::new() });
         let name = (who.clone(), id.clone());
         self.book().entry(name.clone()).or_default().push(entry.clone());
-        InProgress { calls: self.clone(), name, entry }
+        CallInProgress { calls: self.clone(), name, entry }
     }
 
     /// Cancels a call, if it is in progress. Calls that nobody could tell apart, several
     /// under one id without a `key`, all go on: a cancel must never be another call's.
-    pub fn cancel(&self, who: &W, id: &Id, key: Option<&str>) {
+    pub fn cancel(&self, who: &W, id: &RequestId, key: Option<&str>) {
         let book = self.book();
         let Some(entries) = book.get(&(who.clone(), id.clone())) else { return };
-        let is_meant = |entry: &&Arc<Entry>| key.is_none() || entry.key.as_deref() == key;
+        let is_meant = |entry: &&Arc<RegisteredCall>| key.is_none() || entry.key.as_deref() == key;
         let meant: Vec<_> = entries.iter().filter(is_meant).collect();
         if key.is_none() && meant.len() > 1 {
             tracing::debug!(calls = meant.len(), "a cancel fits several calls: none is cancelled");
@@ -67,13 +67,13 @@ impl<W: Clone + Eq + Hash> Calls<W> {
     }
 }
 
-impl<W: Eq + Hash> Calls<W> {
-    fn book(&self) -> MutexGuard<'_, Book<W>> {
+impl<W: Eq + Hash> CallRegistry<W> {
+    fn book(&self) -> MutexGuard<'_, CallTable<W>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<W: Eq + Hash> InProgress<W> {
+impl<W: Eq + Hash> CallInProgress<W> {
     /// Whether it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -86,7 +86,7 @@ impl<W: Eq + Hash> InProgress<W> {
     }
 }
 
-impl<W: Eq + Hash> Drop for InProgress<W> {
+impl<W: Eq + Hash> Drop for CallInProgress<W> {
     fn drop(&mut self) {
         let mut book = self.calls.book();
         let Some(entries) = book.get_mut(&self.name) else { return };
@@ -101,19 +101,22 @@ impl<W: Eq + Hash> Drop for InProgress<W> {
 mod tests {
     use super::*;
 
-    const ID: Id = Id::Number(1);
+    const ID: RequestId = RequestId::Number(1);
 
-    fn begin(calls: &Calls<&'static str>, key: Option<&str>) -> InProgress<&'static str> {
+    fn begin(
+        calls: &CallRegistry<&'static str>,
+        key: Option<&str>,
+    ) -> CallInProgress<&'static str> {
         calls.begin(&"ann", &ID, key.map(Into::into))
     }
 
     #[test]
     fn a_cancel_is_for_one_callers_call_of_one_id() {
-        let calls = Calls::default();
+        let calls = CallRegistry::default();
         let call = begin(&calls, None);
         calls.cancel(&"bob", &ID, None);
-        calls.cancel(&"ann", &Id::Number(2), None);
-        calls.cancel(&"ann", &Id::Text("1".to_owned()), None);
+        calls.cancel(&"ann", &RequestId::Number(2), None);
+        calls.cancel(&"ann", &RequestId::Text("1".to_owned()), None);
         assert!(!call.is_cancelled());
         calls.cancel(&"ann", &ID, None);
         assert!(call.is_cancelled());
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_cancel_that_comes_too_late_or_too_early_is_not_the_next_calls() {
-        let calls = Calls::default();
+        let calls = CallRegistry::default();
         calls.cancel(&"ann", &ID, None);
         drop(begin(&calls, None));
         calls.cancel(&"ann", &ID, None);
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn of_two_calls_under_one_id_none_is_cancelled_unless_a_key_says_which() {
-        let calls = Calls::default();
+        let calls = CallRegistry::default();
         let (one, other) = (begin(&calls, Some("a")), begin(&calls, Some("b")));
         calls.cancel(&"ann", &ID, None);
         calls.cancel(&"ann", &ID, Some("c"));
@@ -147,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_call_that_was_sent_again_is_cancelled_as_a_whole() {
-        let calls = Calls::default();
+        let calls = CallRegistry::default();
         let (first, second) = (begin(&calls, Some("a")), begin(&calls, Some("a")));
         calls.cancel(&"ann", &ID, Some("a"));
         assert!(first.is_cancelled() && second.is_cancelled());

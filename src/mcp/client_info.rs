@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::message::Request;
+use super::message::RpcRequest;
 use crate::protocol::ClientProgram;
 
 /// Where a request of the modern era says it; of the legacy era, `initialize` does.
@@ -10,7 +10,7 @@ const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// The program that a request says it comes from. Its title is shown rather than its name,
 /// if it has one.
-pub(super) fn program(request: &Request) -> Option<ClientProgram> {
+pub(super) fn program(request: &RpcRequest) -> Option<ClientProgram> {
     let in_meta = request.params.get("_meta").and_then(|meta| meta.get(META_CLIENT_INFO));
     let info = match request.method.as_str() {
         "initialize" => request.params.get("clientInfo").or(in_meta)?,

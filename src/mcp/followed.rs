@@ -11,11 +11,11 @@ use crate::protocol::CommandReport;
 
 /// Commands that are followed side by side, each until its end was told.
 #[derive(Default)]
-pub(super) struct Followed(FuturesUnordered<BoxFuture<'static, Next>>);
+pub(super) struct FollowedCommands(FuturesUnordered<BoxFuture<'static, FollowedReport>>);
 
-type Next = (CommandFollower, Option<CommandReport>);
+type FollowedReport = (CommandFollower, Option<CommandReport>);
 
-impl Followed {
+impl FollowedCommands {
     pub(super) fn add(&self, following: CommandFollower) {
         self.add_after(future::ready(()), following);
     }

@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
-use super::era::name_in_header;
-use super::message::Request;
+use super::generation::name_in_header;
+use super::message::RpcRequest;
 use crate::tools;
 
 /// How long an answer is waited for: longer than a bridge waits for it.
@@ -43,7 +43,7 @@ impl<W: Eq + Hash> Default for JobCalls<W> {
 impl<W: Clone + Eq + Hash> JobCalls<W> {
     /// A request is about to be answered. `None`: it begins no job.
     #[must_use]
-    pub fn begin(&self, who: &W, request: &Request) -> Option<JobCall<W>> {
+    pub fn begin(&self, who: &W, request: &RpcRequest) -> Option<JobCall<W>> {
         let tool = name_in_header(request).filter(|_| request.method == "tools/call");
         tool.filter(|tool| tools::begins_job(tool)).map(|_| self.open(who))
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// A request's id: a string or a whole number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RequestId {
     /// A number. Zero is one that clients use.
     Number(i64),
     /// A text.
@@ -15,20 +15,20 @@ pub enum Id {
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Incoming {
+pub enum IncomingMessage {
     /// Wants an answer.
-    Request(Request),
+    Request(RpcRequest),
     /// Wants none.
-    Notification(Notification),
+    Notification(RpcNotification),
     /// The answer to a request of ours. We make none.
     Response,
 }
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct RpcRequest {
     /// What the answer is told by.
-    pub id: Id,
+    pub id: RequestId,
     /// What is asked for.
     pub method: String,
     /// With what.
@@ -37,7 +37,7 @@ pub struct Request {
 
 /// A message that wants no answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Notification {
+pub struct RpcNotification {
     /// What it tells.
     pub method: String,
     /// With what.
@@ -51,7 +51,7 @@ pub const CANCELLED: &str = "notifications/cancelled";
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
     /// What kind.
-    pub fault: Fault,
+    pub kind: RpcErrorKind,
     /// What is wrong, in a sentence.
     pub message: String,
     /// What programs may want to know.
@@ -60,7 +60,7 @@ pub struct RpcError {
 
 /// The kinds of errors. Where they come with an HTTP status, the edge says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum RpcErrorKind {
     /// Not JSON.
     Parse,
     /// Not a JSON-RPC message.
@@ -83,7 +83,7 @@ pub enum Fault {
     Internal,
 }
 
-impl Fault {
+impl RpcErrorKind {
     /// The JSON-RPC error code.
     #[must_use]
     pub const fn code(self) -> i32 {
@@ -104,20 +104,20 @@ impl Fault {
 impl RpcError {
     /// An error without data.
     #[must_use]
-    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), data: None }
+    pub fn new(kind: RpcErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), data: None }
     }
 
     /// The whole message, as it goes out. `None` for the id of a request that could not
     /// be read.
     #[must_use]
-    pub fn to_json(&self, id: Option<&Id>) -> String {
+    pub fn to_json(&self, id: Option<&RequestId>) -> String {
         json!({"jsonrpc": "2.0", "id": id, "error": self.to_object()}).to_string()
     }
 
     /// What stands in the message under `error`.
     pub(super) fn to_object(&self) -> Value {
-        let mut error = json!({"code": self.fault.code(), "message": self.message});
+        let mut error = json!({"code": self.kind.code(), "message": self.message});
         if let Some(data) = &self.data {
             error["data"] = (**data).clone();
         }
@@ -125,27 +125,28 @@ impl RpcError {
     }
 }
 
-impl Incoming {
+impl IncomingMessage {
     /// Reads one message.
     ///
     /// # Errors
     ///
-    /// [`Fault::Parse`] or [`Fault::Shape`], and the request's id if it could be read.
-    pub fn parse(bytes: &[u8]) -> Result<Self, (RpcError, Option<Id>)> {
+    /// [`RpcErrorKind::Parse`] or [`RpcErrorKind::Shape`], and the request's id if it could be read.
+    pub fn parse(bytes: &[u8]) -> Result<Self, (RpcError, Option<RequestId>)> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-            (RpcError::new(Fault::Parse, format!("not valid JSON: {error}")), None)
+            (RpcError::new(RpcErrorKind::Parse, format!("not valid JSON: {error}")), None)
         })?;
         let Value::Object(mut message) = value else {
             let what = if value.is_array() { "batches are not supported" } else { "not an object" };
             return Err((
-                RpcError::new(Fault::Shape, format!("not a JSON-RPC message: {what}")),
+                RpcError::new(RpcErrorKind::Shape, format!("not a JSON-RPC message: {what}")),
                 None,
             ));
         };
         let id = message.get("id").cloned();
-        let known: Option<Id> = id.clone().and_then(|id| serde_json::from_value(id).ok());
+        let known: Option<RequestId> = id.clone().and_then(|id| serde_json::from_value(id).ok());
         let wrong = |what: &str| {
-            let error = RpcError::new(Fault::Shape, format!("not a JSON-RPC 2.0 message: {what}"));
+            let error =
+                RpcError::new(RpcErrorKind::Shape, format!("not a JSON-RPC 2.0 message: {what}"));
             Err((error, known.clone()))
         };
         if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
@@ -164,25 +165,25 @@ impl Incoming {
             (None, _, params) => {
                 let params = params.and_then(|params| serde_json::from_value(params).ok());
                 let params = params.unwrap_or_default();
-                Ok(Self::Notification(Notification { method, params }))
+                Ok(Self::Notification(RpcNotification { method, params }))
             }
             (Some(_), None, _) => wrong("`id` must be a string or a whole number"),
             (Some(_), Some(id), None) => {
-                Ok(Self::Request(Request { id, method, params: Map::new() }))
+                Ok(Self::Request(RpcRequest { id, method, params: Map::new() }))
             }
             (Some(_), Some(id), Some(Value::Object(params))) => {
-                Ok(Self::Request(Request { id, method, params }))
+                Ok(Self::Request(RpcRequest { id, method, params }))
             }
             (Some(_), Some(_), Some(_)) => wrong("`params` must be an object"),
         }
     }
 }
 
-impl Notification {
+impl RpcNotification {
     /// The request that this cancels, if it is a cancel.
     #[must_use]
-    pub fn cancels(&self) -> Option<Id> {
+    pub fn cancels(&self) -> Option<RequestId> {
         let id = self.params.get("requestId").filter(|_| self.method == CANCELLED)?;
-        Id::deserialize(id).ok()
+        RequestId::deserialize(id).ok()
     }
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Done, result};
-use super::calls::{Calls, InProgress};
+use super::answer::{RpcAnswer, RpcResponse, result};
+use super::calls::{CallInProgress, CallRegistry};
 use super::client_info;
-use super::era::{Era, MODERN_VERSION, negotiate};
-use super::message::{Fault, Id, Request, RpcError};
+use super::generation::{MODERN_VERSION, ProtocolGeneration, negotiate};
+use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
 use super::subscription::{self, LISTEN};
 use super::tasks;
-use super::toolbox::{Catalogue, ToolCall, Toolbox};
+use super::toolbox::{ToolCall, ToolCatalogue, Toolbox};
 use crate::hub::{Caller, Hub};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
-use crate::tools::{Call, Manner, Outcome, ToolResult};
+use crate::tools::{NowOrLater, ResponseMode, ToolReply, ToolResult};
 
 /// How long clients may keep the list of tools, in ms: it changes with the version only.
 const LIST_TTL_MS: u64 = 300_000;
@@ -32,41 +32,53 @@ const INSTRUCTIONS: &str = "Tabwire acts in the user's own browser, in their log
 
 /// Answers a request that needs no daemon: `None` for any other.
 #[must_use]
-pub fn answer_alone(request: &Request, era: Era) -> Option<Result<String, RpcError>> {
-    answer_from(Catalogue::own(), request, era)
+pub fn answer_alone(
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
+) -> Option<Result<String, RpcError>> {
+    answer_from(ToolCatalogue::own(), request, generation)
 }
 
 /// Answers a request for which no more has to be known than what clients are shown.
-fn answer_from(shown: &Catalogue, request: &Request, era: Era) -> Option<Result<String, RpcError>> {
-    let body = match (request.method.as_str(), era) {
-        ("initialize", Era::Legacy) => initialize(request, shown),
-        ("ping", Era::Legacy) => json!({}),
-        ("server/discover", Era::Modern) => discover(shown),
-        ("tools/list", _) => match list_tools(&request.params, era, shown) {
+fn answer_from(
+    shown: &ToolCatalogue,
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
+) -> Option<Result<String, RpcError>> {
+    let body = match (request.method.as_str(), generation) {
+        ("initialize", ProtocolGeneration::Legacy) => initialize(request, shown),
+        ("ping", ProtocolGeneration::Legacy) => json!({}),
+        ("server/discover", ProtocolGeneration::Modern) => discover(shown),
+        ("tools/list", _) => match list_tools(&request.params, generation, shown) {
             Ok(list) => list,
             Err(error) => return Some(Err(error)),
         },
         ("tools/call", _) => return None,
-        (LISTEN, Era::Modern) => return subscription::task_ids(request).err().map(Err),
-        (method, Era::Modern) if tasks::is_method(method) => {
+        (LISTEN, ProtocolGeneration::Modern) => {
+            return subscription::task_ids(request).err().map(Err);
+        }
+        (method, ProtocolGeneration::Modern) if tasks::is_method(method) => {
             return tasks::check(request).err().map(Err);
         }
         (method, _) => {
-            return Some(Err(RpcError::new(Fault::Method, format!("Method not found: {method}"))));
+            return Some(Err(RpcError::new(
+                RpcErrorKind::Method,
+                format!("Method not found: {method}"),
+            )));
         }
     };
-    Some(Ok(result(request, era, body)))
+    Some(Ok(result(request, generation, body)))
 }
 
 /// Answers a request for which no command has to be looked at.
 fn answer_at_once(
     toolbox: &dyn Toolbox,
-    request: &Request,
-    era: Era,
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
 ) -> Option<Result<String, RpcError>> {
-    match toolbox.answer(request, era) {
-        Some(answered) => Some(answered.map(|body| result(request, era, body))),
-        None => answer_from(toolbox.catalogue(), request, era),
+    match toolbox.answer(request, generation) {
+        Some(answered) => Some(answered.map(|body| result(request, generation, body))),
+        None => answer_from(toolbox.catalogue(), request, generation),
     }
 }
 
@@ -75,87 +87,87 @@ fn answer_at_once(
 /// answered.
 pub async fn handle(
     toolbox: &dyn Toolbox,
-    calls: &Calls<Caller>,
+    calls: &CallRegistry<Caller>,
     caller: &Caller,
-    request: Request,
-    era: Era,
+    request: RpcRequest,
+    generation: ProtocolGeneration,
     key: Option<Arc<str>>,
-) -> Answer {
+) -> RpcAnswer {
     let hub = toolbox.hub();
     if let Some(program) = client_info::program(&request) {
         hub.note_program(caller, program);
     }
-    if let Some(answer) = answer_at_once(toolbox, &request, era) {
-        if request.method == "initialize" && era == Era::Legacy {
+    if let Some(answer) = answer_at_once(toolbox, &request, generation) {
+        if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
             hub.note_wants_jobs(caller, asks_for_jobs(&request));
         }
         return match answer {
-            Ok(text) => Answer::text(text),
-            Err(error) => Answer::error(error, &request.id),
+            Ok(text) => RpcAnswer::text(text),
+            Err(error) => RpcAnswer::error(error, &request.id),
         };
     }
     if tasks::is_method(&request.method) {
         return tasks::handle(hub, caller, &request).await;
     }
-    let as_task = era == Era::Modern && tasks::are_declared(&request);
-    let Request { id, mut params, .. } = request;
+    let as_task = generation == ProtocolGeneration::Modern && tasks::are_declared(&request);
+    let RpcRequest { id, mut params, .. } = request;
     let name = match params.shift_remove("name") {
         Some(Value::String(name)) => name,
         Some(_) | None => {
-            let error = RpcError::new(Fault::Params, "params.name must name a tool");
-            return Answer::error(error, &id);
+            let error = RpcError::new(RpcErrorKind::Params, "params.name must name a tool");
+            return RpcAnswer::error(error, &id);
         }
     };
     let arguments = match params.shift_remove("arguments") {
         None => Map::new(),
         Some(Value::Object(arguments)) => arguments,
         Some(_) => {
-            let error = RpcError::new(Fault::Params, "params.arguments must be an object");
-            return Answer::error(error, &id);
+            let error = RpcError::new(RpcErrorKind::Params, "params.arguments must be an object");
+            return RpcAnswer::error(error, &id);
         }
     };
     let in_progress = calls.begin(caller, &id, key.clone());
-    let manner = if as_task { Manner::AsTask } else { Manner::Usual };
-    let call = ToolCall { name: &name, arguments, params: &params, key, manner };
-    let Call { submitted, waits_for, outcome } = match toolbox.call(caller, call).await {
+    let mode = if as_task { ResponseMode::AsTask } else { ResponseMode::Usual };
+    let call = ToolCall { name: &name, arguments, params: &params, key, mode };
+    let ToolReply { submitted, waits_for, outcome } = match toolbox.call(caller, call).await {
         Ok(call) => call,
-        Err(error) => return Answer::error(error, &id),
+        Err(error) => return RpcAnswer::error(error, &id),
     };
     let following = waits_for.and_then(|command| {
         Some((progress_token(&params)?.clone(), hub.follow(caller, &command)?))
     });
     let progress = following.map(|(token, following)| CallProgress::new(token, following));
-    let taken = Taken {
+    let call = SubmittedCall {
         in_progress,
         submitted: submitted.clone(),
         hub: hub.clone(),
         caller: caller.clone(),
     };
     let outcome = match outcome {
-        Outcome::Now(result) if as_task && taken.says_no_more_than_that(&result) => {
-            Outcome::Later(Box::pin(taken.answer_as_task(result, id)))
+        NowOrLater::Now(result) if as_task && call.says_no_more_than_that(&result) => {
+            NowOrLater::Later(Box::pin(call.answer_as_task(result, id)))
         }
-        Outcome::Now(result) => {
-            taken.cancel_if_asked();
-            Outcome::Now(Done::of(result, &id, era))
+        NowOrLater::Now(result) => {
+            call.cancel_if_asked();
+            NowOrLater::Now(RpcResponse::of(result, &id, generation))
         }
-        Outcome::Later(result) => Outcome::Later(Box::pin(async move {
-            let result = taken.finish(result).await;
-            Done::of(result, &id, era)
+        NowOrLater::Later(result) => NowOrLater::Later(Box::pin(async move {
+            let result = call.finish(result).await;
+            RpcResponse::of(result, &id, generation)
         })),
     };
-    Answer { submitted, progress, outcome }
+    RpcAnswer { submitted, progress, outcome }
 }
 
 /// A call that a tool has taken.
-struct Taken {
-    in_progress: InProgress<Caller>,
+struct SubmittedCall {
+    in_progress: CallInProgress<Caller>,
     submitted: Option<CorrelationId>,
     hub: Hub,
     caller: Caller,
 }
 
-impl Taken {
+impl SubmittedCall {
     /// The call's result, unless it is cancelled before. The command that it submitted is
     /// cancelled with it; a call that only waited for one leaves that alone.
     async fn finish(self, mut result: BoxFuture<'static, ToolResult>) -> ToolResult {
@@ -177,8 +189,10 @@ impl Taken {
         self.submitted.is_some() && result.hands_over.is_none() && !result.is_error
     }
 
-    async fn answer_as_task(self, queued: ToolResult, id: Id) -> Done {
-        let Some(command) = &self.submitted else { return Done::of(queued, &id, Era::Modern) };
+    async fn answer_as_task(self, queued: ToolResult, id: RequestId) -> RpcResponse {
+        let Some(command) = &self.submitted else {
+            return RpcResponse::of(queued, &id, ProtocolGeneration::Modern);
+        };
         let done = tasks::answer_call(&self.hub, &self.caller, command, queued, &id).await;
         self.cancel_if_asked();
         done
@@ -191,7 +205,7 @@ impl Taken {
     }
 }
 
-fn initialize(request: &Request, shown: &Catalogue) -> Value {
+fn initialize(request: &RpcRequest, shown: &ToolCatalogue) -> Value {
     json!({
         "protocolVersion": negotiate(request),
         "capabilities": shown.capabilities,
@@ -200,7 +214,7 @@ fn initialize(request: &Request, shown: &Catalogue) -> Value {
     })
 }
 
-fn discover(shown: &Catalogue) -> Value {
+fn discover(shown: &ToolCatalogue) -> Value {
     let mut capabilities = shown.capabilities.clone();
     capabilities["extensions"] = json!({tasks::EXTENSION: {}});
     json!({
@@ -212,15 +226,21 @@ fn discover(shown: &Catalogue) -> Value {
     })
 }
 
-fn list_tools(params: &Map<String, Value>, era: Era, shown: &Catalogue) -> Result<Value, RpcError> {
+fn list_tools(
+    params: &Map<String, Value>,
+    generation: ProtocolGeneration,
+    shown: &ToolCatalogue,
+) -> Result<Value, RpcError> {
     let tools = &shown.tools;
     if params.contains_key("cursor") {
         let message = "Unknown cursor: the list has one page";
-        return Err(RpcError::new(Fault::Params, message));
+        return Err(RpcError::new(RpcErrorKind::Params, message));
     }
-    Ok(match era {
-        Era::Legacy => json!({"tools": tools}),
-        Era::Modern => json!({"tools": tools, "ttlMs": LIST_TTL_MS, "cacheScope": "private"}),
+    Ok(match generation {
+        ProtocolGeneration::Legacy => json!({"tools": tools}),
+        ProtocolGeneration::Modern => {
+            json!({"tools": tools, "ttlMs": LIST_TTL_MS, "cacheScope": "private"})
+        }
     })
 }
 

@@ -5,8 +5,8 @@
 mod answer;
 mod calls;
 mod client_info;
-mod era;
 mod followed;
+mod generation;
 mod job_calls;
 mod message;
 mod methods;
@@ -18,17 +18,19 @@ mod tasks;
 mod tests;
 mod toolbox;
 
-pub use answer::{Answer, Done, body_of, failure, is_farewell};
-pub use calls::{Calls, InProgress};
-pub use era::{
-    Era, Headers, LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, encode_name, name_in_header,
-    negotiate,
+pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_farewell};
+pub use calls::{CallInProgress, CallRegistry};
+pub use generation::{
+    LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, McpHeaders, ProtocolGeneration, encode_name,
+    name_in_header, negotiate,
 };
 pub use job_calls::{JobCall, JobCalls};
-pub use message::{CANCELLED, Fault, Id, Incoming, Notification, Request, RpcError};
+pub use message::{
+    CANCELLED, IncomingMessage, RequestId, RpcError, RpcErrorKind, RpcNotification, RpcRequest,
+};
 pub use methods::{answer_alone, handle};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
-pub use subscription::{LISTEN, Subscription};
+pub use subscription::{LISTEN, TaskSubscription};
 pub use tasks::tasks_undeclared;
-pub use toolbox::{Catalogue, ToolCall, Toolbox};
+pub use toolbox::{ToolCall, ToolCatalogue, Toolbox};

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::followed::Followed;
+use super::followed::FollowedCommands;
 use super::job_calls::JobCalls;
-use super::message::Request;
+use super::message::RpcRequest;
 use super::progress::{PROGRESS, notification};
 use crate::hub::{Caller, CommandObserver, Hub, ObserverEvent};
 use crate::protocol::{CommandReport, CommandStatus, CommandSummary, CorrelationId, StatusWord};
@@ -29,7 +29,7 @@ const ANSWER_LEAD: Duration = Duration::from_millis(250);
 
 /// Whether an `initialize` asks that its client be told of its jobs.
 #[must_use]
-pub fn asks_for_jobs(initialize: &Request) -> bool {
+pub fn asks_for_jobs(initialize: &RpcRequest) -> bool {
     let experimental =
         initialize.params.get("capabilities").and_then(|all| all.get("experimental"));
     experimental.and_then(|all| all.get(JOBS_CAPABILITY)).is_some_and(Value::is_object)
@@ -43,7 +43,7 @@ pub struct JobNotices {
     /// The calls that begin jobs.
     calls: JobCalls<Caller>,
     events: CommandObserver,
-    jobs: Followed,
+    jobs: FollowedCommands,
     /// Those that are followed, until the news of their end has come.
     known: Vec<CorrelationId>,
 }
@@ -64,7 +64,7 @@ impl JobNotices {
             is_job,
             calls,
             events: hub.events(&caller.owner),
-            jobs: Followed::default(),
+            jobs: FollowedCommands::default(),
             known: Vec::new(),
         };
         notices.look_around();
@@ -363,8 +363,8 @@ mod tests {
         world.report(&before, said(0.1));
         assert_eq!(next(&mut notices).await[1]["job_id"], json!(before.0));
         let params = json!({"name": "wksm_monitor_sync"}).as_object().unwrap().clone();
-        let (id, method) = (super::super::Id::Number(1), "tools/call".to_owned());
-        let request = Request { id, method, params };
+        let (id, method) = (super::super::RequestId::Number(1), "tools/call".to_owned());
+        let request = RpcRequest { id, method, params };
         let call = world.calls.begin(&caller("ann", "a"), &request);
         assert!(call.is_some());
         let job = world.begin("ann", "a").await;
@@ -383,8 +383,8 @@ mod tests {
     fn only_an_object_in_experimental_asks() {
         let asks = |capabilities: Value| {
             let params = json!({"capabilities": capabilities}).as_object().unwrap().clone();
-            let (id, method) = (super::super::Id::Number(1), "initialize".to_owned());
-            asks_for_jobs(&Request { id, method, params })
+            let (id, method) = (super::super::RequestId::Number(1), "initialize".to_owned());
+            asks_for_jobs(&RpcRequest { id, method, params })
         };
         assert!(asks(json!({"experimental": {"tabwire/jobs": {}}})));
         for bad in [

@@ -14,12 +14,12 @@ pub(super) const PROGRESS: &str = "notifications/progress";
 pub struct CallProgress {
     token: Value,
     following: CommandFollower,
-    said: Option<Said>,
+    said: Option<ReportedProgress>,
 }
 
 /// How far it was said to be: it may only ever be farther.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Said {
+struct ReportedProgress {
     progress: f64,
     /// Whether that is a part of 1, or just a count.
     is_part: bool,
@@ -46,14 +46,14 @@ impl CallProgress {
             let CommandStatus::Pending { progress: Some(progress), .. } = report.status else {
                 return None;
             };
-            if let Some(said) = Said::after(self.said, progress.progress) {
+            if let Some(said) = ReportedProgress::after(self.said, progress.progress) {
                 self.said = Some(said);
                 return Some(self.message(said, &progress));
             }
         }
     }
 
-    fn message(&self, said: Said, progress: &protocol::CommandProgress) -> String {
+    fn message(&self, said: ReportedProgress, progress: &protocol::CommandProgress) -> String {
         let mut params = json!({"progressToken": self.token, "progress": said.number()});
         if said.is_part {
             params["total"] = 1.into();
@@ -68,7 +68,7 @@ impl CallProgress {
     }
 }
 
-impl Said {
+impl ReportedProgress {
     /// How far to say it is when it is said to be at `part`. `None`: it was said to be at
     /// its end, and there is nothing farther.
     fn after(before: Option<Self>, part: Option<f64>) -> Option<Self> {
@@ -106,12 +106,12 @@ impl Said {
 
 /// A notification as the whole message that goes out.
 pub(super) fn notification(method: &str, params: &impl Serialize) -> String {
-    let message = Notification { jsonrpc: "2.0", method, params };
+    let message = NotificationMessage { jsonrpc: "2.0", method, params };
     serde_json::to_string(&message).unwrap_or_default()
 }
 
 #[derive(Serialize)]
-struct Notification<'a, P> {
+struct NotificationMessage<'a, P> {
     jsonrpc: &'static str,
     method: &'a str,
     params: &'a P,
@@ -124,7 +124,7 @@ mod tests {
     fn said(parts: &[Option<f64>]) -> Vec<Option<(f64, bool)>> {
         let mut before = None;
         let each = |part: &Option<f64>| {
-            let said = Said::after(before, *part);
+            let said = ReportedProgress::after(before, *part);
             before = said.or(before);
             said.map(|said| (said.progress, said.is_part))
         };
@@ -165,7 +165,10 @@ mod tests {
     #[test]
     fn numbers_look_as_they_would_be_written() {
         for (progress, expected) in [(0.0, "0"), (1.0, "1"), (3.0, "3"), (0.25, "0.25")] {
-            assert_eq!(Said { progress, is_part: false }.number().to_string(), expected);
+            assert_eq!(
+                ReportedProgress { progress, is_part: false }.number().to_string(),
+                expected
+            );
         }
     }
 

@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::followed::Followed;
-use super::message::{Fault, Id, Request, RpcError};
+use super::followed::FollowedCommands;
+use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::progress::notification;
-use super::tasks::{self, Task};
+use super::tasks::{self, TaskView};
 use crate::hub::{Caller, Hub};
 
 /// The method that opens a subscription.
@@ -22,20 +22,20 @@ pub const LISTEN: &str = "subscriptions/listen";
 const TASKS: usize = 100;
 
 /// A subscription, from its opening until the hub is shut down.
-pub struct Subscription {
-    id: Id,
+pub struct TaskSubscription {
+    id: RequestId,
     hub: Hub,
     /// What is said first.
     acknowledgement: Option<String>,
-    tasks: Followed,
+    tasks: FollowedCommands,
     is_over: bool,
 }
 
 /// A task, as it is told of on a subscription.
 #[derive(Serialize)]
-struct Changed {
+struct TaskChange {
     #[serde(flatten)]
-    task: Task,
+    task: TaskView,
     #[serde(rename = "_meta")]
     meta: Value,
 }
@@ -44,9 +44,9 @@ struct Changed {
 ///
 /// # Errors
 ///
-/// [`Fault::Params`], also if there are too many, and [`Fault::Capability`].
-pub(super) fn task_ids(request: &Request) -> Result<Option<BTreeSet<&str>>, RpcError> {
-    let wrong = |message: String| RpcError::new(Fault::Params, message);
+/// [`RpcErrorKind::Params`], also if there are too many, and [`RpcErrorKind::Capability`].
+pub(super) fn task_ids(request: &RpcRequest) -> Result<Option<BTreeSet<&str>>, RpcError> {
+    let wrong = |message: String| RpcError::new(RpcErrorKind::Params, message);
     let wanted = request.params.get("notifications").and_then(Value::as_object);
     let wanted = wanted.ok_or_else(|| wrong("params.notifications must be an object".into()))?;
     let Some(ids) = wanted.get("taskIds") else { return Ok(None) };
@@ -61,17 +61,17 @@ pub(super) fn task_ids(request: &Request) -> Result<Option<BTreeSet<&str>>, RpcE
     ids.map(Some).ok_or_else(|| wrong(format!("{name} must be a list of strings")))
 }
 
-impl Subscription {
+impl TaskSubscription {
     /// Opens what a request asks for. Of the tasks that it names those are left out that
     /// nobody knows, or that its caller may not know of.
     ///
     /// # Errors
     ///
-    /// [`Fault::Params`], [`Fault::Capability`] and [`Fault::Refused`].
-    pub async fn open(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
+    /// [`RpcErrorKind::Params`], [`RpcErrorKind::Capability`] and [`RpcErrorKind::Refused`].
+    pub async fn open(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<Self, RpcError> {
         let wanted = task_ids(request)?;
         hub.admit(caller).await.map_err(|why| tasks::refused(&why))?;
-        let tasks = Followed::default();
+        let tasks = FollowedCommands::default();
         let mut agreed = json!({});
         if let Some(ids) = wanted {
             let follow = |id: &str| hub.follow(caller, &id.into());
@@ -101,7 +101,7 @@ impl Subscription {
             biased;
             Some((report, term)) = self.tasks.next() => {
                 let meta = answer::of_subscription(&self.id);
-                let changed = Changed { task: Task::of(report, term, self.hub.agent_files()), meta };
+                let changed = TaskChange { task: TaskView::of(report, term, self.hub.agent_files()), meta };
                 Some(notification("notifications/tasks", &changed))
             }
             () = self.hub.ended() => {

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, COMPLETE, CallResult, Done};
-use super::era::{Era, META_CAPABILITIES};
-use super::message::{Fault, Id, Request, RpcError};
+use super::answer::{COMPLETE, CallResult, RpcAnswer, RpcResponse};
+use super::generation::{META_CAPABILITIES, ProtocolGeneration};
+use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, Caller, CommandLifetime, CommandLookup, Hub};
 use crate::lifecycle::limits;
 use crate::protocol::{CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp};
-use crate::tools::{Detail, ToolResult};
+use crate::tools::{DetailLevel, ToolResult};
 
 /// The extension's name.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -37,7 +37,7 @@ const POLL_INTERVAL_MS: u64 = 1_000;
 /// A command as a task.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Task {
+pub(super) struct TaskView {
     task_id: CorrelationId,
     status: TaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub(super) fn is_method(method: &str) -> bool {
 }
 
 /// Whether the client of a request of the modern era declares the extension.
-pub(super) fn are_declared(request: &Request) -> bool {
+pub(super) fn are_declared(request: &RpcRequest) -> bool {
     let capabilities = request.params.get("_meta").and_then(|meta| meta.get(META_CAPABILITIES));
     let extensions = capabilities.and_then(|all| all.get("extensions"));
     extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Value::is_object)
@@ -82,8 +82,8 @@ pub(super) fn are_declared(request: &Request) -> bool {
 ///
 /// # Errors
 ///
-/// [`Fault::Capability`].
-pub(super) fn check_declared(request: &Request) -> Result<(), RpcError> {
+/// [`RpcErrorKind::Capability`].
+pub(super) fn check_declared(request: &RpcRequest) -> Result<(), RpcError> {
     if are_declared(request) { Ok(()) } else { Err(tasks_undeclared()) }
 }
 
@@ -92,26 +92,27 @@ pub(super) fn check_declared(request: &Request) -> Result<(), RpcError> {
 pub fn tasks_undeclared() -> RpcError {
     let message = format!("params._meta must declare the client capability {EXTENSION}");
     let data = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
-    RpcError { fault: Fault::Capability, message, data: Some(data.into()) }
+    RpcError { kind: RpcErrorKind::Capability, message, data: Some(data.into()) }
 }
 
 /// Checks what a request about a task says, without looking at the task.
 ///
 /// # Errors
 ///
-/// [`Fault::Capability`] and [`Fault::Params`].
-pub(super) fn check(request: &Request) -> Result<(), RpcError> {
+/// [`RpcErrorKind::Capability`] and [`RpcErrorKind::Params`].
+pub(super) fn check(request: &RpcRequest) -> Result<(), RpcError> {
     check_declared(request)?;
     task_id(request).map(drop)
 }
 
-fn task_id(request: &Request) -> Result<CorrelationId, RpcError> {
+fn task_id(request: &RpcRequest) -> Result<CorrelationId, RpcError> {
     let id = request.params.get("taskId").and_then(Value::as_str);
-    id.map(Into::into).ok_or_else(|| RpcError::new(Fault::Params, "params.taskId must be a string"))
+    id.map(Into::into)
+        .ok_or_else(|| RpcError::new(RpcErrorKind::Params, "params.taskId must be a string"))
 }
 
 /// Answers a request about a task.
-pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &Request) -> Answer {
+pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &RpcRequest) -> RpcAnswer {
     let answered = match request.method.as_str() {
         GET => get(hub, caller, request).await,
         UPDATE => update(hub, caller, request).await,
@@ -119,28 +120,28 @@ pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &Request) -> Ans
     };
     match answered {
         Ok(done) => done.into(),
-        Err(error) => Answer::error(error, &request.id),
+        Err(error) => RpcAnswer::error(error, &request.id),
     }
 }
 
-async fn get(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
-    let task = Task::find(hub, caller, request).await?;
-    let done = Done::modern(&request.id, COMPLETE, &task);
+async fn get(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
+    let task = TaskView::find(hub, caller, request).await?;
+    let done = RpcResponse::modern(&request.id, COMPLETE, &task);
     let is_over = task.status != TaskStatus::Working;
-    Ok(Done { hands_over: is_over.then_some(task.task_id), ..done })
+    Ok(RpcResponse { hands_over: is_over.then_some(task.task_id), ..done })
 }
 
 /// No task asks for anything: whatever is sent to one is a mistake of its client.
-async fn update(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
-    Task::find(hub, caller, request).await?;
-    Err(RpcError::new(Fault::Params, "This task asks for no input"))
+async fn update(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
+    TaskView::find(hub, caller, request).await?;
+    Err(RpcError::new(RpcErrorKind::Params, "This task asks for no input"))
 }
 
 /// One that is over stays as it is, and that is no error.
-async fn cancel(hub: &Hub, caller: &Caller, request: &Request) -> Result<Done, RpcError> {
+async fn cancel(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
     hub.admit(caller).await.map_err(|why| refused(&why))?;
     match hub.cancel(caller, &task_id(request)?).await {
-        Ok(CommandLookup::Command(_)) => Ok(Done::modern(&request.id, COMPLETE, &json!({}))),
+        Ok(CommandLookup::Command(_)) => Ok(RpcResponse::modern(&request.id, COMPLETE, &json!({}))),
         Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) => Err(not_found()),
         Err(why) => Err(refused(&why)),
     }
@@ -153,37 +154,38 @@ pub(super) async fn answer_call(
     caller: &Caller,
     command: &CorrelationId,
     queued: ToolResult,
-    id: &Id,
-) -> Done {
+    id: &RequestId,
+) -> RpcResponse {
     let Some(following) = hub.follow(caller, command) else {
-        return Done::of(queued, id, Era::Modern);
+        return RpcResponse::of(queued, id, ProtocolGeneration::Modern);
     };
     let term = following.lifetime();
     // Whether it is over is what the look says.
     let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
     match hub.get(caller, command, false).await {
         Ok(CommandLookup::Command(report)) if report.is_pending() => {
-            let task = Task {
+            let task = TaskView {
                 status_message: message(&queued),
-                ..Task::of(*report, term, hub.agent_files())
+                ..TaskView::of(*report, term, hub.agent_files())
             };
-            Done::modern(id, "task", &task)
+            RpcResponse::modern(id, "task", &task)
         }
         Ok(CommandLookup::Command(report)) => match broke_off(&report.status) {
-            Some(error) => {
-                Done { hands_over: Some(report.correlation_id), ..Done::error(error, id) }
-            }
+            Some(error) => RpcResponse {
+                hands_over: Some(report.correlation_id),
+                ..RpcResponse::error(error, id)
+            },
             None => {
                 let result = ToolResult::of_own_command(
                     CommandLookup::Command(report),
-                    Detail::Brief,
+                    DetailLevel::Brief,
                     hub.agent_files(),
                 );
-                Done::of(result, id, Era::Modern)
+                RpcResponse::of(result, id, ProtocolGeneration::Modern)
             }
         },
         Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) | Err(_) => {
-            Done::of(queued, id, Era::Modern)
+            RpcResponse::of(queued, id, ProtocolGeneration::Modern)
         }
     }
 }
@@ -195,7 +197,7 @@ fn message(result: &ToolResult) -> Option<String> {
     message.map(str::to_owned)
 }
 
-impl Task {
+impl TaskView {
     /// A command as a task.
     pub(super) fn of(
         report: CommandReport,
@@ -219,7 +221,7 @@ impl Task {
     }
 
     /// The task that a request is about.
-    async fn find(hub: &Hub, caller: &Caller, request: &Request) -> Result<Self, RpcError> {
+    async fn find(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<Self, RpcError> {
         hub.admit(caller).await.map_err(|why| refused(&why))?;
         let id = task_id(request)?;
         let term = hub.follow(caller, &id).ok_or_else(not_found)?.lifetime();
@@ -265,23 +267,26 @@ fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<S
 /// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
 fn broke_off(status: &CommandStatus) -> Option<RpcError> {
     let CommandStatus::Error { error, reason, page: None, .. } = status else { return None };
-    (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(Fault::Internal, &**error))
+    (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(RpcErrorKind::Internal, &**error))
 }
 
 /// What the call of the tool would have answered.
 fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
-    let result =
-        ToolResult::of_own_command(CommandLookup::Command(report.into()), Detail::Brief, files);
-    to_raw_value(&CallResult::of(&result, Era::Modern)).unwrap_or_default()
+    let result = ToolResult::of_own_command(
+        CommandLookup::Command(report.into()),
+        DetailLevel::Brief,
+        files,
+    );
+    to_raw_value(&CallResult::of(&result, ProtocolGeneration::Modern)).unwrap_or_default()
 }
 
 /// The same for a task that never was, one of another owner's, and one that is gone.
 fn not_found() -> RpcError {
-    RpcError::new(Fault::Params, "Task not found")
+    RpcError::new(RpcErrorKind::Params, "Task not found")
 }
 
 /// A request that was not taken.
 pub(super) fn refused(why: &CallRefusal) -> RpcError {
     let body = serde_json::from_str(ToolResult::refused(why).body.get()).unwrap_or_default();
-    RpcError { fault: Fault::Refused, message: why.why.message(), data: Some(Box::new(body)) }
+    RpcError { kind: RpcErrorKind::Refused, message: why.why.message(), data: Some(Box::new(body)) }
 }

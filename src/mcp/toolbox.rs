@@ -8,14 +8,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::era::Era;
-use super::message::{Fault, Request, RpcError};
+use super::generation::ProtocolGeneration;
+use super::message::{RpcError, RpcErrorKind, RpcRequest};
 use crate::hub::{Caller, Hub};
-use crate::tools::{self, Call, Manner, Tools};
+use crate::tools::{self, ResponseMode, ToolReply, ToolSet};
 
 /// What clients are shown of a toolbox.
 #[derive(Clone, Debug)]
-pub struct Catalogue {
+pub struct ToolCatalogue {
     /// The list that `tools/list` answers with.
     pub tools: Value,
     /// What is said of it in `initialize` and `server/discover`, but for extensions.
@@ -34,7 +34,7 @@ pub struct ToolCall<'a> {
     /// The idempotency key of a call whose arguments have none.
     pub key: Option<Arc<str>>,
     /// How it is to hear of the command that it submits.
-    pub manner: Manner,
+    pub mode: ResponseMode,
 }
 
 /// What is served over MCP.
@@ -43,7 +43,7 @@ pub trait Toolbox: Debug + Send + Sync {
     fn hub(&self) -> &Hub;
 
     /// What clients are shown.
-    fn catalogue(&self) -> &Catalogue;
+    fn catalogue(&self) -> &ToolCatalogue;
 
     /// Answers a request that the dispatcher does not answer by itself, and that needs no
     /// command: the result, but for what every result carries. `None`: it is not for this.
@@ -51,26 +51,30 @@ pub trait Toolbox: Debug + Send + Sync {
     /// # Errors
     ///
     /// What the client is answered instead.
-    fn answer(&self, request: &Request, era: Era) -> Option<Result<Value, RpcError>>;
+    fn answer(
+        &self,
+        request: &RpcRequest,
+        generation: ProtocolGeneration,
+    ) -> Option<Result<Value, RpcError>>;
 
     /// Calls a tool. When this returns, a command that was submitted is accepted, recorded and
     /// on its way.
     ///
     /// # Errors
     ///
-    /// [`Fault::Params`]: there is no such tool.
+    /// [`RpcErrorKind::Params`]: there is no such tool.
     fn call<'a>(
         &'a self,
         caller: &'a Caller,
         call: ToolCall<'a>,
-    ) -> BoxFuture<'a, Result<Call, RpcError>>;
+    ) -> BoxFuture<'a, Result<ToolReply, RpcError>>;
 }
 
-impl Catalogue {
+impl ToolCatalogue {
     /// That of the program's own tools.
     #[must_use]
     pub fn own() -> &'static Self {
-        static OWN: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
+        static OWN: LazyLock<ToolCatalogue> = LazyLock::new(|| ToolCatalogue {
             tools: tools::list().clone(),
             capabilities: json!({"tools": {"listChanged": false}}),
         });
@@ -78,16 +82,16 @@ impl Catalogue {
     }
 }
 
-impl Toolbox for Tools {
+impl Toolbox for ToolSet {
     fn hub(&self) -> &Hub {
         self.hub()
     }
 
-    fn catalogue(&self) -> &Catalogue {
-        Catalogue::own()
+    fn catalogue(&self) -> &ToolCatalogue {
+        ToolCatalogue::own()
     }
 
-    fn answer(&self, _: &Request, _: Era) -> Option<Result<Value, RpcError>> {
+    fn answer(&self, _: &RpcRequest, _: ProtocolGeneration) -> Option<Result<Value, RpcError>> {
         None
     }
 
@@ -95,10 +99,10 @@ impl Toolbox for Tools {
         &'a self,
         caller: &'a Caller,
         call: ToolCall<'a>,
-    ) -> BoxFuture<'a, Result<Call, RpcError>> {
-        let ToolCall { name, arguments, params: _, key, manner } = call;
-        let called = self.call(caller, name, arguments, key, manner);
-        let unknown = move || RpcError::new(Fault::Params, format!("Unknown tool: {name}"));
+    ) -> BoxFuture<'a, Result<ToolReply, RpcError>> {
+        let ToolCall { name, arguments, params: _, key, mode } = call;
+        let called = self.call(caller, name, arguments, key, mode);
+        let unknown = move || RpcError::new(RpcErrorKind::Params, format!("Unknown tool: {name}"));
         called.map(move |called| called.ok_or_else(unknown)).boxed()
     }
 }

@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::annotations::{self, ByPerson};
-use super::answers::{Answers, FAILED};
-use super::arguments::Arguments;
+use super::annotations::{self, PersonAnalysis};
+use super::answers::{AnswerSchemas, FAILED};
+use super::arguments::ToolArguments;
 use super::brief::{BriefFailure, BriefReport};
-use super::failure::{Failure, NotFound, RefusedCall};
-use super::result::Told;
-use super::submit::{Asked, Common, InPlace, Queued};
-use super::{Call, ToolResult, Tools, read};
+use super::failure::{CallFailure, NotFound, RefusedCall};
+use super::result::CommandAnswer;
+use super::submit::{CommandPlace, CommandRequest, CommonParameters, QueuedAnswer};
+use super::{ToolReply, ToolResult, ToolSet, read};
 use crate::hub::Caller;
 use crate::protocol::{Action, PageAnalysis};
 
@@ -22,51 +22,52 @@ pub(super) const NAME: &str = "analyze";
 
 pub(super) const DESCRIPTION: &str = "Looks at a page and waits for the result.";
 
-pub(super) static ARGUMENTS: LazyLock<Arguments> =
-    LazyLock::new(|| Arguments::of::<PageAnalysis, Parameters>("what").and::<ByPerson>());
+pub(super) static ARGUMENTS: LazyLock<ToolArguments> = LazyLock::new(|| {
+    ToolArguments::of::<PageAnalysis, AnalyzeParameters>("what").and::<PersonAnalysis>()
+});
 
 /// How long a call blocks unless it says otherwise: who looks at a page wants to know now.
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 
 /// What every analysis takes.
 #[derive(Deserialize, JsonSchema)]
-struct Parameters {
+struct AnalyzeParameters {
     /// Default 10000.
     #[schemars(range(min = 0, max = 55_000))]
     wait_ms: Option<u64>,
     /// Add ids and times.
     trace: Option<bool>,
     #[serde(flatten)]
-    place: InPlace,
+    place: CommandPlace,
 }
 
 /// What its answers look like, also those of a call that does not wait.
-pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "").are::<Queued<'_>>().are::<Told>().are::<BriefReport>();
+pub(super) fn answers(answers: &mut AnswerSchemas) {
+    answers.of(NAME, "").are::<QueuedAnswer<'_>>().are::<CommandAnswer>().are::<BriefReport>();
     annotations::answers(answers);
     let failed = answers.of(NAME, FAILED).are::<BriefFailure>();
-    failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<Told>();
+    failed.are::<CallFailure>().are::<RefusedCall>().are::<NotFound>().are::<CommandAnswer>();
 }
 
 pub(super) async fn call(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
-) -> Call {
+) -> ToolReply {
     if given.get("what").and_then(Value::as_str) == Some(annotations::NAME) {
         return annotations::call(tools, caller, given, key).await;
     }
     match asked(given, key) {
         Ok(asked) => asked.submit(tools, caller).await,
-        Err(wrong) => Call::done(wrong),
+        Err(wrong) => ToolReply::done(wrong),
     }
 }
 
 /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
-fn asked(given: &Map<String, Value>, key: Option<Arc<str>>) -> Result<Asked, ToolResult> {
-    let (Parameters { wait_ms, trace, place }, analysis): (_, PageAnalysis) =
+fn asked(given: &Map<String, Value>, key: Option<Arc<str>>) -> Result<CommandRequest, ToolResult> {
+    let (AnalyzeParameters { wait_ms, trace, place }, analysis): (_, PageAnalysis) =
         (read(given)?, read(given)?);
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    Common::without_key(place, trace).ask_for(Action::Analyze(analysis), wait, key)
+    CommonParameters::without_key(place, trace).ask_for(Action::Analyze(analysis), wait, key)
 }

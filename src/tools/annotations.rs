@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answers::Answers;
-use super::brief::Detail;
-use super::failure::Failure;
-use super::result::{Told, status};
-use super::submit::InPlace;
-use super::{Call, Outcome, ToolResult, Tools, read};
+use super::answers::AnswerSchemas;
+use super::brief::DetailLevel;
+use super::failure::CallFailure;
+use super::result::{CommandAnswer, status};
+use super::submit::CommandPlace;
+use super::{NowOrLater, ToolReply, ToolResult, ToolSet, read};
 use crate::annotations::{
     AnnotationError, AnnotationService, DrawingRequest, DrawingWait, ToolsOpening,
 };
@@ -29,21 +29,21 @@ pub(super) const NAME: &str = "annotations";
 /// What a person is asked for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub(super) enum ByPerson {
+pub(super) enum PersonAnalysis {
     /// The user's drawings; wait:true asks for one.
-    Annotations(Asked),
+    Annotations(AnnotationsArguments),
 }
 
 /// What the call says of it.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) struct Asked {
+pub(super) struct AnnotationsArguments {
     /// Ask the user; gives an id.
     wait: Option<bool>,
     /// Collects several pages.
     session: Option<String>,
     /// All drawings, or delete this session's.
-    manage: Option<Manage>,
+    manage: Option<DrawingsAction>,
     /// Computed styles too.
     styles: Option<bool>,
     /// What to draw.
@@ -54,51 +54,54 @@ pub(super) struct Asked {
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-enum Manage {
+enum DrawingsAction {
     List,
     Clear,
 }
 
 /// What the call says besides.
 #[derive(Deserialize)]
-struct Besides {
+struct AnnotationsOptions {
     wait_ms: Option<u64>,
     trace: Option<bool>,
     #[serde(flatten)]
-    place: InPlace,
+    place: CommandPlace,
 }
 
 pub(super) async fn call(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
-) -> Call {
-    let (asked, besides): (Asked, Besides) = match (read(given), read(given)) {
-        (Ok(ByPerson::Annotations(asked)), Ok(besides)) => (asked, besides),
-        (Err(wrong), _) | (_, Err(wrong)) => return Call::done(wrong),
-    };
+) -> ToolReply {
+    let (asked, besides): (AnnotationsArguments, AnnotationsOptions) =
+        match (read(given), read(given)) {
+            (Ok(PersonAnalysis::Annotations(asked)), Ok(besides)) => (asked, besides),
+            (Err(wrong), _) | (_, Err(wrong)) => return ToolReply::done(wrong),
+        };
     let Some(annotations) = &tools.annotations else {
-        return Call::done(super::stored::no_disk());
+        return ToolReply::done(super::stored::no_disk());
     };
     let session = match asked.session.as_deref().map(SessionName::parse).transpose() {
         Ok(session) => session,
-        Err(why) => return Call::done(wrong_session(&why)),
+        Err(why) => return ToolReply::done(wrong_session(&why)),
     };
     let prompt = match asked.prompt.as_deref().map(DrawingPrompt::parse).transpose() {
         Ok(prompt) => prompt,
-        Err(why) => return Call::done(wrong_prompt(&why)),
+        Err(why) => return ToolReply::done(wrong_prompt(&why)),
     };
     match asked.manage {
-        Some(Manage::List) => return Call::done(list(annotations, caller).await),
-        Some(Manage::Clear) => return Call::done(clear(annotations, caller, session).await),
+        Some(DrawingsAction::List) => return ToolReply::done(list(annotations, caller).await),
+        Some(DrawingsAction::Clear) => {
+            return ToolReply::done(clear(annotations, caller, session).await);
+        }
         None => {}
     }
     if asked.wait != Some(true) {
         return match annotations.read(caller, session, key).await {
             Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
-            Ok(None) => Call::done(ToolResult::of(&NOTHING)),
-            Err(why) => Call::done(not_taken(&why)),
+            Ok(None) => ToolReply::done(ToolResult::of(&NOTHING)),
+            Err(why) => ToolReply::done(not_taken(&why)),
         };
     }
     let wait = Duration::from_millis(besides.wait_ms.unwrap_or(0));
@@ -110,7 +113,7 @@ pub(super) async fn call(
         Ok(DrawingWait { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait, with_trace).await
         }
-        Err(why) => Call::done(not_taken(&why)),
+        Err(why) => ToolReply::done(not_taken(&why)),
     }
 }
 
@@ -122,36 +125,36 @@ async fn answer(
     opening: Option<ToolsOpening>,
     wait: Duration,
     with_trace: bool,
-) -> Call {
+) -> ToolReply {
     if !wait.is_zero() {
         let (hub, caller) = (hub.clone(), caller.clone());
         let id = submitted.accepted.id;
         let command = Some(id.clone());
-        let outcome = Outcome::Later(Box::pin(async move {
+        let outcome = NowOrLater::Later(Box::pin(async move {
             let seen = hub.wait(&caller, &id, wait, with_trace).await;
-            ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files())
+            ToolResult::of_seen(seen, None, DetailLevel::Full, hub.agent_files())
         }));
-        return Call { submitted: command.clone(), waits_for: command, outcome };
+        return ToolReply { submitted: command.clone(), waits_for: command, outcome };
     }
     let seen = hub.get(caller, &submitted.accepted.id, false).await;
     if !matches!(&seen, Ok(CommandLookup::Command(report)) if report.is_pending()) {
         return finished(hub, caller, &submitted).await;
     }
     let waiting = waiting(&submitted, opening.as_ref());
-    let outcome = Outcome::Now(ToolResult::of(&waiting));
-    Call { submitted: Some(submitted.accepted.id), waits_for: None, outcome }
+    let outcome = NowOrLater::Now(ToolResult::of(&waiting));
+    ToolReply { submitted: Some(submitted.accepted.id), waits_for: None, outcome }
 }
 
-async fn finished(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Call {
+async fn finished(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> ToolReply {
     let id = &submitted.accepted.id;
     let seen = hub.get(caller, id, false).await;
-    let result = ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files());
-    Call { submitted: Some(id.clone()), waits_for: None, outcome: Outcome::Now(result) }
+    let result = ToolResult::of_seen(seen, None, DetailLevel::Full, hub.agent_files());
+    ToolReply { submitted: Some(id.clone()), waits_for: None, outcome: NowOrLater::Now(result) }
 }
 
 /// The first answer to a call that waits for a person (seed 000).
 #[derive(Serialize, JsonSchema)]
-struct Waiting<'a> {
+struct WaitingForDrawing<'a> {
     status: status::WaitingForUser,
     correlation_id: &'a CorrelationId,
     query_id: &'a QueryId,
@@ -160,7 +163,7 @@ struct Waiting<'a> {
     /// How long people take, as a rule.
     estimated_runtime_seconds: f64,
     /// What became of the drawing tools, if they had to be opened.
-    draw_mode: Option<Opened<'a>>,
+    draw_mode: Option<DrawModeView<'a>>,
     /// What happens now, and the call that reads the drawing.
     message: String,
 }
@@ -186,14 +189,14 @@ struct DamagedFile {
 
 /// How many drawings were deleted.
 #[derive(Serialize, JsonSchema)]
-struct Cleared {
+struct ClearedDrawings {
     status: status::Ok,
     deleted: usize,
 }
 
 /// Nothing was drawn yet.
 #[derive(Serialize, JsonSchema)]
-struct Nothing {
+struct NoDrawings {
     status: status::None,
     annotations: [(); 0],
     /// How to ask for a drawing.
@@ -201,15 +204,21 @@ struct Nothing {
 }
 
 /// What its answers look like, also those of a call that waits.
-pub(super) fn answers(answers: &mut Answers) {
-    let drawn = answers.of(super::analyze::NAME, NAME).are::<Told>().are::<Waiting<'_>>();
-    drawn.are::<Nothing>().are::<ListOfDrawings>().are::<Cleared>();
+pub(super) fn answers(answers: &mut AnswerSchemas) {
+    let drawn = answers
+        .of(super::analyze::NAME, NAME)
+        .are::<CommandAnswer>()
+        .are::<WaitingForDrawing<'_>>();
+    drawn.are::<NoDrawings>().are::<ListOfDrawings>().are::<ClearedDrawings>();
 }
 
-fn waiting<'a>(submitted: &'a SubmittedCommand, opening: Option<&'a ToolsOpening>) -> Waiting<'a> {
+fn waiting<'a>(
+    submitted: &'a SubmittedCommand,
+    opening: Option<&'a ToolsOpening>,
+) -> WaitingForDrawing<'a> {
     let accepted = &submitted.accepted;
     let id = &accepted.id;
-    let opened = opening.map(Opened::of);
+    let opened = opening.map(DrawModeView::of);
     let how = format!(
         "observe({{what:\"command_result\", correlation_id:\"{id}\"}}) blocks up to 55 s until the \
          drawing is there; call it again while it says pending. You can do other things meanwhile."
@@ -222,7 +231,7 @@ fn waiting<'a>(submitted: &'a SubmittedCommand, opening: Option<&'a ToolsOpening
             why.trim_end_matches('.')
         ),
     };
-    Waiting {
+    WaitingForDrawing {
         status: status::WaitingForUser::WaitingForUser,
         correlation_id: id,
         query_id: &accepted.query_id,
@@ -236,17 +245,17 @@ fn waiting<'a>(submitted: &'a SubmittedCommand, opening: Option<&'a ToolsOpening
 /// What became of the drawing tools, as the answer tells it.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-enum Opened<'a> {
+enum DrawModeView<'a> {
     Asked(&'a CommandReport),
     Refused {
         status: status::Refused,
         #[serde(flatten)]
-        failure: Failure,
+        failure: CallFailure,
     },
     Unknown {},
 }
 
-impl<'a> Opened<'a> {
+impl<'a> DrawModeView<'a> {
     fn of(opening: &'a ToolsOpening) -> Self {
         match opening {
             ToolsOpening::Asked(CommandLookup::Command(report)) => Self::Asked(report),
@@ -255,7 +264,7 @@ impl<'a> Opened<'a> {
             }
             ToolsOpening::Refused(CallRefusal { why, .. }) => Self::Refused {
                 status: status::Refused::Refused,
-                failure: Failure::new(why.code(), why.message(), why.hint()),
+                failure: CallFailure::new(why.code(), why.message(), why.hint()),
             },
         }
     }
@@ -292,12 +301,12 @@ async fn clear(
     session: Option<SessionName>,
 ) -> ToolResult {
     match annotations.clear(&caller.owner, session).await {
-        Ok(deleted) => ToolResult::of(&Cleared { status: status::Ok::Ok, deleted }),
+        Ok(deleted) => ToolResult::of(&ClearedDrawings { status: status::Ok::Ok, deleted }),
         Err(error) => disk(&error),
     }
 }
 
-const NOTHING: Nothing = Nothing {
+const NOTHING: NoDrawings = NoDrawings {
     status: status::None::None,
     annotations: [],
     message: "Nothing was drawn yet. analyze({what:\"annotations\", wait:true}) asks the user.",
@@ -305,13 +314,13 @@ const NOTHING: Nothing = Nothing {
 
 fn wrong_session(why: &str) -> ToolResult {
     let hint = "Take a short name such as `checkout`, or leave it out.";
-    Failure::of_param("session", format!("`session` cannot be that: {why}"), hint).into()
+    CallFailure::of_param("session", format!("`session` cannot be that: {why}"), hint).into()
 }
 
 fn wrong_prompt(why: &str) -> ToolResult {
     let most = DrawingPrompt::MAX_CHARS;
     let hint = format!("Say in at most {most} characters what to draw, or leave it out.");
-    Failure::of_param("prompt", format!("`prompt` cannot be that: {why}"), hint).into()
+    CallFailure::of_param("prompt", format!("`prompt` cannot be that: {why}"), hint).into()
 }
 
 fn not_taken(why: &AnnotationError) -> ToolResult {

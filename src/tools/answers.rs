@@ -15,19 +15,19 @@ pub(super) const FAILED: &str = "failed";
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The answers of each tool.
-pub(super) struct Answers {
+pub(super) struct AnswerSchemas {
     generator: SchemaGenerator,
     /// By the tool's name and what it was asked for, with a point between them.
     shapes: Map<String, Value>,
 }
 
 /// The answers to one kind of call.
-pub(super) struct Shapes<'a> {
+pub(super) struct AnswerShapes<'a> {
     generator: &'a mut SchemaGenerator,
     shapes: &'a mut Vec<Value>,
 }
 
-impl Answers {
+impl AnswerSchemas {
     pub(super) fn new() -> Self {
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         Self { generator, shapes: Map::new() }
@@ -35,11 +35,11 @@ impl Answers {
 
     /// The answers of a tool that was asked for this; for anything that has none of its own,
     /// if it is empty.
-    pub(super) fn of(&mut self, tool: &str, choice: &str) -> Shapes<'_> {
+    pub(super) fn of(&mut self, tool: &str, choice: &str) -> AnswerShapes<'_> {
         let name = if choice.is_empty() { tool.to_owned() } else { format!("{tool}.{choice}") };
         let shape = self.shapes.entry(name).or_insert_with(|| json!({"anyOf": []}));
         let Value::Array(shapes) = &mut shape["anyOf"] else { unreachable!("made above") };
-        Shapes { generator: &mut self.generator, shapes }
+        AnswerShapes { generator: &mut self.generator, shapes }
     }
 
     /// The schema of a type itself, not where it is to be found.
@@ -77,7 +77,7 @@ impl Answers {
     }
 }
 
-impl Shapes<'_> {
+impl AnswerShapes<'_> {
     /// They can be of this type.
     pub(super) fn are<T: JsonSchema>(self) -> Self {
         let shape = self.generator.subschema_for::<T>().to_value();
@@ -141,7 +141,7 @@ pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
     let of_tool = definitions.filter(|(name, _)| name.split('.').next() == Some(tool));
     let shapes: Vec<_> = of_tool.map(|(_, shape)| shape).collect();
     let properties = fields.iter().map(|field| {
-        let mut found = Found::default();
+        let mut found = FieldTypes::default();
         shapes.iter().for_each(|shape| found.look(document, shape, Some(field)));
         ((*field).to_owned(), found.into_schema())
     });
@@ -150,9 +150,9 @@ pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
 
 /// The types that a field can have.
 #[derive(Default)]
-struct Found(Vec<Value>);
+struct FieldTypes(Vec<Value>);
 
-impl Found {
+impl FieldTypes {
     /// Takes in what a schema says of a field; of itself, if it is the field's already.
     fn look(&mut self, document: &Value, schema: &Value, field: Option<&str>) {
         if let Some(Value::String(to)) = schema.get("$ref") {

@@ -11,7 +11,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
+use super::failure::CallFailure;
 
 /// So many variants are named with a parameter that is theirs; a longer list says little, and
 /// the answer to a wrong call has it.
@@ -19,24 +19,24 @@ const NAMED: usize = 3;
 
 /// What a tool takes.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(super) struct ToolArguments {
     /// The parameter that selects the variant, if there are several.
     selector: Option<&'static str>,
     /// What the selector selects, in the order of the Rust enum.
-    variants: Vec<Variant>,
+    variants: Vec<ArgumentVariant>,
     /// Parameters that every variant takes.
     common: Map<String, Value>,
 }
 
 #[derive(Debug)]
-struct Variant {
+struct ArgumentVariant {
     name: String,
     description: String,
     properties: Map<String, Value>,
     required: Vec<String>,
 }
 
-impl Arguments {
+impl ToolArguments {
     /// The arguments of a tool whose own parameters are `T`, an enum tagged with
     /// `selector`, and which takes those of `C` with any of its variants.
     pub(super) fn of<T: JsonSchema, C: JsonSchema>(selector: &'static str) -> Self {
@@ -44,7 +44,7 @@ impl Arguments {
         let variants = own["oneOf"].as_array().into_iter().flatten();
         Self {
             selector: Some(selector),
-            variants: variants.map(|variant| Variant::read(variant, selector)).collect(),
+            variants: variants.map(|variant| ArgumentVariant::read(variant, selector)).collect(),
             common: properties(&plain_schema::<C>()),
         }
     }
@@ -58,7 +58,10 @@ impl Arguments {
 
     /// The arguments of the tool `name`, which does one thing and takes `T`.
     pub(super) fn plain<T: JsonSchema>(name: &str) -> Self {
-        let variant = Variant { name: name.to_owned(), ..Variant::read(&plain_schema::<T>(), "") };
+        let variant = ArgumentVariant {
+            name: name.to_owned(),
+            ..ArgumentVariant::read(&plain_schema::<T>(), "")
+        };
         Self { selector: None, variants: vec![variant], common: Map::new() }
     }
 
@@ -118,7 +121,7 @@ impl Arguments {
     pub(super) fn check(
         &self,
         mut given: Map<String, Value>,
-    ) -> Result<Map<String, Value>, Failure> {
+    ) -> Result<Map<String, Value>, CallFailure> {
         let variant = self.select(&given)?;
         for (name, value) in &mut given {
             if Some(name.as_str()) == self.selector {
@@ -134,11 +137,13 @@ impl Arguments {
         }
     }
 
-    fn select(&self, given: &Map<String, Value>) -> Result<&Variant, Failure> {
+    fn select(&self, given: &Map<String, Value>) -> Result<&ArgumentVariant, CallFailure> {
         let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
         let names = || self.variants.iter().map(|variant| variant.name.as_str());
         let wrong = |error, message: String, hint: String| {
-            Failure::new(error, message, hint).about(selector).expecting(names().collect::<Value>())
+            CallFailure::new(error, message, hint)
+                .about(selector)
+                .expecting(names().collect::<Value>())
         };
         let Some(value) = given.get(selector) else {
             let message = format!("`{selector}` is missing");
@@ -160,7 +165,7 @@ impl Arguments {
         format!("Give `{}` one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
-    fn unknown(&self, variant: &Variant, name: &str) -> Failure {
+    fn unknown(&self, variant: &ArgumentVariant, name: &str) -> CallFailure {
         let takers: Vec<_> = self.takers(name).collect();
         let known = || variant.properties.keys().chain(self.common.keys()).map(String::as_str);
         let hint = if takers.is_empty() {
@@ -173,16 +178,16 @@ impl Arguments {
             format!("`{name}` is for {}; leave it out.", takers.join(", "))
         };
         let message = format!("{} takes no `{name}`", variant.name);
-        Failure::new("unknown_argument", message, hint)
+        CallFailure::new("unknown_argument", message, hint)
             .about(name)
             .expecting(known().collect::<Value>())
     }
 
-    fn missing(&self, variant: &Variant, name: &str) -> Failure {
+    fn missing(&self, variant: &ArgumentVariant, name: &str) -> CallFailure {
         let about = variant.properties.get(name).and_then(|schema| schema["description"].as_str());
         let message = format!("{} needs `{name}`", variant.name);
         let hint = format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema."));
-        let missing = Failure::new("missing_argument", message, hint).about(name);
+        let missing = CallFailure::new("missing_argument", message, hint).about(name);
         match variant.properties.get(name) {
             Some(schema) => missing.expecting(schema["type"].clone()),
             None => missing,
@@ -190,7 +195,7 @@ impl Arguments {
     }
 }
 
-impl Variant {
+impl ArgumentVariant {
     fn read(schema: &Value, selector: &str) -> Self {
         let mut properties = properties(schema);
         let name = properties
@@ -264,13 +269,13 @@ fn make_whole(value: &mut Value) {
 }
 
 /// Whether the value fits. A schema without a type takes any, and leaves it as it is.
-fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), Failure> {
+fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), CallFailure> {
     let Some(wanted) = schema["type"].as_str() else { return Ok(()) };
     if wanted == "integer" {
         make_whole(value);
     }
     let wrong = |message: String, expected: Value, hint: String| {
-        Failure::of_param(name, message, hint).expecting(expected)
+        CallFailure::of_param(name, message, hint).expecting(expected)
     };
     if kind(value) != wanted {
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));

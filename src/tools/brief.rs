@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::page_line::page_line;
-use super::parts::{Part, PartPlace, cut};
+use super::parts::{PartPlace, RequestedPart, cut};
 use crate::protocol::{
     CommandProgress, CommandReport, CommandStatus, CorrelationId, PageMark, StatusWord,
 };
@@ -18,7 +18,7 @@ const PLAIN_TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", 
 
 /// How much an answer tells of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
+pub enum DetailLevel {
     /// The value, its page and the next step.
     Brief,
     /// Ids and times too.
@@ -172,8 +172,8 @@ impl BriefResult {
             let (correlation_id, place, result) = (Some(id), Some(place), part.into());
             return Self { correlation_id, place, result, kind, page };
         }
-        let (result, kind) = match Wrapped::of(&result) {
-            Some(Wrapped { value, kind, .. }) => {
+        let (result, kind) = match WrappedValue::of(&result) {
+            Some(WrappedValue { value, kind, .. }) => {
                 let origin = page.as_ref().and_then(PageMark::origin);
                 let line = page_line(command, value, origin);
                 (line.unwrap_or_else(|| value.to_owned()).into(), kind)
@@ -187,7 +187,7 @@ impl BriefResult {
 /// An extension's result that has nothing but a value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wrapped<'a> {
+struct WrappedValue<'a> {
     #[serde(rename = "success")]
     _success: bool,
     #[serde(borrow)]
@@ -196,7 +196,7 @@ struct Wrapped<'a> {
     kind: Option<String>,
 }
 
-impl<'a> Wrapped<'a> {
+impl<'a> WrappedValue<'a> {
     fn of(result: &'a RawValue) -> Option<Self> {
         serde_json::from_str(result.get()).ok()
     }
@@ -217,10 +217,10 @@ fn read_result(id: &CorrelationId) -> String {
 pub(super) fn cut_result(
     id: &CorrelationId,
     result: &RawValue,
-    part: Option<Part>,
+    part: Option<RequestedPart>,
 ) -> Option<(Box<RawValue>, PartPlace, Option<String>)> {
-    let (value, kind) = match Wrapped::of(result) {
-        Some(Wrapped { value, kind, .. }) => (value, untold(kind)),
+    let (value, kind) = match WrappedValue::of(result) {
+        Some(WrappedValue { value, kind, .. }) => (value, untold(kind)),
         None => (result, None),
     };
     cut(value, part, &read_result(id)).map(|(part, place)| (part, place, kind))

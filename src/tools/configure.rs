@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answers::{Answers, FAILED};
-use super::arguments::Arguments;
-use super::brief::Detail;
-use super::failure::{Failure, NotFound, RefusedCall, UnknownRule};
-use super::observe::{Nothing, command_result};
-use super::parts::Part;
-use super::result::{Told, status};
-use super::{Call, ToolResult, Tools, noise, read, sites, stored, streams};
+use super::answers::{AnswerSchemas, FAILED};
+use super::arguments::ToolArguments;
+use super::brief::DetailLevel;
+use super::failure::{CallFailure, NotFound, RefusedCall, UnknownRule};
+use super::observe::{NoArguments, command_result};
+use super::parts::RequestedPart;
+use super::result::{CommandAnswer, status};
+use super::{ToolReply, ToolResult, ToolSet, noise, read, sites, stored, streams};
 use crate::hub::{
     Caller, CaptureChange, ClientSummary, RequestCounts, StorageStatus, TargetSelector,
 };
@@ -24,13 +24,13 @@ pub(super) const NAME: &str = "configure";
 
 pub(super) const DESCRIPTION: &str = "Manages commands, stored JSON, recording and sites.";
 
-pub(super) static ARGUMENTS: LazyLock<Arguments> =
-    LazyLock::new(|| Arguments::of::<Configure, Nothing>("action"));
+pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
+    LazyLock::new(|| ToolArguments::of::<ConfigureAction, NoArguments>("action"));
 
 /// What can be done.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
-enum Configure {
+enum ConfigureAction {
     /// As observe command_result.
     QueryStatus {
         /// Its id.
@@ -114,7 +114,7 @@ struct HealthAnswer {
 
 /// This owner's clients, the one heard of last first.
 #[derive(Serialize, JsonSchema)]
-struct Clients {
+struct ClientsAnswer {
     /// The one that asks.
     you: ClientId,
     count: usize,
@@ -122,39 +122,43 @@ struct Clients {
 }
 
 /// What its answers look like.
-pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "query_status").are::<Told>();
-    answers.of(NAME, "cancel").are::<Told>();
+pub(super) fn answers(answers: &mut AnswerSchemas) {
+    answers.of(NAME, "query_status").are::<CommandAnswer>();
+    answers.of(NAME, "cancel").are::<CommandAnswer>();
     answers.of(NAME, "health").are::<HealthAnswer>();
-    answers.of(NAME, "clients").are::<Clients>();
+    answers.of(NAME, "clients").are::<ClientsAnswer>();
     answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
     answers.of(NAME, "noise_rule").are::<noise::NoiseAnswer>();
     answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
     answers.of(NAME, "store").are::<stored::StoredAnswer>();
-    answers.of(NAME, "load").are::<stored::Loaded>();
+    answers.of(NAME, "load").are::<stored::LoadedAnswer>();
     answers.of(NAME, "list").are::<stored::ListOfValues>();
     answers.of(NAME, "delete").are::<stored::DeletedAnswer>();
     let failed = answers.of(NAME, FAILED);
-    failed.are::<Failure>().are::<RefusedCall>().are::<NotFound>().are::<UnknownRule>();
+    failed.are::<CallFailure>().are::<RefusedCall>().are::<NotFound>().are::<UnknownRule>();
 }
 
-pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+pub(super) async fn call(
+    tools: &ToolSet,
+    caller: &Caller,
+    given: &Map<String, Value>,
+) -> ToolReply {
     let hub = &tools.hub;
     let action = match read(given) {
         Ok(action) => action,
-        Err(wrong) => return Call::done(wrong),
+        Err(wrong) => return ToolReply::done(wrong),
     };
-    Call::done(match action {
-        Configure::QueryStatus { correlation_id } => {
+    ToolReply::done(match action {
+        ConfigureAction::QueryStatus { correlation_id } => {
             let now = Duration::ZERO;
             return command_result(tools, caller, correlation_id, now, None, None).await;
         }
-        Configure::Cancel { correlation_id } => {
+        ConfigureAction::Cancel { correlation_id } => {
             let seen = hub.cancel(caller, &correlation_id.into()).await;
-            ToolResult::of_seen(seen, None, Detail::Full, hub.agent_files())
+            ToolResult::of_seen(seen, None, DetailLevel::Full, hub.agent_files())
         }
-        Configure::Health {} => {
+        ConfigureAction::Health {} => {
             let health = hub.health();
             ToolResult::of(&HealthAnswer {
                 status: status::Ok::Ok,
@@ -168,26 +172,26 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 storage: hub.storage(),
             })
         }
-        Configure::Clients {} => {
+        ConfigureAction::Clients {} => {
             let clients = hub.clients(&caller.owner);
             let you = caller.client.clone();
-            ToolResult::of(&Clients { you, count: clients.len(), clients })
+            ToolResult::of(&ClientsAnswer { you, count: clients.len(), clients })
         }
-        Configure::Capture { on, streams, tab_id, browser } => {
+        ConfigureAction::Capture { on, streams, tab_id, browser } => {
             let streams = streams.map(|streams| streams.into_iter().collect());
             let of = TargetSelector { browser, tab: tab_id };
             streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
         }
-        Configure::NoiseRule { pattern, remove } => {
+        ConfigureAction::NoiseRule { pattern, remove } => {
             noise::noise_rule(tools, caller, pattern, remove).await
         }
-        Configure::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
-        Configure::Clear { streams } => streams::clear(hub, caller, streams),
-        Configure::Store { name, data } => stored::store(tools, caller, name, data).await,
-        Configure::Load { name, offset, limit } => {
-            stored::load(tools, caller, name, Part::asked_for(offset, limit)).await
+        ConfigureAction::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
+        ConfigureAction::Clear { streams } => streams::clear(hub, caller, streams),
+        ConfigureAction::Store { name, data } => stored::store(tools, caller, name, data).await,
+        ConfigureAction::Load { name, offset, limit } => {
+            stored::load(tools, caller, name, RequestedPart::asked_for(offset, limit)).await
         }
-        Configure::List {} => stored::list(tools, caller).await,
-        Configure::Delete { name } => stored::delete(tools, caller, name).await,
+        ConfigureAction::List {} => stored::list(tools, caller).await,
+        ConfigureAction::Delete { name } => stored::delete(tools, caller, name).await,
     })
 }

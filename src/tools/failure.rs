@@ -19,7 +19,7 @@ const TABS_ROOM: usize = 6_000;
 
 /// A call that failed, and has done nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(super) struct Failure {
+pub(super) struct CallFailure {
     /// A word for programs.
     pub(super) error: Cow<'static, str>,
     /// What is the matter, in a sentence.
@@ -38,7 +38,7 @@ pub(super) struct Failure {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RefusedCall {
     #[serde(flatten)]
-    failure: Failure,
+    failure: CallFailure,
     /// Under this id it is among the `failed_commands`.
     correlation_id: CorrelationId,
     /// When it is worth trying again.
@@ -62,7 +62,7 @@ pub(super) struct RefusedCall {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RefusedJob {
     #[serde(flatten)]
-    pub(super) failure: Failure,
+    pub(super) failure: CallFailure,
     #[serde(flatten)]
     pub(super) job: JobView,
 }
@@ -72,19 +72,19 @@ pub(super) struct RefusedJob {
 pub(super) struct NotFound {
     status: status::NotFound,
     #[serde(flatten)]
-    failure: Failure,
+    failure: CallFailure,
 }
 
 /// No rule has this id.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct UnknownRule {
     #[serde(flatten)]
-    pub(super) failure: Failure,
+    pub(super) failure: CallFailure,
     /// The rules that there are.
     pub(super) rules: Vec<NoiseRule>,
 }
 
-impl Failure {
+impl CallFailure {
     /// A failure that is about no parameter.
     pub(super) fn new(
         error: &'static str,
@@ -115,8 +115,8 @@ impl Failure {
     }
 }
 
-impl From<Failure> for ToolResult {
-    fn from(failure: Failure) -> Self {
+impl From<CallFailure> for ToolResult {
+    fn from(failure: CallFailure) -> Self {
         Self::failed(&failure)
     }
 }
@@ -126,7 +126,7 @@ impl NotFound {
     pub(super) fn command() -> Self {
         let hint = "Take the correlation_id from interact's answer; \
                     observe({what:\"pending_commands\"}) lists yours.";
-        let failure = Failure::new("not_found", "There is no command of that id", hint);
+        let failure = CallFailure::new("not_found", "There is no command of that id", hint);
         Self { status: status::NotFound::NotFound, failure }
     }
 }
@@ -136,7 +136,7 @@ impl RefusedCall {
         let CallRefusal { id, why } = refused;
         let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let plain = Self {
-            failure: Failure::new(why.code(), why.message(), why.hint()),
+            failure: CallFailure::new(why.code(), why.message(), why.hint()),
             correlation_id: id.clone(),
             retry_after_ms: why.retry_after().map(millis),
             queued: None,

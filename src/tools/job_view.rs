@@ -17,12 +17,12 @@ pub struct JobView {
     /// What it has done; empty if it failed.
     #[schemars(schema_with = "data")]
     pub(super) data: Value,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<JobMessage>,
 }
 
 /// One thing to tell the person.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Message {
+pub(super) struct JobMessage {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) text: String,
@@ -56,7 +56,7 @@ impl JobView {
 
     pub(super) fn failed(text: &str, details: Option<Arc<str>>) -> Self {
         let details = details.map(|details| details.to_string());
-        let message = Message { kind: "error".to_owned(), text: text.to_owned(), details };
+        let message = JobMessage { kind: "error".to_owned(), text: text.to_owned(), details };
         Self { success: false, data: serde_json::json!({}), messages: vec![message] }
     }
 }

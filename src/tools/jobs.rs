@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answers::{Answers, FAILED};
-use super::arguments::Arguments;
-use super::failure::{Failure, RefusedCall, RefusedJob};
-use super::job_view::{JobView, Message};
-use super::result::Told;
-use super::{Call, Outcome, ToolResult, Tools, read};
+use super::answers::{AnswerSchemas, FAILED};
+use super::arguments::ToolArguments;
+use super::failure::{CallFailure, RefusedCall, RefusedJob};
+use super::job_view::{JobMessage, JobView};
+use super::result::CommandAnswer;
+use super::{NowOrLater, ToolReply, ToolResult, ToolSet, read};
 use crate::hub::{Caller, CommandLookup, Hub, SubmittedCommand};
 use crate::jobs::{JobRejection, SyncError};
 use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
@@ -21,20 +21,20 @@ pub(super) const NAME: &str = "wksm_monitor_sync";
 pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, time, hash) up to date with a file or folder. Returns \
      at once; observe command_result with its job_id reads progress and result.";
 
-pub(super) static ARGUMENTS: LazyLock<Arguments> =
-    LazyLock::new(|| Arguments::plain::<MonitorSync>(NAME));
+pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
+    LazyLock::new(|| ToolArguments::plain::<MonitorSync>(NAME));
 
 /// The first answer of the two, as its seed (002) has it.
 #[derive(Serialize, JsonSchema)]
 struct QueuedJob {
     success: bool,
-    data: Begun,
+    data: BegunJob,
     /// One message: how the job is, and the call that reads its result.
-    messages: Vec<Message>,
+    messages: Vec<JobMessage>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Begun {
+struct BegunJob {
     /// The job's id, a `correlation_id`.
     job_id: CorrelationId,
     /// How long it will take, as far as can be known.
@@ -60,31 +60,31 @@ impl JobStatus {
 }
 
 /// What its answers look like: the first one, and what a task of it comes to.
-pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "").are::<QueuedJob>().are::<Told>();
+pub(super) fn answers(answers: &mut AnswerSchemas) {
+    answers.of(NAME, "").are::<QueuedJob>().are::<CommandAnswer>();
     let failed = answers.of(NAME, FAILED);
-    failed.are::<Failure>().are::<RefusedCall>().are::<RefusedJob>().are::<Told>();
+    failed.are::<CallFailure>().are::<RefusedCall>().are::<RefusedJob>().are::<CommandAnswer>();
 }
 
 pub(super) async fn call(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
-) -> Call {
+) -> ToolReply {
     let sync: MonitorSync = match read(given) {
         Ok(sync) => sync,
-        Err(wrong) => return Call::done(wrong),
+        Err(wrong) => return ToolReply::done(wrong),
     };
-    let Some(jobs) = &tools.jobs else { return Call::done(super::stored::no_disk()) };
+    let Some(jobs) = &tools.jobs else { return ToolReply::done(super::stored::no_disk()) };
     match jobs.submit(caller, Job::MonitorSync(sync), key).await {
         Ok(submitted) => {
             let result = ToolResult::of(&queued(&tools.hub, caller, &submitted).await);
             let submitted = Some(submitted.accepted.id);
-            Call { submitted, waits_for: None, outcome: Outcome::Now(result) }
+            ToolReply { submitted, waits_for: None, outcome: NowOrLater::Now(result) }
         }
-        Err(JobRejection::Wrong(error)) => Call::done(wrong(&error)),
-        Err(JobRejection::Refused(refused)) => Call::done(ToolResult::refused(&refused)),
+        Err(JobRejection::Wrong(error)) => ToolReply::done(wrong(&error)),
+        Err(JobRejection::Refused(refused)) => ToolReply::done(ToolResult::refused(&refused)),
     }
 }
 
@@ -106,8 +106,8 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Que
     );
     QueuedJob {
         success: true,
-        data: Begun { job_id: id.clone(), estimated_runtime_seconds: seconds, status },
-        messages: vec![Message { kind: "info".to_owned(), text, details: None }],
+        data: BegunJob { job_id: id.clone(), estimated_runtime_seconds: seconds, status },
+        messages: vec![JobMessage { kind: "info".to_owned(), text, details: None }],
     }
 }
 
@@ -116,7 +116,7 @@ fn wrong(error: &SyncError) -> ToolResult {
     let text = error.to_string();
     let details = Some(error.details().to_string().into());
     let job = JobView::failed(&text, details);
-    let failure = Failure::new(error.code(), text, error.hint()).about("path");
+    let failure = CallFailure::new(error.code(), text, error.hint()).about("path");
     ToolResult::failed(&RefusedJob { failure, job })
 }
 

@@ -18,13 +18,13 @@ pub struct UnfitParts;
 /// in its place.
 #[derive(Debug)]
 struct OpenText {
-    at: Vec<Step>,
+    at: Vec<PathStep>,
     text: String,
 }
 
 /// A step from a list or an object to an element of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Index(usize),
     Name(String),
 }
@@ -69,8 +69,8 @@ impl JoinedParts {
         let Some(OpenText { at, text }) = self.json_text.take() else { return Ok(()) };
         let steps = at.iter().try_fold(self.whole.as_mut().ok_or(UnfitParts)?, |value, step| {
             match step {
-                Step::Index(index) => value.get_mut(*index),
-                Step::Name(name) => value.get_mut(name),
+                PathStep::Index(index) => value.get_mut(*index),
+                PathStep::Name(name) => value.get_mut(name),
             }
             .ok_or(UnfitParts)
         });
@@ -80,7 +80,7 @@ impl JoinedParts {
 }
 
 /// Takes the text out of the innermost first element, and notes the way to it.
-fn take_first_text(value: &mut Value, way: &mut Vec<Step>) -> Result<String, UnfitParts> {
+fn take_first_text(value: &mut Value, way: &mut Vec<PathStep>) -> Result<String, UnfitParts> {
     match value {
         Value::String(text) => {
             let text = std::mem::take(text);
@@ -88,12 +88,12 @@ fn take_first_text(value: &mut Value, way: &mut Vec<Step>) -> Result<String, Unf
             Ok(text)
         }
         Value::Array(list) => {
-            way.push(Step::Index(0));
+            way.push(PathStep::Index(0));
             take_first_text(list.first_mut().ok_or(UnfitParts)?, way)
         }
         Value::Object(object) => {
             let (name, first) = object.iter_mut().next().ok_or(UnfitParts)?;
-            way.push(Step::Name(name.clone()));
+            way.push(PathStep::Name(name.clone()));
             take_first_text(first, way)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => Err(UnfitParts),
@@ -106,7 +106,7 @@ fn join(
     whole: &mut Value,
     part: Value,
     levels: u64,
-    way: &mut [Step],
+    way: &mut [PathStep],
     has_text: bool,
 ) -> Result<(), UnfitParts> {
     match (whole, part) {
@@ -121,7 +121,7 @@ fn join(
                 join(begun, rest, levels - 1, way.get_mut(1..).unwrap_or_default(), has_text)?;
             }
             if let Some(step) = way.first_mut() {
-                *step = Step::Index(if levels > 0 { first_new - 1 } else { first_new });
+                *step = PathStep::Index(if levels > 0 { first_new - 1 } else { first_new });
             }
             list.extend(more);
         }

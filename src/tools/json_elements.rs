@@ -18,13 +18,13 @@ pub(super) fn last_line_end(json: &str, text: Range<usize>) -> Option<usize> {
 }
 
 /// Where an element of a list, or a member of an object, stands.
-pub(super) struct Element {
+pub(super) struct JsonElement {
     /// Where it begins: a member with its name.
     pub(super) start: usize,
     pub(super) value: Range<usize>,
 }
 
-impl Element {
+impl JsonElement {
     pub(super) const fn length(&self) -> usize {
         self.value.end - self.start
     }
@@ -35,7 +35,7 @@ impl Element {
 }
 
 /// The elements of a list, or the members of an object, in JSON that is known to be valid.
-pub(super) struct Elements<'a> {
+pub(super) struct JsonElements<'a> {
     json: &'a [u8],
     at: usize,
     /// The closing bracket.
@@ -43,7 +43,7 @@ pub(super) struct Elements<'a> {
     have_names: bool,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> JsonElements<'a> {
     pub(super) fn of(json: &'a str, container: &Range<usize>) -> Self {
         let json = json.as_bytes();
         let have_names = json[container.start] == b'{';
@@ -59,10 +59,10 @@ impl<'a> Elements<'a> {
     }
 }
 
-impl Iterator for Elements<'_> {
-    type Item = Element;
+impl Iterator for JsonElements<'_> {
+    type Item = JsonElement;
 
-    fn next(&mut self) -> Option<Element> {
+    fn next(&mut self) -> Option<JsonElement> {
         self.skip_space();
         if self.at >= self.end {
             return None;
@@ -74,7 +74,7 @@ impl Iterator for Elements<'_> {
         }
         let value = self.at..value_end(self.json, self.at);
         self.at = value.end;
-        Some(Element { start, value })
+        Some(JsonElement { start, value })
     }
 }
 

@@ -41,20 +41,20 @@ use crate::hub::{Caller, Hub};
 use crate::jobs::JobRunner;
 use crate::protocol::CorrelationId;
 use crate::sites::LiveSiteRules;
-use answers::{Answers, outline};
-use arguments::Arguments;
+use answers::{AnswerSchemas, outline};
+use arguments::ToolArguments;
 pub use arguments::closest;
-pub use brief::Detail;
-use failure::Failure;
+pub use brief::DetailLevel;
+use failure::CallFailure;
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
 pub use parts::LONGEST_PART;
-pub use picture::Picture;
+pub use picture::InlinePicture;
 pub use result::{FAILED_STATUSES, PENDING_STATUSES, ToolResult};
 
 /// The tools, and what they work on. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Tools {
+pub struct ToolSet {
     hub: Hub,
     default_wait: Duration,
     /// Where `configure store` keeps what it is given.
@@ -74,7 +74,7 @@ pub struct Tools {
 /// One tool as `tools/list` shows it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool {
+struct ToolDefinition {
     name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -92,18 +92,18 @@ struct Tool {
 }
 
 /// A tool call that was taken.
-pub struct Call {
+pub struct ToolReply {
     /// The command that it submitted.
     pub submitted: Option<CorrelationId>,
     /// The command whose end it waits for.
     pub waits_for: Option<CorrelationId>,
     /// Its result. To drop one that comes later ends the wait, not the command.
-    pub outcome: Outcome<ToolResult>,
+    pub outcome: NowOrLater<ToolResult>,
 }
 
 /// How a call is to hear of the command that it submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum ResponseMode {
     /// It waits as long as its arguments say.
     Usual,
     /// It never waits: whoever calls follows the command themselves.
@@ -111,26 +111,26 @@ pub enum Manner {
 }
 
 /// What there is now, or in a while.
-pub enum Outcome<T> {
+pub enum NowOrLater<T> {
     /// It is there.
     Now(T),
     /// It takes a while.
     Later(BoxFuture<'static, T>),
 }
 
-impl Call {
+impl ToolReply {
     /// A call that is done, and has submitted nothing.
     const fn done(result: ToolResult) -> Self {
-        Self { submitted: None, waits_for: None, outcome: Outcome::Now(result) }
+        Self { submitted: None, waits_for: None, outcome: NowOrLater::Now(result) }
     }
 }
 
 /// What is shown of the answers of a tool that begins a job.
 const JOB_FIELDS: &[&str] = &["success", "data", "messages"];
 
-static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
     [
-        Tool {
+        ToolDefinition {
             name: interact::NAME,
             title: "Act in the browser",
             description: interact::DESCRIPTION,
@@ -143,7 +143,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             is_async: true,
             meta: Some(json!({"tabwire/async": true})),
         },
-        Tool {
+        ToolDefinition {
             name: observe::NAME,
             title: "Read results",
             description: observe::DESCRIPTION,
@@ -153,7 +153,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             is_async: false,
             meta: None,
         },
-        Tool {
+        ToolDefinition {
             name: analyze::NAME,
             title: "Analyze a page",
             description: analyze::DESCRIPTION,
@@ -167,7 +167,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             is_async: true,
             meta: Some(json!({"tabwire/async": true})),
         },
-        Tool {
+        ToolDefinition {
             name: configure::NAME,
             title: "Manage",
             description: configure::DESCRIPTION,
@@ -180,7 +180,7 @@ static TOOLS: LazyLock<[Tool; 5]> = LazyLock::new(|| {
             is_async: false,
             meta: None,
         },
-        Tool {
+        ToolDefinition {
             name: jobs::NAME,
             title: "Sync files",
             description: jobs::DESCRIPTION,
@@ -208,7 +208,7 @@ pub fn list() -> &'static Value {
 #[must_use]
 pub fn answers() -> &'static Value {
     static ANSWERS: LazyLock<Value> = LazyLock::new(|| {
-        let mut answers = Answers::new();
+        let mut answers = AnswerSchemas::new();
         interact::answers(&mut answers);
         observe::answers(&mut answers);
         analyze::answers(&mut answers);
@@ -239,7 +239,7 @@ pub fn longest_wait(tool: &str, given: &Value) -> Option<Duration> {
     asked.or_else(|| observe::usual_wait_of(tool, given))
 }
 
-impl Tools {
+impl ToolSet {
     /// Tools that work on this hub. `default_wait` is how long `interact` blocks for
     /// the result unless the call says otherwise.
     #[must_use]
@@ -326,9 +326,9 @@ impl Tools {
         name: &str,
         given: Map<String, Value>,
         key: Option<Arc<str>>,
-        manner: Manner,
-    ) -> Option<Call> {
-        let arguments: &Arguments = match name {
+        mode: ResponseMode,
+    ) -> Option<ToolReply> {
+        let arguments: &ToolArguments = match name {
             interact::NAME => &interact::ARGUMENTS,
             observe::NAME => &observe::ARGUMENTS,
             analyze::NAME => &analyze::ARGUMENTS,
@@ -337,13 +337,13 @@ impl Tools {
             _ => return None,
         };
         if let Err(refused) = self.hub.admit(caller).await {
-            return Some(Call::done(ToolResult::refused(&refused)));
+            return Some(ToolReply::done(ToolResult::refused(&refused)));
         }
         let mut given = match arguments.check(given) {
             Ok(checked) => checked,
-            Err(wrong) => return Some(Call::done(ToolResult::failed(&wrong))),
+            Err(wrong) => return Some(ToolReply::done(ToolResult::failed(&wrong))),
         };
-        if manner == Manner::AsTask && matches!(name, interact::NAME | analyze::NAME) {
+        if mode == ResponseMode::AsTask && matches!(name, interact::NAME | analyze::NAME) {
             given.insert("wait_ms".to_owned(), 0.into());
         }
         let call = match name {
@@ -359,7 +359,7 @@ impl Tools {
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
         };
-        if matches!(call.outcome, Outcome::Now(_)) {
+        if matches!(call.outcome, NowOrLater::Now(_)) {
             self.hub.flush_journal().await;
         }
         Some(self.with_notice(caller, call))
@@ -370,6 +370,6 @@ impl Tools {
 fn read<T: serde::de::DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ToolResult> {
     T::deserialize(given).map_err(|error| {
         let hint = "See the tool's inputSchema.";
-        Failure::new("invalid_argument", error.to_string(), hint).into()
+        CallFailure::new("invalid_argument", error.to_string(), hint).into()
     })
 }

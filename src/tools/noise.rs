@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::failure::{Failure, UnknownRule};
+use super::failure::{CallFailure, UnknownRule};
 use super::result::status;
-use super::{ToolResult, Tools};
+use super::{ToolResult, ToolSet};
 use crate::home::{NoiseFileError, NoiseFiles};
 use crate::hub::{Caller, Hub};
 use crate::protocol::Owner;
@@ -43,7 +43,7 @@ impl From<NoiseFileError> for NotChanged {
 
 /// Adds a pattern, removes one, and lists those that there are.
 pub(super) async fn noise_rule(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     pattern: Option<String>,
     remove: Option<String>,
@@ -57,7 +57,9 @@ pub(super) async fn noise_rule(
             ToolResult::of(&NoiseAnswer { status: status::Ok::Ok, rules, id })
         }
         Ok(Err(why)) => not_changed(why),
-        Err(error) => Failure::new("storage_unavailable", error.to_string(), "Call again.").into(),
+        Err(error) => {
+            CallFailure::new("storage_unavailable", error.to_string(), "Call again.").into()
+        }
     }
 }
 
@@ -89,22 +91,22 @@ fn not_changed(why: NotChanged) -> ToolResult {
     match why {
         NotChanged::Unknown { id, rules } => {
             let message = format!("there is no rule {id}");
-            let failure = Failure::new("not_found", message, "Take the id of one of `rules`.");
+            let failure = CallFailure::new("not_found", message, "Take the id of one of `rules`.");
             ToolResult::failed(&UnknownRule { failure, rules: rules.list().to_vec() })
         }
         NotChanged::Pattern(error) => {
             let hint = "Give a part of the text or URL that is to be hidden; remove rules that \
                         are not needed.";
-            Failure::of_param("pattern", error.to_string(), hint).into()
+            CallFailure::of_param("pattern", error.to_string(), hint).into()
         }
         NotChanged::File(error @ NoiseFileError::Damaged { .. }) => {
             let hint = "Ask the person to correct or to delete that file.";
-            Failure::new("noise_rules_damaged", error.to_string(), hint).into()
+            CallFailure::new("noise_rules_damaged", error.to_string(), hint).into()
         }
         NotChanged::File(error @ NoiseFileError::Io { .. }) => {
             tracing::warn!(%error, "noise rules cannot be read or written");
             let hint = "Ask the person to free space on the disk or to make it writable.";
-            Failure::new("storage_unavailable", error.to_string(), hint).into()
+            CallFailure::new("storage_unavailable", error.to_string(), hint).into()
         }
     }
 }

@@ -5,16 +5,16 @@ use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Call, Outcome, ToolResult, Tools};
+use super::{NowOrLater, ToolReply, ToolResult, ToolSet};
 use crate::hub::Caller;
 use crate::protocol::DOCTOR_CLIENT;
 
 /// The field that it stands in, of any answer.
 const FIELD: &str = "notice";
 
-impl Tools {
+impl ToolSet {
     /// The same call, whose answer has the notice that there is when it is given.
-    pub(super) fn with_notice(&self, caller: &Caller, call: Call) -> Call {
+    pub(super) fn with_notice(&self, caller: &Caller, call: ToolReply) -> ToolReply {
         // What is told once is for an agent.
         if caller.client.as_str() == DOCTOR_CLIENT {
             return call;
@@ -25,10 +25,10 @@ impl Tools {
             None => result,
         };
         let outcome = match call.outcome {
-            Outcome::Now(result) => Outcome::Now(noticed(result)),
-            Outcome::Later(result) => Outcome::Later(result.map(noticed).boxed()),
+            NowOrLater::Now(result) => NowOrLater::Now(noticed(result)),
+            NowOrLater::Later(result) => NowOrLater::Later(result.map(noticed).boxed()),
         };
-        Call { outcome, ..call }
+        ToolReply { outcome, ..call }
     }
 }
 

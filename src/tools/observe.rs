@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answers::{Answers, FAILED};
-use super::arguments::Arguments;
-use super::brief::{BriefReport, Detail};
-use super::failure::{Failure, NotFound, RefusedCall};
-use super::parts::{AnswerRange, Part};
-use super::result::{Told, status};
+use super::answers::{AnswerSchemas, FAILED};
+use super::arguments::ToolArguments;
+use super::brief::{BriefReport, DetailLevel};
+use super::failure::{CallFailure, NotFound, RefusedCall};
+use super::parts::{AnswerRange, RequestedPart};
+use super::result::{CommandAnswer, status};
 use super::streams::{self, StreamArguments};
-use super::{Call, Outcome, ToolResult, Tools, read};
+use super::{NowOrLater, ToolReply, ToolResult, ToolSet, read};
 use crate::hub::{BrowserSummary, Caller, CommandLists, Hub, TabSummary, TargetSelector};
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -27,13 +27,13 @@ pub(super) const NAME: &str = "observe";
 pub(super) const DESCRIPTION: &str =
     "Reads results, and what pages did while configure capture was on.";
 
-pub(super) static ARGUMENTS: LazyLock<Arguments> =
-    LazyLock::new(|| Arguments::of::<Observe, Nothing>("what"));
+pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
+    LazyLock::new(|| ToolArguments::of::<ObserveQuery, NoArguments>("what"));
 
 /// What can be read.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
-enum Observe {
+enum ObserveQuery {
     /// One command's status and result.
     CommandResult {
         /// Its id.
@@ -85,7 +85,7 @@ enum Observe {
 
 /// No further parameters.
 #[derive(JsonSchema)]
-pub(super) struct Nothing {}
+pub(super) struct NoArguments {}
 
 /// This client's commands, oldest first.
 #[derive(Serialize, JsonSchema)]
@@ -118,7 +118,7 @@ enum ListedTab {
 
 /// The tabs of the connected browsers.
 #[derive(Serialize, JsonSchema)]
-struct Tabs {
+struct TabsAnswer {
     count: usize,
     tabs: Vec<ListedTab>,
     page: PageMark,
@@ -129,7 +129,7 @@ struct Tabs {
 
 /// The browsers that are known, connected ones first.
 #[derive(Serialize, JsonSchema)]
-struct Browsers {
+struct BrowsersAnswer {
     count: usize,
     browsers: Vec<BrowserSummary>,
     /// Why none is connected, and what to do about it.
@@ -138,13 +138,13 @@ struct Browsers {
 }
 
 /// What its answers look like.
-pub(super) fn answers(answers: &mut Answers) {
-    answers.of(NAME, "command_result").are::<Told>().are::<BriefReport>();
+pub(super) fn answers(answers: &mut AnswerSchemas) {
+    answers.of(NAME, "command_result").are::<CommandAnswer>().are::<BriefReport>();
     for (what, whole) in [
         ("pending_commands", answers.inline::<PendingCommands>()),
         ("failed_commands", answers.inline::<FailedCommands>()),
-        ("tabs", answers.inline::<Tabs>()),
-        ("browsers", answers.inline::<Browsers>()),
+        ("tabs", answers.inline::<TabsAnswer>()),
+        ("browsers", answers.inline::<BrowsersAnswer>()),
     ] {
         answers.of(NAME, what).are_in_parts(whole);
     }
@@ -155,24 +155,28 @@ pub(super) fn answers(answers: &mut Answers) {
             answers.of(NAME, view.name()).are_in_parts(page);
         }
     }
-    answers.of(NAME, FAILED).are::<Failure>().are::<RefusedCall>().are::<NotFound>();
+    answers.of(NAME, FAILED).are::<CallFailure>().are::<RefusedCall>().are::<NotFound>();
 }
 
-pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Value>) -> Call {
+pub(super) async fn call(
+    tools: &ToolSet,
+    caller: &Caller,
+    given: &Map<String, Value>,
+) -> ToolReply {
     let hub = &tools.hub;
-    let what: Observe = match read(given) {
+    let what: ObserveQuery = match read(given) {
         Ok(what) => what,
-        Err(wrong) => return Call::done(wrong),
+        Err(wrong) => return ToolReply::done(wrong),
     };
     let (of, range) = (StreamView::Of, what.range());
     let result = match what {
-        Observe::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
-            let part = Part::asked_for(offset, limit);
+        ObserveQuery::CommandResult { correlation_id, wait_ms, trace, offset, limit } => {
+            let part = RequestedPart::asked_for(offset, limit);
             let wait = wait_ms.map_or_else(|| usual_wait(&correlation_id), Duration::from_millis);
             return command_result(tools, caller, correlation_id, wait, trace, part).await;
         }
-        Observe::PendingCommands(_) => pending_commands(hub.lists(caller)),
-        Observe::FailedCommands(_) => {
+        ObserveQuery::PendingCommands(_) => pending_commands(hub.lists(caller)),
+        ObserveQuery::FailedCommands(_) => {
             let commands = hub.failures(caller);
             ToolResult::of(&FailedCommands {
                 status: status::Ok::Ok,
@@ -181,37 +185,41 @@ pub(super) async fn call(tools: &Tools, caller: &Caller, given: &Map<String, Val
                 page: PageMark::any(),
             })
         }
-        Observe::Tabs { trace, .. } => tabs(hub, caller, trace == Some(true)),
-        Observe::Browsers(_) => {
+        ObserveQuery::Tabs { trace, .. } => tabs(hub, caller, trace == Some(true)),
+        ObserveQuery::Browsers(_) => {
             let browsers = hub.browsers();
             let hint = hub.browser_absence();
-            ToolResult::of(&Browsers { count: browsers.len(), browsers, hint })
+            ToolResult::of(&BrowsersAnswer { count: browsers.len(), browsers, hint })
         }
-        Observe::Logs(wanted) => streams::read(hub, caller, of(StreamKind::Logs), wanted).await,
-        Observe::Errors(wanted) => streams::read(hub, caller, StreamView::Errors, wanted).await,
-        Observe::Network(wanted) => {
+        ObserveQuery::Logs(wanted) => {
+            streams::read(hub, caller, of(StreamKind::Logs), wanted).await
+        }
+        ObserveQuery::Errors(wanted) => {
+            streams::read(hub, caller, StreamView::Errors, wanted).await
+        }
+        ObserveQuery::Network(wanted) => {
             streams::read(hub, caller, of(StreamKind::Network), wanted).await
         }
-        Observe::Websocket(wanted) => {
+        ObserveQuery::Websocket(wanted) => {
             streams::read(hub, caller, of(StreamKind::Websocket), wanted).await
         }
-        Observe::Actions(wanted) => {
+        ObserveQuery::Actions(wanted) => {
             streams::read(hub, caller, of(StreamKind::Actions), wanted).await
         }
-        Observe::Performance(wanted) => {
+        ObserveQuery::Performance(wanted) => {
             streams::read(hub, caller, of(StreamKind::Performance), wanted).await
         }
-        Observe::ExtensionLogs(wanted) => {
+        ObserveQuery::ExtensionLogs(wanted) => {
             streams::read(hub, caller, of(StreamKind::ExtensionLogs), wanted).await
         }
-        Observe::Page { tab_id, browser } => {
+        ObserveQuery::Page { tab_id, browser } => {
             streams::page(hub, caller, &TargetSelector { browser, tab: tab_id }).await
         }
     };
-    Call::done(result.in_parts(range, &same_call(given)))
+    ToolReply::done(result.in_parts(range, &same_call(given)))
 }
 
-impl Observe {
+impl ObserveQuery {
     /// The part of a long answer that the call asks for.
     fn range(&self) -> AnswerRange {
         match self {
@@ -247,7 +255,7 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     };
     let hint = hub.browser_absence().or_else(|| untold_tabs(&hub.capture_unsupported(None).labels));
     let tabs: Vec<_> = tabs.into_iter().map(listed).collect();
-    ToolResult::of(&Tabs { count: tabs.len(), tabs, page: PageMark::any(), hint })
+    ToolResult::of(&TabsAnswer { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
 
 /// `7 active focused current https://example.com/ Example Domain`
@@ -290,27 +298,27 @@ pub(super) fn usual_wait_of(tool: &str, given: &Value) -> Option<Duration> {
 /// One command's status, now or once it is over. Also what `configure query_status`
 /// answers. `trace` adds the phases; `false` asks for the short answer of a call that has waited.
 pub(super) async fn command_result(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     id: String,
     wait: Duration,
     trace: Option<bool>,
-    part: Option<Part>,
-) -> Call {
+    part: Option<RequestedPart>,
+) -> ToolReply {
     let id: CorrelationId = id.into();
     let with_trace = trace == Some(true);
-    let detail = if trace == Some(false) { Detail::Brief } else { Detail::Full };
+    let detail = if trace == Some(false) { DetailLevel::Brief } else { DetailLevel::Full };
     if wait.is_zero() {
         let seen = tools.hub.get(caller, &id, with_trace).await;
-        return Call::done(ToolResult::of_seen(seen, part, detail, tools.hub.agent_files()));
+        return ToolReply::done(ToolResult::of_seen(seen, part, detail, tools.hub.agent_files()));
     }
     let (hub, caller) = (tools.hub.clone(), caller.clone());
     let waits_for = Some(id.clone());
-    let outcome = Outcome::Later(Box::pin(async move {
+    let outcome = NowOrLater::Later(Box::pin(async move {
         let seen = hub.wait(&caller, &id, wait, with_trace).await;
         ToolResult::of_seen(seen, part, detail, hub.agent_files())
     }));
-    Call { submitted: None, waits_for, outcome }
+    ToolReply { submitted: None, waits_for, outcome }
 }
 
 fn pending_commands(lists: CommandLists) -> ToolResult {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::json_elements::{Element, Elements, last_line_end};
+use super::json_elements::{JsonElement, JsonElements, last_line_end};
 use crate::protocol::{PageMark, floor_escape_boundary, next_escape_boundary};
 
 /// The length of a part unless the call names another, in bytes of JSON. MCP clients cut longer
@@ -23,12 +23,12 @@ const QUOTES: usize = 2;
 
 /// The part of a value that a call asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct RequestedPart {
     offset: usize,
     limit: usize,
 }
 
-impl Part {
+impl RequestedPart {
     const FIRST: Self = Self { offset: 0, limit: USUAL_PART };
 
     /// The part that a call asks for, if it asks for one.
@@ -37,7 +37,7 @@ impl Part {
     }
 }
 
-impl From<AnswerRange> for Part {
+impl From<AnswerRange> for RequestedPart {
     fn from(AnswerRange { offset, limit }: AnswerRange) -> Self {
         let limit = limit.unwrap_or(USUAL_PART).min(LONGEST_PART);
         Self { offset: offset.unwrap_or(0), limit }
@@ -90,15 +90,15 @@ const fn is_zero(count: &usize) -> bool {
 /// that reads on, without the offset and the closing brackets.
 pub(super) fn cut(
     value: &RawValue,
-    part: Option<Part>,
+    part: Option<RequestedPart>,
     read_on: &str,
 ) -> Option<(Box<RawValue>, PartPlace)> {
     let text = value.get();
     if part.is_none() && text.len() <= USUAL_PART {
         return None;
     }
-    let Part { offset, limit } = part.unwrap_or(Part::FIRST);
-    let piece = Piece::of(text, offset, limit)?;
+    let RequestedPart { offset, limit } = part.unwrap_or(RequestedPart::FIRST);
+    let piece = CutPart::of(text, offset, limit)?;
     let next_offset = piece.next;
     let place = PartPlace {
         truncated: next_offset.is_some() || offset > 0,
@@ -127,7 +127,7 @@ pub(super) struct AnswerPart {
 impl AnswerPart {
     /// The part of an answer that is to be told; `None` for a short one that is told as it is.
     pub(super) fn of(answer: &RawValue, range: AnswerRange, read_on: &str) -> Option<Self> {
-        let part = Part::from(range);
+        let part = RequestedPart::from(range);
         if range.offset.is_none() && answer.get().len() <= part.limit {
             return None;
         }
@@ -155,7 +155,7 @@ impl AnswerPart {
 }
 
 /// A part, cut out.
-struct Piece {
+struct CutPart {
     json: String,
     /// Where the next one begins.
     next: Option<usize>,
@@ -164,20 +164,25 @@ struct Piece {
     as_json_text: bool,
 }
 
-impl Piece {
+impl CutPart {
     fn of(json: &str, offset: usize, limit: usize) -> Option<Self> {
         if json.starts_with('"') {
             return Self::of_text(&serde_json::from_str::<String>(json).ok()?, offset, limit);
         }
-        let mut cutter =
-            Cutter { json, offset, piece: String::new(), continued_levels: 0, as_json_text: false };
+        let mut cutter = JsonCutter {
+            json,
+            offset,
+            piece: String::new(),
+            continued_levels: 0,
+            as_json_text: false,
+        };
         let next = if offset == 0 && json.len() <= limit {
             cutter.piece.push_str(json);
             None
         } else {
             cutter.enter(0..json.len(), limit, ElementPath::default())
         };
-        let Cutter { piece, continued_levels, as_json_text, .. } = cutter;
+        let JsonCutter { piece, continued_levels, as_json_text, .. } = cutter;
         Some(Self { json: piece, next, total: json.len(), continued_levels, as_json_text })
     }
 
@@ -239,14 +244,14 @@ impl ElementPath {
 
     /// Whether parts may begin within an element. That is the same for every part, whatever its
     /// length: pieces that are read one after the other fit together.
-    fn may_lead_into(self, mut elements: Elements<'_>) -> bool {
-        let is_short = |element: Element| self.to(element.name_length()).bytes <= Self::LONGEST;
+    fn may_lead_into(self, mut elements: JsonElements<'_>) -> bool {
+        let is_short = |element: JsonElement| self.to(element.name_length()).bytes <= Self::LONGEST;
         self.depth < Self::DEEPEST && elements.all(is_short)
     }
 }
 
 /// Takes a part out of the JSON text of a list, an object or a scalar.
-struct Cutter<'a> {
+struct JsonCutter<'a> {
     json: &'a str,
     offset: usize,
     piece: String,
@@ -254,13 +259,13 @@ struct Cutter<'a> {
     as_json_text: bool,
 }
 
-impl Cutter<'_> {
+impl JsonCutter<'_> {
     /// Takes as much of a value as fits, from the offset on; at least one character. Where to
     /// read on, if not behind the value.
     fn enter(&mut self, value: Range<usize>, room: usize, path: ElementPath) -> Option<usize> {
         match self.json.as_bytes()[value.start] {
             b'"' => self.take_text(value.start + 1..value.end - 1, room),
-            b'[' | b'{' if path.may_lead_into(Elements::of(self.json, &value)) => {
+            b'[' | b'{' if path.may_lead_into(JsonElements::of(self.json, &value)) => {
                 self.take_elements(&value, room, path)
             }
             _ => self.take_json_text(value, room),
@@ -276,7 +281,7 @@ impl Cutter<'_> {
         let (json, begun) = (self.json, self.piece.len());
         self.piece.push_str(&json[container.start..=container.start]);
         let mut next = None;
-        for element in Elements::of(json, container) {
+        for element in JsonElements::of(json, container) {
             if self.offset >= element.value.end {
                 continue;
             }
@@ -307,7 +312,7 @@ impl Cutter<'_> {
     /// Takes the beginning of an element, or goes on with one that an earlier part has begun.
     fn enter_element(
         &mut self,
-        element: &Element,
+        element: &JsonElement,
         room: usize,
         is_first: bool,
         path: ElementPath,
@@ -385,7 +390,7 @@ mod tests {
     /// One part, as a reader gets it.
     fn part_of(json: &str, offset: Option<usize>, limit: Option<usize>) -> Option<Value> {
         let json = RawValue::from_string(json.to_owned()).unwrap();
-        let (part, place) = cut(&json, Part::asked_for(offset, limit), "observe({")?;
+        let (part, place) = cut(&json, RequestedPart::asked_for(offset, limit), "observe({")?;
         let mut told = serde_json::to_value(place).unwrap();
         told["part"] = serde_json::from_str(part.get()).unwrap();
         Some(told)

@@ -18,7 +18,7 @@ const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
 
 /// A picture, as MCP shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Picture {
+pub struct InlinePicture {
     /// Its bytes in base64.
     pub data: String,
     /// Its format.
@@ -29,14 +29,14 @@ pub struct Picture {
 pub(super) fn take_picture(
     report: &mut CommandReport,
     files: Option<&AgentFiles>,
-) -> Option<Picture> {
+) -> Option<InlinePicture> {
     if report.command != "screenshot" {
         return None;
     }
     let CommandStatus::Complete { result, .. } = &mut report.status else { return None };
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
-    let picture: Picture = serde_json::from_value(value.clone()).ok()?;
+    let picture: InlinePicture = serde_json::from_value(value.clone()).ok()?;
     let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
     value["data"] = "(shown as image content)".into();
     match &saved {
@@ -52,7 +52,7 @@ pub(super) fn take_picture(
     (!is_saved).then_some(picture)
 }
 
-impl Picture {
+impl InlinePicture {
     /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
     /// is not written and what to do.
     fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {
@@ -66,25 +66,25 @@ impl Picture {
 }
 
 /// The screenshot of the drawing that came last, unless it is too large to be shown.
-pub(super) fn newest_drawing(report: &CommandReport) -> Option<Picture> {
+pub(super) fn newest_drawing(report: &CommandReport) -> Option<InlinePicture> {
     let (WorkKind::Annotations, CommandStatus::Complete { result, .. }) =
         (report.kind, &report.status)
     else {
         return None;
     };
-    let drawn: Drawn = serde_json::from_str(result.get()).ok()?;
+    let drawn: DrawnPages = serde_json::from_str(result.get()).ok()?;
     let path = PathBuf::from(drawn.pages.last()?.screenshot.as_ref()?);
     if fs::metadata(&path).ok()?.len() > LARGEST_SHOWN {
         return None;
     }
     let is_png = path.extension().is_some_and(|extension| extension == "png");
     let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
-    Some(Picture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
+    Some(InlinePicture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
 }
 
 /// What must be known of the result of a wait for drawings to show the last one.
 #[derive(Deserialize)]
-struct Drawn {
+struct DrawnPages {
     pages: Vec<DrawnPage>,
 }
 

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::brief::{BriefReport, Detail, cut_result};
-use super::failure::{Failure, NotFound, RefusedCall};
+use super::brief::{BriefReport, DetailLevel, cut_result};
+use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::job_view::JobView;
-use super::parts::{AnswerPart, AnswerRange, Part, PartPlace};
-use super::picture::{Picture, newest_drawing, take_picture};
+use super::parts::{AnswerPart, AnswerRange, PartPlace, RequestedPart};
+use super::picture::{InlinePicture, newest_drawing, take_picture};
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
 use crate::lifecycle::Tombstone;
@@ -24,7 +24,7 @@ pub struct ToolResult {
     /// Whether the call failed.
     pub is_error: bool,
     /// A picture that goes with it.
-    pub picture: Option<Picture>,
+    pub picture: Option<InlinePicture>,
     /// The command whose outcome this hands over: read, once it is on the caller's
     /// socket.
     pub hands_over: Option<CorrelationId>,
@@ -56,7 +56,7 @@ pub const FAILED_STATUSES: [&str; 6] =
 /// What is told of a command.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Told {
+pub(super) enum CommandAnswer {
     /// Its result was cut: `result` is a part of the value.
     Cut {
         #[serde(flatten)]
@@ -130,13 +130,17 @@ impl ToolResult {
     pub(crate) fn cancelled_wait() -> Self {
         let message = "This call was cancelled; the command that it waited for goes on";
         let hint = "observe({what:\"command_result\", correlation_id}) waits for it again.";
-        Failure::new("call_cancelled", message, hint).into()
+        CallFailure::new("call_cancelled", message, hint).into()
     }
 
     /// The answer to a call that submitted a command and waited for it: if the command
     /// failed, so did the call. Waits for drawings and jobs are always told in full.
     #[must_use]
-    pub fn of_own_command(seen: CommandLookup, detail: Detail, files: Option<&AgentFiles>) -> Self {
+    pub fn of_own_command(
+        seen: CommandLookup,
+        detail: DetailLevel,
+        files: Option<&AgentFiles>,
+    ) -> Self {
         let failed = match &seen {
             CommandLookup::Command(report) => match report.status {
                 CommandStatus::Error { .. }
@@ -154,8 +158,8 @@ impl ToolResult {
     /// What is known of a command, if it can be told.
     pub(super) fn of_seen(
         seen: Result<CommandLookup, CallRefusal>,
-        part: Option<Part>,
-        detail: Detail,
+        part: Option<RequestedPart>,
+        detail: DetailLevel,
         files: Option<&AgentFiles>,
     ) -> Self {
         match seen {
@@ -167,20 +171,20 @@ impl ToolResult {
     /// What is known of a command. Its picture goes to a file if that was asked for.
     fn of_command(
         seen: CommandLookup,
-        part: Option<Part>,
-        detail: Detail,
+        part: Option<RequestedPart>,
+        detail: DetailLevel,
         files: Option<&AgentFiles>,
     ) -> Self {
         match seen {
             CommandLookup::Command(report)
-                if detail == Detail::Brief
+                if detail == DetailLevel::Brief
                     && part.is_none()
                     && report.kind == WorkKind::Browser =>
             {
                 Self::in_brief(*report, files)
             }
             CommandLookup::Command(report) => Self::of_report(*report, part, files),
-            CommandLookup::Evicted(gone) => Self::of(&Told::of_gone(&gone)),
+            CommandLookup::Evicted(gone) => Self::of(&CommandAnswer::of_gone(&gone)),
             CommandLookup::NotFound => Self::failed(&NotFound::command()),
         }
     }
@@ -193,7 +197,7 @@ impl ToolResult {
 
     fn of_report(
         mut report: CommandReport,
-        part: Option<Part>,
+        part: Option<RequestedPart>,
         files: Option<&AgentFiles>,
     ) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
@@ -201,15 +205,15 @@ impl ToolResult {
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
             (Ok(cut), _) => cut,
-            (Err(whole), Some(job)) => Told::Job { report: *whole, job },
-            (Err(whole), None) => take_annotations(*whole).unwrap_or_else(Told::Whole),
+            (Err(whole), Some(job)) => CommandAnswer::Job { report: *whole, job },
+            (Err(whole), None) => take_annotations(*whole).unwrap_or_else(CommandAnswer::Whole),
         };
         let result = Self::of(&told);
         Self { picture, hands_over: over, ..result }
     }
 }
 
-impl Told {
+impl CommandAnswer {
     fn of_gone(gone: &Tombstone) -> Self {
         Self::Gone {
             status: status::Expired::Expired,
@@ -223,7 +227,7 @@ impl Told {
 }
 
 /// Takes the annotations out of the result of a wait for drawings: they stand beside it.
-fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport>> {
+fn take_annotations(mut report: CommandReport) -> Result<CommandAnswer, Box<CommandReport>> {
     let kind = report.kind;
     let CommandStatus::Complete { result, .. } = &mut report.status else {
         return Err(report.into());
@@ -237,12 +241,15 @@ fn take_annotations(mut report: CommandReport) -> Result<Told, Box<CommandReport
     let annotations = rest.shift_remove("annotations").unwrap_or_default();
     let Ok(annotations) = serde_json::from_value(annotations) else { return Err(report.into()) };
     *result = to_raw_value(&rest).unwrap_or_default().into();
-    Ok(Told::Drawn { report, annotations })
+    Ok(CommandAnswer::Drawn { report, annotations })
 }
 
 /// Cuts a result that is too long, or out of which a part was asked for. `Err`: it
 /// stays whole.
-fn cut_report(mut report: CommandReport, part: Option<Part>) -> Result<Told, Box<CommandReport>> {
+fn cut_report(
+    mut report: CommandReport,
+    part: Option<RequestedPart>,
+) -> Result<CommandAnswer, Box<CommandReport>> {
     let id = &report.correlation_id;
     let CommandStatus::Complete { result, .. } = &mut report.status else {
         return Err(report.into());
@@ -251,5 +258,5 @@ fn cut_report(mut report: CommandReport, part: Option<Part>) -> Result<Told, Box
         return Err(report.into());
     };
     *result = value.into();
-    Ok(Told::Cut { place, report, kind })
+    Ok(CommandAnswer::Cut { place, report, kind })
 }

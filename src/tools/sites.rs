@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::failure::Failure;
-use super::{ToolResult, Tools};
+use super::failure::CallFailure;
+use super::{ToolResult, ToolSet};
 use crate::home::SiteRulesError;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
 
@@ -28,10 +28,10 @@ pub(super) struct SitesAnswer<'a> {
 }
 
 /// Lists the rules, and denies one more site before if one is named.
-pub(super) fn site_rules(tools: &Tools, deny: Option<&str>) -> ToolResult {
+pub(super) fn site_rules(tools: &ToolSet, deny: Option<&str>) -> ToolResult {
     let Some(sites) = tools.sites() else {
         let message = "This daemon keeps no rules for sites";
-        return Failure::new("not_available", message, "Go on without.").into();
+        return CallFailure::new("not_available", message, "Go on without.").into();
     };
     let Some(pattern) = deny else { return listed(&sites.rules()) };
     let list = SiteList::AgentDeny;
@@ -43,12 +43,12 @@ pub(super) fn site_rules(tools: &Tools, deny: Option<&str>) -> ToolResult {
         Err(SiteRulesError::Change(why)) => {
             let hint =
                 "Name a host such as example.com, *.example.com or https://example.com:8443.";
-            Failure::of_param("pattern", why.to_string(), hint).into()
+            CallFailure::of_param("pattern", why.to_string(), hint).into()
         }
         Err(SiteRulesError::Home(why)) => {
             tracing::warn!(%why, "the rules for sites cannot be changed");
             let hint = "Ask the person to mend that.";
-            Failure::new("storage_unavailable", why.to_string(), hint).into()
+            CallFailure::new("storage_unavailable", why.to_string(), hint).into()
         }
     }
 }

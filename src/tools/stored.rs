@@ -7,10 +7,10 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::closest;
-use super::failure::Failure;
-use super::parts::{Part, PartPlace, cut};
+use super::failure::CallFailure;
+use super::parts::{PartPlace, RequestedPart, cut};
 use super::result::status;
-use super::{ToolResult, Tools};
+use super::{ToolResult, ToolSet};
 use crate::home::{NAME_MAX, StoreError, StoredValue, ValueName, ValueStore};
 use crate::hub::{Caller, RefusalReason};
 use crate::protocol::{Owner, Timestamp};
@@ -28,7 +28,7 @@ pub(super) struct StoredAnswer {
 
 /// A loaded value, or a part of it.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Loaded {
+pub(super) struct LoadedAnswer {
     status: status::Ok,
     name: String,
     size_bytes: u64,
@@ -62,7 +62,7 @@ pub(super) struct DeletedAnswer {
 }
 
 pub(super) async fn store(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     name: Option<String>,
     data: Value,
@@ -81,10 +81,10 @@ pub(super) async fn store(
 }
 
 pub(super) async fn load(
-    tools: &Tools,
+    tools: &ToolSet,
     caller: &Caller,
     name: Option<String>,
-    part: Option<Part>,
+    part: Option<RequestedPart>,
 ) -> ToolResult {
     let name = match named(name) {
         Ok(name) => name,
@@ -100,12 +100,19 @@ pub(super) async fn load(
             None => (value, None),
         };
         let name = name.to_owned();
-        Ok(Loaded { status: status::Ok::Ok, name, size_bytes: size, stored_at: at, place, data })
+        Ok(LoadedAnswer {
+            status: status::Ok::Ok,
+            name,
+            size_bytes: size,
+            stored_at: at,
+            place,
+            data,
+        })
     };
     on_disk(tools, caller, answer).await
 }
 
-pub(super) async fn list(tools: &Tools, caller: &Caller) -> ToolResult {
+pub(super) async fn list(tools: &ToolSet, caller: &Caller) -> ToolResult {
     let answer = |store: &ValueStore, owner: &Owner| {
         let describe = |StoredValue { name, size, at }: StoredValue| ListedValue {
             name: name.as_str().to_owned(),
@@ -118,7 +125,7 @@ pub(super) async fn list(tools: &Tools, caller: &Caller) -> ToolResult {
     on_disk(tools, caller, answer).await
 }
 
-pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> ToolResult {
+pub(super) async fn delete(tools: &ToolSet, caller: &Caller, name: String) -> ToolResult {
     let name = match named(Some(name)) {
         Ok(name) => name,
         Err(wrong) => return wrong,
@@ -131,7 +138,7 @@ pub(super) async fn delete(tools: &Tools, caller: &Caller, name: String) -> Tool
 }
 
 /// Does this where the disk may take its time. It is done even if nobody waits any more.
-async fn on_disk<T, F>(tools: &Tools, caller: &Caller, run: F) -> ToolResult
+async fn on_disk<T, F>(tools: &ToolSet, caller: &Caller, run: F) -> ToolResult
 where
     T: Serialize + JsonSchema,
     F: FnOnce(&ValueStore, &Owner) -> Result<T, StoreError> + Send + 'static,
@@ -151,7 +158,7 @@ fn named(name: Option<String>) -> Result<ValueName, ToolResult> {
         let message = format!("`name` cannot be {}: {why}", Value::from(name));
         let hint = "Take a short name such as `login-flow`, or leave it out for `default`.";
         let expected = format!("1 to {NAME_MAX} bytes of text in one line");
-        Failure::of_param("name", message, hint).expecting(expected).into()
+        CallFailure::of_param("name", message, hint).expecting(expected).into()
     })
 }
 
@@ -170,7 +177,7 @@ fn failed(error: &StoreError, store: &ValueStore, owner: &Owner) -> ToolResult {
         }
         StoreError::Io { .. } => return unavailable(&error.to_string()),
     };
-    Failure::new(code, error.to_string(), hint).into()
+    CallFailure::new(code, error.to_string(), hint).into()
 }
 
 fn what_there_is(name: &ValueName, store: &ValueStore, owner: &Owner) -> String {
@@ -192,5 +199,5 @@ pub(super) fn no_disk() -> ToolResult {
 pub(super) fn unavailable(why: &str) -> ToolResult {
     let refusal = RefusalReason::StorageUnavailable { why: why.into() };
     let message = format!("The disk did not do what was asked: {why}");
-    Failure::new(refusal.code(), message, refusal.hint()).into()
+    CallFailure::new(refusal.code(), message, refusal.hint()).into()
 }

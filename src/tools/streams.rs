@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::ToolResult;
-use super::answers::Answers;
-use super::failure::Failure;
+use super::answers::AnswerSchemas;
+use super::failure::CallFailure;
 use super::parts::{AnswerRange, USUAL_PART};
 use super::result::status;
 use crate::hub::{Caller, CaptureChange, CaptureStatus, Hub, TargetSelector};
@@ -65,7 +65,7 @@ pub(super) struct StreamArguments {
 
 /// What `observe` answers.
 #[derive(Serialize, JsonSchema)]
-struct Answer {
+struct StreamAnswer {
     /// Whether there is more behind the last one already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_more: bool,
@@ -139,8 +139,8 @@ pub(super) struct ClearAnswer {
 }
 
 /// What a page of a view looks like.
-pub(super) fn page_of(view: StreamView, answers: &mut Answers) -> Value {
-    let mut page = answers.inline::<Answer>();
+pub(super) fn page_of(view: StreamView, answers: &mut AnswerSchemas) -> Value {
+    let mut page = answers.inline::<StreamAnswer>();
     let any_of = |entries: Vec<Schema>| json!({"type": "array", "items": {"anyOf": entries}});
     let mut is_listed = |field: &str, of: StreamView| {
         let listed = any_of(entry_schemas(of, answers.generator()));
@@ -197,7 +197,7 @@ pub(super) async fn read(
     let hint = hint(hub, view, &filter, &page);
     // A caller that has read on from a cursor goes on doing so.
     let reads_on = with_trace || has_cursor || page.has_more || page.has_older;
-    ToolResult::of(&Answer {
+    ToolResult::of(&StreamAnswer {
         has_more: page.has_more,
         has_older: page.has_older,
         next_cursor: reads_on.then(|| page.next.text(view, &hub.epoch())),
@@ -284,7 +284,7 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
         CursorError::Foreign => "invalid_argument",
         CursorError::Stale => "stale_cursor",
     };
-    Failure::new(code, error.to_string(), "Leave `cursor` out for the newest entries.")
+    CallFailure::new(code, error.to_string(), "Leave `cursor` out for the newest entries.")
         .about("cursor")
         .expecting(format!("a next_cursor of the same `what`, or `{OLDEST}`"))
         .into()

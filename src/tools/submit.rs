@@ -7,10 +7,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::brief::Detail;
-use super::failure::Failure;
+use super::brief::DetailLevel;
+use super::failure::CallFailure;
 use super::result::status;
-use super::{Call, Outcome, ToolResult, Tools};
+use super::{NowOrLater, ToolReply, ToolResult, ToolSet};
 use crate::hub::{
     CallRefusal, Caller, CommandReceipt, Hub, Submission, SubmittedCommand, TargetSelector,
 };
@@ -21,7 +21,7 @@ use crate::protocol::{
 
 /// Where a command is to run, and for how long.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct InPlace {
+pub(super) struct CommandPlace {
     /// Default: last used.
     tab_id: Option<TabId>,
     /// Id or label.
@@ -33,9 +33,9 @@ pub(super) struct InPlace {
 
 /// What every command takes.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Common {
+pub(super) struct CommonParameters {
     #[serde(flatten)]
-    place: InPlace,
+    place: CommandPlace,
     /// Add ids and times.
     trace: Option<bool>,
     /// Same key, same command.
@@ -44,7 +44,7 @@ pub(super) struct Common {
 
 /// The answer to a call that does not wait.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Queued<'a> {
+pub(super) struct QueuedAnswer<'a> {
     status: status::Queued,
     correlation_id: &'a CorrelationId,
     query_id: &'a QueryId,
@@ -58,23 +58,23 @@ pub(super) struct Queued<'a> {
 
 /// What a call asks for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct CommandRequest {
     pub(super) submission: Submission,
     /// How long it blocks for the result.
     wait: Duration,
     with_trace: bool,
 }
 
-impl InPlace {
+impl CommandPlace {
     /// What the call says of where.
     pub(super) fn into_wish(self) -> TargetSelector {
         TargetSelector { browser: self.browser, tab: self.tab_id }
     }
 }
 
-impl Common {
+impl CommonParameters {
     /// What a call asks for that has no key.
-    pub(super) const fn without_key(place: InPlace, trace: Option<bool>) -> Self {
+    pub(super) const fn without_key(place: CommandPlace, trace: Option<bool>) -> Self {
         Self { place, trace, idempotency_key: None }
     }
 
@@ -85,7 +85,7 @@ impl Common {
         action: Action,
         wait: Duration,
         key: Option<Arc<str>>,
-    ) -> Result<Asked, ToolResult> {
+    ) -> Result<CommandRequest, ToolResult> {
         let key = self.idempotency_key.map(Into::into).or(key);
         if key.as_deref().is_some_and(|key| !is_idempotency_key(key)) {
             return Err(wrong_key());
@@ -96,17 +96,17 @@ impl Common {
             selector: self.place.into_wish(),
             idempotency_key: key,
         };
-        Ok(Asked { submission, wait, with_trace: self.trace == Some(true) })
+        Ok(CommandRequest { submission, wait, with_trace: self.trace == Some(true) })
     }
 }
 
-impl Asked {
+impl CommandRequest {
     /// Submits it, and waits for the result if it is to be waited for.
-    pub(super) async fn submit(self, tools: &Tools, caller: &Caller) -> Call {
+    pub(super) async fn submit(self, tools: &ToolSet, caller: &Caller) -> ToolReply {
         let Self { submission, wait, with_trace } = self;
         let submitted = match tools.hub.submit_unrecorded(caller, submission).await {
             Ok(submitted) => submitted,
-            Err(refused) => return Call::done(ToolResult::refused(&refused)),
+            Err(refused) => return ToolReply::done(ToolResult::refused(&refused)),
         };
         let id = Some(submitted.accepted.id.clone());
         if wait.is_zero() {
@@ -114,16 +114,16 @@ impl Asked {
                 Ok(()) => ToolResult::of(&queued(&tools.hub, &submitted.accepted)),
                 Err(refused) => ToolResult::refused(&refused),
             };
-            return Call { submitted: id, ..Call::done(result) };
+            return ToolReply { submitted: id, ..ToolReply::done(result) };
         }
         let (hub, caller) = (tools.hub.clone(), caller.clone());
-        let outcome = Outcome::Later(Box::pin(async move {
+        let outcome = NowOrLater::Later(Box::pin(async move {
             match finish(&hub, &caller, &submitted, wait, with_trace).await {
                 Ok(result) => result,
                 Err(refused) => ToolResult::refused(&refused),
             }
         }));
-        Call { submitted: id.clone(), waits_for: id, outcome }
+        ToolReply { submitted: id.clone(), waits_for: id, outcome }
     }
 }
 
@@ -144,7 +144,7 @@ async fn finish(
     // Without a result it was accepted all the same: say so rather than that it was not.
     Ok(match waited {
         Ok(seen) => {
-            let detail = if with_trace { Detail::Full } else { Detail::Brief };
+            let detail = if with_trace { DetailLevel::Full } else { DetailLevel::Brief };
             ToolResult::of_own_command(seen, detail, hub.agent_files())
         }
         Err(_) => ToolResult::of(&queued(hub, &submitted.accepted)),
@@ -154,10 +154,10 @@ async fn finish(
 fn wrong_key() -> ToolResult {
     let message = format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}");
     let hint = "Give `idempotency_key` a random text such as a UUID, or leave it out.";
-    Failure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
+    CallFailure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
 }
 
-fn queued<'a>(hub: &Hub, accepted: &'a CommandReceipt) -> Queued<'a> {
+fn queued<'a>(hub: &Hub, accepted: &'a CommandReceipt) -> QueuedAnswer<'a> {
     let id = &accepted.id;
     let how = format!(
         "Get its result with observe({{what:\"command_result\", correlation_id:\"{id}\", \
@@ -170,7 +170,7 @@ fn queued<'a>(hub: &Hub, accepted: &'a CommandReceipt) -> Queued<'a> {
     } else {
         format!("The browser of this command is not connected: the command waits for it. {how}")
     };
-    Queued {
+    QueuedAnswer {
         status: status::Queued::Queued,
         correlation_id: id,
         query_id: &accepted.query_id,

@@ -3,7 +3,7 @@
 use proptest::{prop_assert, proptest};
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
+use super::arguments::ToolArguments;
 use super::*;
 use crate::engine::RecordedHistory;
 use crate::hub::ClockSample;
@@ -11,7 +11,7 @@ use crate::journal::Journal;
 use crate::lifecycle::Limits;
 use crate::protocol::garbled;
 
-fn check(arguments: &Arguments, given: Value) -> Result<Value, Value> {
+fn check(arguments: &ToolArguments, given: Value) -> Result<Value, Value> {
     let Value::Object(given) = given else { panic!("arguments are an object") };
     match arguments.check(given) {
         Ok(checked) => Ok(Value::Object(checked)),
@@ -263,14 +263,15 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
     ] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let tools = Tools::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
+            let tools =
+                ToolSet::new(Hub::start(crate::lifecycle::Limits::default()), Duration::ZERO);
             let caller = Caller { owner: "user".into(), client: "a".into() };
             let Value::Object(given) = given else { panic!("arguments are an object") };
             let outcome = tools
-                .call(&caller, tool, given, None, Manner::Usual)
+                .call(&caller, tool, given, None, ResponseMode::Usual)
                 .await
                 .map(|call| call.outcome);
-            let Some(Outcome::Now(result)) = outcome else { panic!("{tool}") };
+            let Some(NowOrLater::Now(result)) = outcome else { panic!("{tool}") };
             assert!(!result.body.get().contains("invalid_argument"), "{}", result.body);
         });
     }
@@ -316,13 +317,13 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
     let limits = Limits { calls_per_minute: 0, ..Limits::default() };
-    let tools = Tools::new(Hub::start(limits), Duration::ZERO);
+    let tools = ToolSet::new(Hub::start(limits), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     proptest!(garbled::cases(2_000), |(text in garbled::nearly(&samples))| {
         let Ok(Value::Object(given)) = serde_json::from_slice(&text) else { return Ok(()) };
         for tool in ["interact", "observe", "analyze", "configure"] {
-            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None, Manner::Usual));
-            let Some(Outcome::Now(answer)) = call.map(|call| call.outcome) else { continue };
+            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None, ResponseMode::Usual));
+            let Some(NowOrLater::Now(answer)) = call.map(|call| call.outcome) else { continue };
             let answer_is: Value = serde_json::from_str(answer.body.get()).unwrap();
             if !answer.is_error {
                 continue;
@@ -342,7 +343,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
     let (journal, mut pages) = Journal::channel();
     let hub =
         Hub::open(Limits::default(), journal, RecordedHistory::default(), &ClockSample::now());
-    let tools = Tools::new(hub.clone(), Duration::ZERO);
+    let tools = ToolSet::new(hub.clone(), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     let given = json!({"action": "page_info"}).as_object().unwrap().clone();
     let asked = interact::asked(&given, None, Duration::ZERO).unwrap();
@@ -350,8 +351,9 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
         let (tools, caller) = (tools.clone(), caller.clone());
         let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();
         tokio::spawn(async move {
-            let call = tools.call(&caller, "observe", given, None, Manner::Usual).await.unwrap();
-            let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
+            let call =
+                tools.call(&caller, "observe", given, None, ResponseMode::Usual).await.unwrap();
+            let NowOrLater::Now(result) = call.outcome else { panic!("it does not wait") };
             result.body.get().to_owned()
         })
     };
@@ -401,19 +403,19 @@ fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
 }
 
 /// Tools that keep what they are given in a folder of this test's own.
-fn keeping() -> (Tools, tempfile::TempDir) {
+fn keeping() -> (ToolSet, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = crate::home::StateDirectory::open(&dir.path().join("state")).unwrap().store();
-    let tools = Tools::new(Hub::start(Limits::default()), Duration::ZERO).with_store(store);
+    let tools = ToolSet::new(Hub::start(Limits::default()), Duration::ZERO).with_store(store);
     (tools, dir)
 }
 
 /// What `configure` answers, and whether the call failed.
-async fn configure(tools: &Tools, owner: &str, given: Value) -> (Value, bool) {
+async fn configure(tools: &ToolSet, owner: &str, given: Value) -> (Value, bool) {
     let caller = Caller { owner: owner.into(), client: "ann".into() };
     let given = given.as_object().unwrap().clone();
-    let call = tools.call(&caller, "configure", given, None, Manner::Usual).await.unwrap();
-    let Outcome::Now(result) = call.outcome else { panic!("it does not wait") };
+    let call = tools.call(&caller, "configure", given, None, ResponseMode::Usual).await.unwrap();
+    let NowOrLater::Now(result) = call.outcome else { panic!("it does not wait") };
     (serde_json::from_str(result.body.get()).unwrap(), result.is_error)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::json;
-use tabwire::daemon::{Daemon, Settings};
+use tabwire::daemon::{Daemon, DaemonSettings};
 use tabwire::home::UsualFolder;
 use tabwire::lifecycle::Limits;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,7 +22,7 @@ const IDLE_EXIT: Duration = Duration::from_secs(60);
 async fn main() -> anyhow::Result<()> {
     let home = std::env::var_os("TABWIRE_HOME").context("TABWIRE_HOME must name a directory")?;
     let home = PathBuf::from(home);
-    let settings = Settings {
+    let settings = DaemonSettings {
         home: home.clone(),
         port: 0,
         limits: Limits::default(),

@@ -317,9 +317,9 @@ fn adapters_naming_adapters(sources: &[Source]) -> Vec<String> {
         "edge/conversation.rs",
         "edge/guard.rs",
         "edge/peer.rs",
-        "edge/problem.rs",
+        "edge/http_error.rs",
         "edge/routes.rs",
-        "edge/share.rs",
+        "edge/yield_budget.rs",
     ];
     let is_adapter =
         |source: &&Source| source.module() == "edge" && !SHARED.contains(&source.path.as_str());
@@ -346,8 +346,14 @@ fn adapters_do_not_know_each_other() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     let sample = [
         Source::new("edge/mod.rs", "mod ws; mod mcp;"),
-        Source::new("edge/ws.rs", "use super::guard::Admitted; use super::{Edge, mcp::post};"),
-        Source::new("edge/mcp.rs", "use super::problem::Problem; use crate::mcp::Era;"),
+        Source::new(
+            "edge/ws.rs",
+            "use super::guard::Principal; use super::{EdgeState, mcp::post};",
+        ),
+        Source::new(
+            "edge/mcp.rs",
+            "use super::http_error::HttpError; use crate::mcp::ProtocolGeneration;",
+        ),
     ];
     assert_eq!(adapters_naming_adapters(&sample), ["edge/ws.rs names mcp"]);
 }

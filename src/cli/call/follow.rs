@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 use super::catalog::ToolSchema;
 use super::parts;
 use super::session::{ToolAnswer, ToolSession};
-use crate::bridge::Target;
+use crate::bridge::DaemonTarget;
 use crate::lifecycle::limits::WAIT_MAX;
 use crate::terminal::ProgressNotice;
 use crate::tools;
@@ -54,7 +54,7 @@ pub(super) enum CallEnd {
 
 impl CallFollower {
     pub(super) fn start(
-        target: Target,
+        target: DaemonTarget,
         tool: ToolSchema<'static>,
         given: Map<String, Value>,
         wait: Option<Duration>,

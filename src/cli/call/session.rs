@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bridge::{self, Target};
+use crate::bridge::{self, DaemonTarget};
 use crate::mcp::CANCELLED;
 use crate::tools::PENDING_STATUSES;
 
@@ -46,7 +46,7 @@ pub(super) struct AnswerPicture {
 }
 
 impl ToolSession {
-    pub(super) fn start(target: Target) -> Self {
+    pub(super) fn start(target: DaemonTarget) -> Self {
         let (requests, input) = tokio::io::duplex(PIPE);
         let (output, answers) = tokio::io::duplex(PIPE);
         let bridge = AbortOnDropHandle::new(tokio::spawn(bridge::relay(target, input, output)));

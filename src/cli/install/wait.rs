@@ -70,7 +70,7 @@ impl WaitEnd {
 /// Ctrl+C ends the wait, and nothing else.
 pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyhow::Result<WaitEnd> {
     let home = std::path::absolute(location.home()?)?;
-    let target = bridge::Target {
+    let target = bridge::DaemonTarget {
         home: home.clone(),
         port,
         client: "install".to_owned(),

@@ -17,23 +17,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Edge;
+use super::EdgeState;
 use super::body::read_body;
-use super::connections::{Connection, Holder};
-use super::conversation::{self, Close};
-use super::guard::{Admitted, EXTENSION_BODY, SESSION_BODY};
-use super::problem::{Problem, json_response};
+use super::connections::{ConnectionHandle, ConnectionHolder};
+use super::conversation::{self, LinkClose};
+use super::guard::{EXTENSION_BODY, Principal, SESSION_BODY};
+use super::http_error::{HttpError, json_response};
 use crate::proof;
 use crate::protocol::{FromExtension, ToExtension, Transport};
-use session::{FRAMES_A_POST, Session};
-pub(super) use sessions::Sessions;
+use session::{FRAMES_A_POST, HttpSession};
+pub(super) use sessions::HttpSessions;
 
 /// The longest that a poll is held.
 const LONGEST_POLL: Duration = Duration::from_secs(25);
 
 /// What begins a session: a request for a challenge, or the `hello` that answers one.
 #[derive(Deserialize)]
-struct Opening {
+struct SessionRequest {
     #[serde(rename = "type")]
     kind: String,
     /// Which challenge the `hello` answers.
@@ -43,7 +43,7 @@ struct Opening {
 
 /// A `welcome` with the session's token.
 #[derive(Serialize)]
-struct Opened<'a> {
+struct SessionWelcome<'a> {
     #[serde(flatten)]
     welcome: ToExtension,
     session: &'a str,
@@ -51,7 +51,7 @@ struct Opened<'a> {
 
 /// What an extension posts.
 #[derive(Deserialize)]
-struct Posted<'a> {
+struct PostedFrames<'a> {
     /// The number of this request: one that comes again is not taken again.
     n: Option<u64>,
     /// The number of the last frame that the extension has.
@@ -62,31 +62,31 @@ struct Posted<'a> {
 
 /// `POST /session`.
 pub(super) async fn begin(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
     body: Body,
 ) -> Response {
     // The table lets only extensions in here.
-    let Admitted::Extension(id) = admitted else { return Problem::Undeclared.into_response() };
+    let Principal::Extension(id) = principal else { return HttpError::Undeclared.into_response() };
     let body = match read_body(body, SESSION_BODY).await {
         Ok(body) => body,
-        Err(problem) => return problem.into_response(),
+        Err(error) => return error.into_response(),
     };
     let text = str::from_utf8(&body).unwrap_or_default();
-    let Ok(opening) = serde_json::from_str::<Opening>(text) else {
-        return Problem::BadFrames.into_response();
+    let Ok(opening) = serde_json::from_str::<SessionRequest>(text) else {
+        return HttpError::BadFrames.into_response();
     };
     if opening.kind == "start" {
         let nonce = edge.sessions.challenge(&id, edge.tools.hub().now());
         return json_of(&ToExtension::Challenge { nonce });
     }
     if !edge.sessions.has_room() {
-        return Problem::TooManySessions.into_response();
+        return HttpError::TooManySessions.into_response();
     }
     match open(&edge, &id, &opening.challenge, text) {
         Ok(response) => {
-            connection.prove(Holder::Extension(id));
+            connection.prove(ConnectionHolder::Extension(id));
             response
         }
         Err(close) => over(&close),
@@ -94,7 +94,12 @@ pub(super) async fn begin(
 }
 
 /// Takes a `hello`.
-fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Response, Close> {
+fn open(
+    edge: &Arc<EdgeState>,
+    id: &str,
+    challenge: &str,
+    hello: &str,
+) -> Result<Response, LinkClose> {
     let hello = FromExtension::parse(hello);
     if matches!(hello, Ok(FromExtension::Hello(_)))
         && !edge.sessions.answers(challenge, id, edge.tools.hub().now())
@@ -103,8 +108,8 @@ fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Resp
     }
     let greeted = conversation::greet(edge, Transport::Http, id, challenge, hello)?;
     let token = proof::nonce();
-    let answer = json_of(&Opened { welcome: greeted.welcome, session: &token });
-    let (session, run) = Session::open(edge.clone(), token, id, greeted.link, greeted.outbox);
+    let answer = json_of(&SessionWelcome { welcome: greeted.welcome, session: &token });
+    let (session, run) = HttpSession::open(edge.clone(), token, id, greeted.link, greeted.outbox);
     edge.sessions.add(session);
     edge.tasks.spawn(run);
     Ok(answer)
@@ -112,18 +117,18 @@ fn open(edge: &Arc<Edge>, id: &str, challenge: &str, hello: &str) -> Result<Resp
 
 /// `GET /frames` and `POST /frames`.
 pub(super) async fn exchange(
-    State(edge): State<Arc<Edge>>,
-    Extension(admitted): Extension<Admitted>,
-    Extension(connection): Extension<Connection>,
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    Extension(connection): Extension<ConnectionHandle>,
     request: Request,
 ) -> Response {
     // The table lets only these in here.
-    let Admitted::Session { token, extension } = admitted else {
-        return Problem::Undeclared.into_response();
+    let Principal::Session { token, extension } = principal else {
+        return HttpError::Undeclared.into_response();
     };
-    let is_its = |session: &Session| extension.is_none_or(|id| session.is_of(&id));
+    let is_its = |session: &HttpSession| extension.is_none_or(|id| session.is_of(&id));
     let Some(session) = edge.sessions.find(&token).filter(|session| is_its(session)) else {
-        return Problem::NoSession.into_response();
+        return HttpError::NoSession.into_response();
     };
     connection.prove(session.holder());
     let answered = if request.method() == Method::POST {
@@ -134,33 +139,33 @@ pub(super) async fn exchange(
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn poll(session: &Session, uri: &Uri) -> Result<Response, Problem> {
-    let Asked { wait, after } = Asked::of(uri).ok_or(Problem::BadFrames)?;
+async fn poll(session: &HttpSession, uri: &Uri) -> Result<Response, HttpError> {
+    let PollQuery { wait, after } = PollQuery::of(uri).ok_or(HttpError::BadFrames)?;
     Ok(answer(session.poll(after, wait).await))
 }
 
-async fn post(edge: &Edge, session: &Session, body: Body) -> Result<Response, Problem> {
+async fn post(edge: &EdgeState, session: &HttpSession, body: Body) -> Result<Response, HttpError> {
     let body = read_body(body, EXTENSION_BODY).await?;
     let parsed = edge.parsers.extensions.parse(body, |body| {
-        let Posted { n, after, frames } = str::from_utf8(body)
+        let PostedFrames { n, after, frames } = str::from_utf8(body)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok())
-            .filter(|posted: &Posted<'_>| posted.frames.len() <= FRAMES_A_POST)?;
+            .filter(|posted: &PostedFrames<'_>| posted.frames.len() <= FRAMES_A_POST)?;
         let frames = frames.into_iter().map(|frame| FromExtension::parse(frame.get())).collect();
         Some((n, after, frames))
     });
-    let (n, after, frames) = parsed.await?.ok_or(Problem::BadFrames)?;
+    let (n, after, frames) = parsed.await?.ok_or(HttpError::BadFrames)?;
     Ok(answer(session.post(n, after, frames).await))
 }
 
 /// What a poll asks for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct PollQuery {
     wait: Duration,
     after: Option<u64>,
 }
 
-impl Asked {
+impl PollQuery {
     /// `None`: a number is none. What else is asked for is ignored.
     fn of(uri: &Uri) -> Option<Self> {
         let mut asked = Self { wait: Duration::ZERO, after: None };
@@ -177,7 +182,7 @@ impl Asked {
     }
 }
 
-fn answer(frames: Result<String, Close>) -> Response {
+fn answer(frames: Result<String, LinkClose>) -> Response {
     match frames {
         Ok(text) => json_response(StatusCode::OK, text),
         Err(close) => over(&close),
@@ -185,7 +190,7 @@ fn answer(frames: Result<String, Close>) -> Response {
 }
 
 /// What is a close frame on the socket.
-fn over(Close { code, reason }: &Close) -> Response {
+fn over(LinkClose { code, reason }: &LinkClose) -> Response {
     let (status, word) = match code {
         1001 => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         1002 => (StatusCode::GONE, "silent"),
@@ -211,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_poll_says_how_long_and_after_which_frame_or_is_refused() {
-        let asked = |query: &str| Asked::of(&format!("/frames{query}").parse().unwrap());
-        let of = |wait, after| Some(Asked { wait: Duration::from_millis(wait), after });
+        let asked = |query: &str| PollQuery::of(&format!("/frames{query}").parse().unwrap());
+        let of = |wait, after| Some(PollQuery { wait: Duration::from_millis(wait), after });
         assert_eq!(asked(""), of(0, None));
         assert_eq!(asked("?wait_ms=25000&after=7"), of(25_000, Some(7)));
         assert_eq!(asked("?after=7&new=x"), of(0, Some(7)));

@@ -18,10 +18,10 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::state::{Answered, State, answer, awaits};
-use crate::edge::Edge;
-use crate::edge::connections::Holder;
-use crate::edge::conversation::{self, Close, Heard, Lost, close_of, listen};
+use super::state::{ReplyKey, SessionState, answer, awaits};
+use crate::edge::EdgeState;
+use crate::edge::connections::ConnectionHolder;
+use crate::edge::conversation::{self, LinkClose, LinkLost, ReceivedFrame, close_of, listen};
 use crate::hub::{ExtensionLink, Outbox};
 use crate::proof;
 use crate::protocol::{FrameError, FromExtension};
@@ -45,29 +45,29 @@ pub(super) const FRAMES_A_POST: usize = 64;
 const AT_ONCE: usize = 16;
 
 /// What an extension said in one request.
-type Batch = Vec<Result<FromExtension, FrameError>>;
+type FrameBatch = Vec<Result<FromExtension, FrameError>>;
 
 /// A link over HTTP.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct HttpSession {
     token: String,
     hash: [u8; 32],
     extension: String,
-    said: mpsc::Sender<Batch>,
-    state: watch::Sender<State>,
+    said: mpsc::Sender<FrameBatch>,
+    state: watch::Sender<SessionState>,
 }
 
-impl Session {
+impl HttpSession {
     /// A session, and what has to run for it to work: until that ends, it is open.
     pub(super) fn open(
-        edge: Arc<Edge>,
+        edge: Arc<EdgeState>,
         token: String,
         extension: &str,
         link: ExtensionLink,
         outbox: Outbox,
     ) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let (said, batches) = mpsc::channel(1);
-        let state = watch::Sender::new(State::default());
+        let state = watch::Sender::new(SessionState::default());
         let (hash, extension) = (proof::hash(&token), extension.to_owned());
         let session = Arc::new(Self { token, hash, extension, said, state });
         let run = session.clone().run(edge, link, outbox, batches);
@@ -78,8 +78,8 @@ impl Session {
         self.extension == extension
     }
 
-    pub(super) fn holder(&self) -> Holder {
-        Holder::Extension(self.extension.clone())
+    pub(super) fn holder(&self) -> ConnectionHolder {
+        ConnectionHolder::Extension(self.extension.clone())
     }
 
     /// Whether this is the hash of its token.
@@ -98,15 +98,15 @@ impl Session {
 
     async fn run(
         self: Arc<Self>,
-        edge: Arc<Edge>,
+        edge: Arc<EdgeState>,
         link: ExtensionLink,
         mut outbox: Outbox,
-        mut batches: mpsc::Receiver<Batch>,
+        mut batches: mpsc::Receiver<FrameBatch>,
     ) {
         let mut said = one_by_one(&mut batches);
         let close = tokio::select! {
             biased;
-            end = listen(&edge, &self.extension, &link, &mut said) => end.unwrap_or_else(|Lost| idle()),
+            end = listen(&edge, &self.extension, &link, &mut said) => end.unwrap_or_else(|LinkLost| idle()),
             close = self.fill(&mut outbox) => close,
             () = self.idle() => idle(),
         };
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Puts what the outbox has where requests find it, as far as there is room.
-    async fn fill(&self, outbox: &mut Outbox) -> Close {
+    async fn fill(&self, outbox: &mut Outbox) -> LinkClose {
         let mut state = self.state.subscribe();
         loop {
             tokio::select! {
@@ -153,7 +153,7 @@ impl Session {
 
     /// What is left must not be told any more, unless the daemon ends: those are its last
     /// words.
-    fn end(&self, close: Close) {
+    fn end(&self, close: LinkClose) {
         self.state.send_modify(|state| {
             if close.code != 1001 {
                 state.waiting.clear();
@@ -164,8 +164,12 @@ impl Session {
 
     /// Waits for frames after the one of this number; without it, after those that answers
     /// have carried. Ends early when a newer poll comes.
-    pub(super) async fn poll(&self, after: Option<u64>, wait: Duration) -> Result<String, Close> {
-        let _in_progress = InProgress::of(self);
+    pub(super) async fn poll(
+        &self,
+        after: Option<u64>,
+        wait: Duration,
+    ) -> Result<String, LinkClose> {
+        let _in_progress = OpenRequest::of(self);
         let (poll, after, carried) = self.change(|state| {
             state.poll += 1;
             let after = after.unwrap_or(state.carried);
@@ -194,14 +198,14 @@ impl Session {
         &self,
         number: Option<u64>,
         after: Option<u64>,
-        frames: Batch,
-    ) -> Result<String, Close> {
-        let _in_progress = InProgress::of(self);
+        frames: FrameBatch,
+    ) -> Result<String, LinkClose> {
+        let _in_progress = OpenRequest::of(self);
         let awaited = frames.iter().flatten().filter_map(awaits).collect();
         // From here to the end of `begin` nothing can come in between: a request whose
         // connection breaks was taken whole, or not at all.
         if let Ok(permit) = self.said.reserve().await {
-            let (posting, is_new) = Posting::begin(self, number, awaited);
+            let (posting, is_new) = PendingPost::begin(self, number, awaited);
             if is_new {
                 permit.send(frames);
             }
@@ -217,22 +221,22 @@ impl Session {
         })
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut SessionState) -> R) -> R {
         let mut result = None;
         self.state.send_modify(|state| result = Some(change(state)));
         result.expect("the change was made")
     }
 }
 
-fn idle() -> Close {
-    Close::new(1002, "no request came for 2 s")
+fn idle() -> LinkClose {
+    LinkClose::new(1002, "no request came for 2 s")
 }
 
 /// A request in progress: its session is not idle.
-struct InProgress<'a>(&'a Session);
+struct OpenRequest<'a>(&'a HttpSession);
 
-impl<'a> InProgress<'a> {
-    fn of(session: &'a Session) -> Self {
+impl<'a> OpenRequest<'a> {
+    fn of(session: &'a HttpSession) -> Self {
         session.state.send_modify(|state| {
             state.open += 1;
             state.requests += 1;
@@ -241,21 +245,25 @@ impl<'a> InProgress<'a> {
     }
 }
 
-impl Drop for InProgress<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         self.0.state.send_modify(|state| state.open -= 1);
     }
 }
 
 /// A POST that waits for the answers to its frames.
-struct Posting<'a> {
-    session: &'a Session,
-    awaited: Vec<Answered>,
+struct PendingPost<'a> {
+    session: &'a HttpSession,
+    awaited: Vec<ReplyKey>,
 }
 
-impl<'a> Posting<'a> {
+impl<'a> PendingPost<'a> {
     /// Whether it was not taken before, too.
-    fn begin(session: &'a Session, number: Option<u64>, awaited: Vec<Answered>) -> (Self, bool) {
+    fn begin(
+        session: &'a HttpSession,
+        number: Option<u64>,
+        awaited: Vec<ReplyKey>,
+    ) -> (Self, bool) {
         let is_new = session.change(|state| {
             let is_new = number.is_none_or(|number| number > state.taken);
             state.posts += 1;
@@ -279,7 +287,7 @@ impl<'a> Posting<'a> {
     }
 }
 
-impl Drop for Posting<'_> {
+impl Drop for PendingPost<'_> {
     fn drop(&mut self) {
         self.session.state.send_modify(|state| {
             state.posts -= 1;
@@ -291,7 +299,9 @@ impl Drop for Posting<'_> {
 }
 
 /// The frames of all batches.
-fn one_by_one(batches: &mut mpsc::Receiver<Batch>) -> impl Stream<Item = Heard> + Unpin + Send {
+fn one_by_one(
+    batches: &mut mpsc::Receiver<FrameBatch>,
+) -> impl Stream<Item = ReceivedFrame> + Unpin + Send {
     let mut frames = VecDeque::new();
     let mut taken = 0;
     stream::poll_fn(move |context: &mut Context<'_>| {

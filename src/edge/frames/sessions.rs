@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::session::Session;
+use super::session::HttpSession;
 use crate::edge::conversation::HELLO;
 use crate::proof;
 use crate::protocol::Timestamp;
@@ -16,20 +16,20 @@ const CHALLENGES: usize = 64;
 
 /// All sessions, and the challenges that are not answered yet.
 #[derive(Debug, Default)]
-pub(in crate::edge) struct Sessions {
+pub(in crate::edge) struct HttpSessions {
     /// Oldest first. One that is over stays as long as there is room, to say why.
-    known: Mutex<Vec<Arc<Session>>>,
-    challenges: Mutex<VecDeque<Challenge>>,
+    known: Mutex<Vec<Arc<HttpSession>>>,
+    challenges: Mutex<VecDeque<PendingChallenge>>,
 }
 
 #[derive(Debug)]
-struct Challenge {
+struct PendingChallenge {
     nonce: String,
     extension: String,
     at: Timestamp,
 }
 
-impl Sessions {
+impl HttpSessions {
     /// A new challenge for an extension. The oldest one goes if there are too many.
     pub(super) fn challenge(&self, extension: &str, at: Timestamp) -> String {
         let nonce = proof::nonce();
@@ -39,7 +39,7 @@ impl Sessions {
             challenges.pop_front();
         }
         let extension = extension.to_owned();
-        challenges.push_back(Challenge { nonce: nonce.clone(), extension, at });
+        challenges.push_back(PendingChallenge { nonce: nonce.clone(), extension, at });
         nonce
     }
 
@@ -62,13 +62,13 @@ impl Sessions {
         known.len() < SESSIONS
     }
 
-    pub(super) fn add(&self, session: Arc<Session>) {
+    pub(super) fn add(&self, session: Arc<HttpSession>) {
         lock(&self.known).push(session);
     }
 
     /// The session of this token. It is looked for by its hash: how nearly that fits tells a
     /// guesser nothing.
-    pub(super) fn find(&self, token: &str) -> Option<Arc<Session>> {
+    pub(super) fn find(&self, token: &str) -> Option<Arc<HttpSession>> {
         let hash = proof::hash(token);
         let found = lock(&self.known).iter().find(|session| session.has_hash(&hash)).cloned();
         found.filter(|session| session.has_token(token))

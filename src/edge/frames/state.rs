@@ -2,15 +2,15 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::edge::conversation::Close;
+use crate::edge::conversation::LinkClose;
 use crate::protocol::{Attempt, CorrelationId, ExtensionReport, FromExtension, ToExtension};
 
 /// Names the answer to a claim or a report.
-pub(super) type Answered = (CorrelationId, Attempt);
+pub(super) type ReplyKey = (CorrelationId, Attempt);
 
 /// A frame that the extension is not known to have.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingFrame {
     text: String,
     /// A POST waits for it, so no poll need end for it.
     is_awaited: bool,
@@ -18,8 +18,8 @@ pub(super) struct Waiting {
 
 /// What a session has for the extension, and which requests wait for it.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) waiting: VecDeque<Waiting>,
+pub(super) struct SessionState {
+    pub(super) waiting: VecDeque<PendingFrame>,
     /// The number of the newest frame. They count from 1.
     pub(super) last: u64,
     /// The newest frame that an answer has carried.
@@ -30,18 +30,18 @@ pub(super) struct State {
     pub(super) poll: u64,
     /// POSTs that wait for answers, and which.
     pub(super) posts: u32,
-    pub(super) awaited: HashSet<Answered>,
+    pub(super) awaited: HashSet<ReplyKey>,
     /// Requests in progress, and all that there ever were.
     pub(super) open: u32,
     pub(super) requests: u64,
-    pub(super) end: Option<Close>,
+    pub(super) end: Option<LinkClose>,
 }
 
-impl State {
+impl SessionState {
     pub(super) fn push(&mut self, frame: &ToExtension) {
         let is_awaited = answer_to(frame).is_some_and(|answered| self.awaited.remove(&answered));
         let text = serde_json::to_string(frame).unwrap_or_default();
-        self.waiting.push_back(Waiting { text, is_awaited });
+        self.waiting.push_back(PendingFrame { text, is_awaited });
         self.last += 1;
     }
 
@@ -80,7 +80,7 @@ pub(super) fn answer(frames: &[&str], last: u64) -> String {
 }
 
 /// The answer that a frame asks for.
-pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
+pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
     match frame {
         FromExtension::Report { report: ExtensionReport::Pending { .. }, .. } => None,
         FromExtension::Claim { correlation_id, attempt }
@@ -106,7 +106,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<Answered> {
 }
 
 /// What a frame answers.
-fn answer_to(frame: &ToExtension) -> Option<Answered> {
+fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
     match frame {
         ToExtension::Go { correlation_id, attempt }
         | ToExtension::ResultAck { correlation_id, attempt } => {

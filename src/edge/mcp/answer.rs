@@ -14,15 +14,15 @@ use futures_util::future::BoxFuture;
 use http_body::{Frame, SizeHint};
 
 use super::stream::{event, event_response};
-use super::{Edge, json_response, status};
+use super::{EdgeState, json_response, status};
 use crate::hub::Caller;
-use crate::mcp::{CallProgress, Done, Era, JobCall};
+use crate::mcp::{CallProgress, JobCall, ProtocolGeneration, RpcResponse};
 use crate::protocol::CorrelationId;
 
 /// Sees to it that an answer gets to the caller's socket: then an outcome was read. If it
 /// does not, the caller may have given the command up.
-pub(super) struct Receipt {
-    edge: Arc<Edge>,
+pub(super) struct AnswerDelivery {
+    edge: Arc<EdgeState>,
     caller: Caller,
     /// The command that is cancelled if the connection closes before the answer is out.
     given_up_by_closing: Option<CorrelationId>,
@@ -30,9 +30,9 @@ pub(super) struct Receipt {
     _job_call: Option<JobCall<Caller>>,
 }
 
-impl Receipt {
+impl AnswerDelivery {
     pub(super) const fn new(
-        edge: Arc<Edge>,
+        edge: Arc<EdgeState>,
         caller: Caller,
         given_up_by_closing: Option<CorrelationId>,
         job_call: Option<JobCall<Caller>>,
@@ -41,28 +41,29 @@ impl Receipt {
     }
 
     /// Answers with what is there.
-    pub(super) fn respond(self, done: Done, era: Era) -> Response {
-        let status = status(done.error.as_ref(), era);
-        json_response(status, self.body(Text::Ready(done)))
+    pub(super) fn respond(self, done: RpcResponse, generation: ProtocolGeneration) -> Response {
+        let status = status(done.error.as_ref(), generation);
+        json_response(status, self.body(AnswerText::Ready(done)))
     }
 
     /// Answers with status and headers at once, and the rest when it is there.
-    pub(super) fn respond_early(self, later: BoxFuture<'static, Done>) -> Response {
-        json_response(StatusCode::OK, self.body(Text::Coming(later)))
+    pub(super) fn respond_early(self, later: BoxFuture<'static, RpcResponse>) -> Response {
+        json_response(StatusCode::OK, self.body(AnswerText::Coming(later)))
     }
 
     /// Answers with events: progress until the answer is there, and the answer.
     pub(super) fn respond_with_events(
         self,
         progress: CallProgress,
-        later: BoxFuture<'static, Done>,
+        later: BoxFuture<'static, RpcResponse>,
     ) -> Response {
-        let events = EventBody { answer: Some(later), next: Some(said(progress)), receipt: self };
+        let events =
+            EventStreamBody { answer: Some(later), next: Some(said(progress)), delivery: self };
         event_response(Body::new(events))
     }
 
-    fn body(self, text: Text) -> Body {
-        Body::new(AnswerBody { text, receipt: self })
+    fn body(self, text: AnswerText) -> Body {
+        Body::new(JsonAnswerBody { text, delivery: self })
     }
 
     fn handed_over(&mut self, outcome_of: Option<&CorrelationId>) {
@@ -73,7 +74,7 @@ impl Receipt {
     }
 }
 
-impl Drop for Receipt {
+impl Drop for AnswerDelivery {
     fn drop(&mut self) {
         if let Some(id) = self.given_up_by_closing.take() {
             tracing::debug!(correlation_id = %id, "cancelled: its caller has gone");
@@ -83,18 +84,18 @@ impl Drop for Receipt {
 }
 
 /// An answer that is one JSON body.
-struct AnswerBody {
-    text: Text,
-    receipt: Receipt,
+struct JsonAnswerBody {
+    text: AnswerText,
+    delivery: AnswerDelivery,
 }
 
-enum Text {
-    Ready(Done),
-    Coming(BoxFuture<'static, Done>),
+enum AnswerText {
+    Ready(RpcResponse),
+    Coming(BoxFuture<'static, RpcResponse>),
     Sent,
 }
 
-impl http_body::Body for AnswerBody {
+impl http_body::Body for JsonAnswerBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -102,52 +103,53 @@ impl http_body::Body for AnswerBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Done { text, hands_over, .. } = match std::mem::replace(&mut self.text, Text::Sent) {
-            Text::Sent => return Poll::Ready(None),
-            Text::Ready(done) => done,
-            Text::Coming(mut later) => match later.poll_unpin(context) {
-                Poll::Ready(done) => done,
-                Poll::Pending => {
-                    self.text = Text::Coming(later);
-                    return Poll::Pending;
-                }
-            },
-        };
-        self.receipt.handed_over(hands_over.as_ref());
+        let RpcResponse { text, hands_over, .. } =
+            match std::mem::replace(&mut self.text, AnswerText::Sent) {
+                AnswerText::Sent => return Poll::Ready(None),
+                AnswerText::Ready(done) => done,
+                AnswerText::Coming(mut later) => match later.poll_unpin(context) {
+                    Poll::Ready(done) => done,
+                    Poll::Pending => {
+                        self.text = AnswerText::Coming(later);
+                        return Poll::Pending;
+                    }
+                },
+            };
+        self.delivery.handed_over(hands_over.as_ref());
         Poll::Ready(Some(Ok(Frame::data(text.into()))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.text, Text::Sent)
+        matches!(self.text, AnswerText::Sent)
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.text {
-            Text::Ready(done) => SizeHint::with_exact(done.text.len() as u64),
-            Text::Coming(_) => SizeHint::default(),
-            Text::Sent => SizeHint::with_exact(0),
+            AnswerText::Ready(done) => SizeHint::with_exact(done.text.len() as u64),
+            AnswerText::Coming(_) => SizeHint::default(),
+            AnswerText::Sent => SizeHint::with_exact(0),
         }
     }
 }
 
 /// What is said next of a call, and what says more then.
-type SaidNext = BoxFuture<'static, Option<(String, CallProgress)>>;
+type NextProgress = BoxFuture<'static, Option<(String, CallProgress)>>;
 
 /// An answer that is events. They are made as they are read: of what a slow reader misses
 /// nothing is kept.
-struct EventBody {
+struct EventStreamBody {
     /// `None` once it is out: it is the last event.
-    answer: Option<BoxFuture<'static, Done>>,
+    answer: Option<BoxFuture<'static, RpcResponse>>,
     /// `None` once there is no more.
-    next: Option<SaidNext>,
-    receipt: Receipt,
+    next: Option<NextProgress>,
+    delivery: AnswerDelivery,
 }
 
-fn said(mut progress: CallProgress) -> SaidNext {
+fn said(mut progress: CallProgress) -> NextProgress {
     Box::pin(async move { Some((progress.next().await?, progress)) })
 }
 
-impl http_body::Body for EventBody {
+impl http_body::Body for EventStreamBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -156,10 +158,10 @@ impl http_body::Body for EventBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let Some(answer) = &mut self.answer else { return Poll::Ready(None) };
-        if let Poll::Ready(Done { text, hands_over, .. }) = answer.poll_unpin(context) {
+        if let Poll::Ready(RpcResponse { text, hands_over, .. }) = answer.poll_unpin(context) {
             self.answer = None;
             self.next = None;
-            self.receipt.handed_over(hands_over.as_ref());
+            self.delivery.handed_over(hands_over.as_ref());
             return Poll::Ready(Some(Ok(Frame::data(event(&text)))));
         }
         let Some(next) = &mut self.next else { return Poll::Pending };

@@ -14,9 +14,12 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-use super::{Edge, Problem, json_response, mcp_headers, status, takes_events};
+use super::{EdgeState, HttpError, json_response, mcp_headers, status, takes_events};
 use crate::hub::{Caller, Hub};
-use crate::mcp::{Era, Fault, JobNotices, MODERN_VERSION, Request, RpcError, Subscription};
+use crate::mcp::{
+    JobNotices, MODERN_VERSION, ProtocolGeneration, RpcError, RpcErrorKind, RpcRequest,
+    TaskSubscription,
+};
 use crate::protocol::{CorrelationId, JOBS_HEADER};
 
 /// How many streams a client may have open. One more of the legacy era closes the oldest; one
@@ -31,64 +34,65 @@ const KEEP_ALIVE: &str = ": still here\n\n";
 
 /// Opens the caller's stream. One that has not asked to be told of its jobs gets one that is
 /// silent.
-pub(super) fn open(edge: &Edge, caller: &Caller, headers: &HeaderMap) -> Response {
+pub(super) fn open(edge: &EdgeState, caller: &Caller, headers: &HeaderMap) -> Response {
     if mcp_headers(headers).version.as_deref() == Some(MODERN_VERSION) {
-        return Problem::NoMethod { allow: [Some("POST"), None] }.into_response();
+        return HttpError::NoMethod { allow: [Some("POST"), None] }.into_response();
     }
     if !takes_events(headers) {
-        return Problem::NotEvents.into_response();
+        return HttpError::NotEvents.into_response();
     }
     let hub = edge.tools.hub();
     let is_told = headers.contains_key(JOBS_HEADER) || hub.wants_jobs(caller);
     let notices = if is_told {
-        Notices::OfJobs(Box::new(JobNotices::new(
+        NoticeSource::OfJobs(Box::new(JobNotices::new(
             hub,
             caller,
             edge.job_calls.clone(),
             CorrelationId::is_job,
         )))
     } else {
-        Notices::None(hub.clone())
+        NoticeSource::None(hub.clone())
     };
-    Told { notices, place: edge.streams.open(caller) }.into_response()
+    NoticeStream { notices, place: edge.streams.open(caller) }.into_response()
 }
 
 /// Opens the stream that a request asks for.
 pub(super) async fn subscribe(
-    edge: &Edge,
+    edge: &EdgeState,
     caller: &Caller,
     headers: &HeaderMap,
-    request: &Request,
+    request: &RpcRequest,
 ) -> Response {
     if !takes_events(headers) {
-        return Problem::NotEvents.into_response();
+        return HttpError::NotEvents.into_response();
     }
-    let opened = Subscription::open(edge.tools.hub(), caller, request).await;
+    let opened = TaskSubscription::open(edge.tools.hub(), caller, request).await;
     let opened = opened.and_then(|told| Ok((told, edge.streams.try_open(caller)?)));
     match opened {
         Ok((told, place)) => {
-            Told { notices: Notices::OfTasks(Box::new(told)), place }.into_response()
+            NoticeStream { notices: NoticeSource::OfTasks(Box::new(told)), place }.into_response()
         }
-        Err(error) => {
-            json_response(status(Some(&error), Era::Modern), error.to_json(Some(&request.id)))
-        }
+        Err(error) => json_response(
+            status(Some(&error), ProtocolGeneration::Modern),
+            error.to_json(Some(&request.id)),
+        ),
     }
 }
 
 /// What goes out on a stream. It is made as it is read: a slow reader holds up nobody.
-struct Told {
-    notices: Notices,
-    place: Place,
+struct NoticeStream {
+    notices: NoticeSource,
+    place: StreamPermit,
 }
 
 /// What there is to tell.
-enum Notices {
+enum NoticeSource {
     None(Hub),
     OfJobs(Box<JobNotices>),
-    OfTasks(Box<Subscription>),
+    OfTasks(Box<TaskSubscription>),
 }
 
-impl Notices {
+impl NoticeSource {
     /// The next message; `None` at the end. Cancel safe.
     async fn next(&mut self) -> Option<String> {
         match self {
@@ -102,7 +106,7 @@ impl Notices {
     }
 }
 
-impl Told {
+impl NoticeStream {
     fn into_response(self) -> Response {
         event_response(Body::from_stream(stream::unfold(self, Self::next)))
     }
@@ -147,7 +151,7 @@ pub(in crate::edge) struct OpenStreams(
 );
 
 /// A stream's place among those that are open. It is free when this is dropped.
-struct Place {
+struct StreamPermit {
     streams: OpenStreams,
     caller: Caller,
     /// Cancelled if the stream has to make room.
@@ -155,7 +159,7 @@ struct Place {
 }
 
 impl OpenStreams {
-    fn open(&self, caller: &Caller) -> Place {
+    fn open(&self, caller: &Caller) -> StreamPermit {
         let mut streams = self.streams();
         let own = streams.entry(caller.clone()).or_default();
         if own.len() >= STREAMS
@@ -167,20 +171,20 @@ impl OpenStreams {
     }
 
     /// The same for one that closes no other.
-    fn try_open(&self, caller: &Caller) -> Result<Place, RpcError> {
+    fn try_open(&self, caller: &Caller) -> Result<StreamPermit, RpcError> {
         let mut streams = self.streams();
         let own = streams.entry(caller.clone()).or_default();
         if own.len() >= STREAMS {
             let message = format!("A client may have {STREAMS} streams open: end one first");
-            return Err(RpcError::new(Fault::Refused, message));
+            return Err(RpcError::new(RpcErrorKind::Refused, message));
         }
         Ok(self.place(caller, own))
     }
 
-    fn place(&self, caller: &Caller, own: &mut VecDeque<Arc<CancellationToken>>) -> Place {
+    fn place(&self, caller: &Caller, own: &mut VecDeque<Arc<CancellationToken>>) -> StreamPermit {
         let closed = Arc::new(CancellationToken::new());
         own.push_back(closed.clone());
-        Place { streams: self.clone(), caller: caller.clone(), closed }
+        StreamPermit { streams: self.clone(), caller: caller.clone(), closed }
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<Caller, VecDeque<Arc<CancellationToken>>>> {
@@ -188,7 +192,7 @@ impl OpenStreams {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut streams = self.streams.streams();
         let Some(own) = streams.get_mut(&self.caller) else { return };
@@ -233,7 +237,7 @@ mod tests {
         let mut open: Vec<_> = (1..STREAMS).map(|_| streams.open(&caller("a"))).collect();
         open.push(streams.try_open(&caller("a")).unwrap());
         let refused = streams.try_open(&caller("a")).err().unwrap();
-        assert_eq!(refused.fault, Fault::Refused);
+        assert_eq!(refused.kind, RpcErrorKind::Refused);
         assert!(open.iter().all(|place| !place.closed.is_cancelled()));
         let other = streams.try_open(&caller("b")).unwrap();
         drop(open.pop());

@@ -39,12 +39,12 @@ const ANSWER: usize = 512;
 
 /// The connection to the kernel. It stays open, so that a lookup needs no file of its own.
 #[derive(Debug, Default)]
-pub(super) struct Kernel {
+pub(super) struct SockDiagClient {
     socket: Option<OwnedFd>,
     sequence: u32,
 }
 
-impl Kernel {
+impl SockDiagClient {
     /// The user who owns the socket at `peer` that is connected to `own`. `None`: there is no
     /// such socket, or no process has it open any more.
     ///

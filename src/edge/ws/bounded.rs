@@ -25,14 +25,14 @@ impl HelloProof {
 }
 
 /// Reading more than there is left ends with [`io::ErrorKind::QuotaExceeded`].
-pub(super) struct Bounded<S> {
+pub(super) struct BoundedStream<S> {
     stream: S,
     hello: HelloProof,
     /// How much may still be read before that, in bytes.
     left: usize,
 }
 
-impl<S> Bounded<S> {
+impl<S> BoundedStream<S> {
     pub(super) const fn new(stream: S, hello: HelloProof, left: usize) -> Self {
         Self { stream, hello, left }
     }
@@ -46,7 +46,7 @@ impl<S> Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

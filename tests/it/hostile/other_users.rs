@@ -9,11 +9,11 @@ use std::time::Duration;
 use rustix::process::Uid;
 use rustix::thread::set_thread_res_uid;
 use serde_json::{Value, json};
-use tabwire::edge::{PeerUser, Server};
+use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::tools::Tools;
+use tabwire::tools::ToolSet;
 
 use crate::polling::pending_queries::PollingExtension;
 use testkit::{
@@ -100,11 +100,11 @@ async fn row_25_another_user_who_closes_at_once_is_not_read() {
 }
 
 /// A daemon's edge on a system that does not tell users apart.
-async fn serve_unknown_users(dir: &StateDir) -> (u16, Server) {
-    let tools = Tools::new(Hub::start(Limits::default()), Duration::ZERO);
+async fn serve_unknown_users(dir: &StateDir) -> (u16, EdgeServer) {
+    let tools = ToolSet::new(Hub::start(Limits::default()), Duration::ZERO);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = Server::new(port, dir.home(), tools.clone(), Arc::new(tools));
+    let server = EdgeServer::new(port, dir.home(), tools.clone(), Arc::new(tools));
     let accepting = server.clone();
     tokio::spawn(async move {
         while let Ok((stream, peer)) = listener.accept().await {

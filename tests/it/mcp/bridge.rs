@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire::bridge::{self, Target};
+use tabwire::bridge::{self, DaemonTarget};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use testkit::{
@@ -397,7 +397,7 @@ async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() 
 fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let (client, bridge_end) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(bridge_end);
-    let target = Target {
+    let target = DaemonTarget {
         home: place.path().to_owned(),
         port: 0,
         client: "it".to_owned(),

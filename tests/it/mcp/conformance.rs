@@ -6,7 +6,7 @@ mod fixtures;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tabwire::daemon::{Daemon, Settings};
+use tabwire::daemon::{Daemon, DaemonSettings};
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ struct WithFixtures {
 impl WithFixtures {
     async fn start() -> Self {
         let dir = StateDir::new();
-        let settings = Settings {
+        let settings = DaemonSettings {
             home: dir.path().to_owned(),
             port: 0,
             limits: Limits::default(),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tabwire::edge::{PeerUser, Server};
+use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::engine::JournalEntry;
 use tabwire::hub::{CallRefusal, Caller, CommandLookup, Hub, Submission};
 use tabwire::journal::{Journal, JournalReader};
 use tabwire::lifecycle::{Command, CommandState, Limits, Tombstone, limits};
 use tabwire::protocol::{CorrelationId, Timestamp};
-use tabwire::tools::Tools;
+use tabwire::tools::ToolSet;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio_util::sync::CancellationToken;
@@ -59,8 +59,8 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     *world.life.borrow_mut() = Some(Life { hub: hub.clone(), door, stop: stop.clone() });
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
-    let tools = Tools::new(hub, Duration::ZERO);
-    let server = Server::new(PORT, world.home(), tools.clone(), Arc::new(tools));
+    let tools = ToolSet::new(hub, Duration::ZERO);
+    let server = EdgeServer::new(PORT, world.home(), tools.clone(), Arc::new(tools));
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
     loop {
         tokio::select! {

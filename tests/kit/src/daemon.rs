@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tabwire::daemon::{self, Settings};
+use tabwire::daemon::{self, DaemonSettings};
 use tabwire::home::{StateDirectory, UsualFolder};
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
@@ -66,7 +66,7 @@ fn is_clock_stopped() -> bool {
 /// A running daemon. It ends with the test, or when it is told to.
 pub struct TestDaemon {
     dir: StateDir,
-    settings: Settings,
+    settings: DaemonSettings,
     port: u16,
     stop: CancellationToken,
     running: Option<JoinHandle<std::io::Result<()>>>,
@@ -79,9 +79,9 @@ impl TestDaemon {
     }
 
     /// One with settings of its own.
-    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub async fn with(change: impl FnOnce(&mut DaemonSettings)) -> Self {
         let dir = StateDir::new();
-        let mut settings = Settings {
+        let mut settings = DaemonSettings {
             home: dir.path().to_owned(),
             port: 0,
             limits: Limits::default(),

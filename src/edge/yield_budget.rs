@@ -6,12 +6,12 @@
 
 /// How much may be done in one go.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct YieldBudget {
     size: usize,
     left: usize,
 }
 
-impl Share {
+impl YieldBudget {
     /// In whatever unit the work is counted.
     pub(super) const fn of(size: usize) -> Self {
         Self { size, left: size }
@@ -36,8 +36,8 @@ mod tests {
 
     #[tokio::test]
     async fn others_get_a_turn_each_time_that_the_share_is_used_up_and_only_then() {
-        let mut share = Share::of(10);
-        let mut waits = |work| share.spend(work).now_or_never().is_none();
+        let mut budget = YieldBudget::of(10);
+        let mut waits = |work| budget.spend(work).now_or_never().is_none();
         let waited = [9, 1, 9, 5, 9, 30, 1].map(&mut waits);
         assert_eq!(waited, [false, true, false, true, false, true, false]);
     }

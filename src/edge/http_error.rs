@@ -12,7 +12,7 @@ use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
 
 /// Why a request is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
+pub(super) enum HttpError {
     /// There is not exactly one `Host`.
     BadHost,
     /// `Host` is not this daemon: a rebinding page, or a tunnel.
@@ -87,7 +87,7 @@ pub(super) enum Problem {
     TooManySessions,
 }
 
-impl Problem {
+impl HttpError {
     const fn status(&self) -> StatusCode {
         match self {
             Self::BadHost
@@ -292,9 +292,9 @@ fn joined(methods: [Option<&'static str>; 2]) -> String {
     methods.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        tracing::debug!(problem = self.code(), "request refused");
+        tracing::debug!(error = self.code(), "request refused");
         let mut body =
             json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
         if let Self::TooManyBytes { retry_after } = &self {
@@ -326,39 +326,39 @@ mod tests {
     #[test]
     fn every_request_that_is_refused_is_told_the_next_step() {
         let all = [
-            Problem::BadHost,
-            Problem::ForeignHost,
-            Problem::Forwarded,
-            Problem::ForeignOrigin,
-            Problem::UnknownExtension,
-            Problem::UnknownPoller { id: "a".repeat(32) },
-            Problem::PollingSwitchedOff,
-            Problem::UnknownUser,
-            Problem::NotJson,
-            Problem::NotEvents,
-            Problem::MalformedJson,
-            Problem::BadDrawing { why: "the screenshot is not valid base64".to_owned() },
-            Problem::StorageUnavailable,
-            Problem::TooLarge { limit: 8_192 },
-            Problem::SlowBody,
-            Problem::NoToken,
-            Problem::TooManyWrongTokens { retry_after_secs: 7 },
-            Problem::TooManyBytes { retry_after: Duration::from_secs(7) },
-            Problem::BadClient,
-            Problem::BadIdempotencyKey,
-            Problem::NoRoute,
-            Problem::NoMethod { allow: [Some("GET"), Some("POST")] },
-            Problem::Undeclared,
-            Problem::BadHandshake,
-            Problem::BadFrames,
-            Problem::NoSession,
-            Problem::TooManySessions,
+            HttpError::BadHost,
+            HttpError::ForeignHost,
+            HttpError::Forwarded,
+            HttpError::ForeignOrigin,
+            HttpError::UnknownExtension,
+            HttpError::UnknownPoller { id: "a".repeat(32) },
+            HttpError::PollingSwitchedOff,
+            HttpError::UnknownUser,
+            HttpError::NotJson,
+            HttpError::NotEvents,
+            HttpError::MalformedJson,
+            HttpError::BadDrawing { why: "the screenshot is not valid base64".to_owned() },
+            HttpError::StorageUnavailable,
+            HttpError::TooLarge { limit: 8_192 },
+            HttpError::SlowBody,
+            HttpError::NoToken,
+            HttpError::TooManyWrongTokens { retry_after_secs: 7 },
+            HttpError::TooManyBytes { retry_after: Duration::from_secs(7) },
+            HttpError::BadClient,
+            HttpError::BadIdempotencyKey,
+            HttpError::NoRoute,
+            HttpError::NoMethod { allow: [Some("GET"), Some("POST")] },
+            HttpError::Undeclared,
+            HttpError::BadHandshake,
+            HttpError::BadFrames,
+            HttpError::NoSession,
+            HttpError::TooManySessions,
         ];
-        let walked: BTreeSet<_> = all.iter().map(Problem::code).collect();
-        assert_eq!(walked, codes_named_in(include_str!("problem.rs")));
-        for problem in all {
-            let (hint, message) = (problem.hint(), problem.message());
-            assert!(hint.len() > 5 && hint != message, "{problem:?}: {hint}");
+        let walked: BTreeSet<_> = all.iter().map(HttpError::code).collect();
+        assert_eq!(walked, codes_named_in(include_str!("http_error.rs")));
+        for error in all {
+            let (hint, message) = (error.hint(), error.message());
+            assert!(hint.len() > 5 && hint != message, "{error:?}: {hint}");
         }
     }
 }

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::message::{Fault, Request, RpcError};
+use super::message::{RpcError, RpcErrorKind, RpcRequest};
 
 /// The version in which every request stands alone.
 pub const MODERN_VERSION: &str = "2026-07-28";
@@ -19,7 +19,7 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26"
 /// The legacy version to go on with: the one that the client asked for if it is known, else
 /// the newest. A client that cannot go on with that says so itself.
 #[must_use]
-pub fn negotiate(initialize: &Request) -> &'static str {
+pub fn negotiate(initialize: &RpcRequest) -> &'static str {
     let asked = initialize.params.get("protocolVersion").and_then(Value::as_str);
     let known = LEGACY_VERSIONS.into_iter().find(|version| Some(*version) == asked);
     known.unwrap_or(LEGACY_VERSIONS[0])
@@ -32,7 +32,7 @@ pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabi
 
 /// The eras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Era {
+pub enum ProtocolGeneration {
     /// Up to 2025-11-25.
     Legacy,
     /// 2026-07-28.
@@ -42,7 +42,7 @@ pub enum Era {
 /// The headers by which an HTTP request repeats what its body says. A header that came
 /// twice is joined with a comma, and so equals nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Headers {
+pub struct McpHeaders {
     /// `MCP-Protocol-Version`.
     pub version: Option<String>,
     /// `Mcp-Method`.
@@ -51,13 +51,13 @@ pub struct Headers {
     pub name: Option<String>,
 }
 
-impl Headers {
+impl McpHeaders {
     /// Whether a message that needs no answer is of a version that is spoken here, if it
     /// says which.
     ///
     /// # Errors
     ///
-    /// [`Fault::Version`].
+    /// [`RpcErrorKind::Version`].
     pub fn check_version(&self) -> Result<(), RpcError> {
         match self.version.as_deref() {
             None | Some(MODERN_VERSION) => Ok(()),
@@ -67,14 +67,14 @@ impl Headers {
     }
 }
 
-impl Era {
+impl ProtocolGeneration {
     /// The era of a request. `headers` is `None` on carriers that have none.
     ///
     /// # Errors
     ///
     /// In the order in which the specification has them checked: what a request of the
     /// modern era must say in `_meta`, headers against body, the version itself.
-    pub fn of(request: &Request, headers: Option<&Headers>) -> Result<Self, RpcError> {
+    pub fn of(request: &RpcRequest, headers: Option<&McpHeaders>) -> Result<Self, RpcError> {
         let meta = request.params.get("_meta");
         let says = meta.and_then(|meta| meta.get(META_VERSION));
         let header = headers.and_then(|headers| headers.version.as_deref());
@@ -105,7 +105,7 @@ fn all_versions() -> Value {
 
 fn unsupported(requested: &str, supported: &Value) -> RpcError {
     RpcError {
-        fault: Fault::Version,
+        kind: RpcErrorKind::Version,
         message: "Unsupported protocol version".to_owned(),
         data: Some(json!({"supported": supported, "requested": requested}).into()),
     }
@@ -127,15 +127,19 @@ fn check_meta(meta: Option<&Value>) -> Result<&str, RpcError> {
             .collect();
             let message = format!("params._meta must have {}", missing.join(" and "));
             let data = Some(json!({"missing": missing}).into());
-            Err(RpcError { fault: Fault::Envelope, message, data })
+            Err(RpcError { kind: RpcErrorKind::Envelope, message, data })
         }
     }
 }
 
-fn check_headers(request: &Request, headers: &Headers, version: &str) -> Result<(), RpcError> {
+fn check_headers(
+    request: &RpcRequest,
+    headers: &McpHeaders,
+    version: &str,
+) -> Result<(), RpcError> {
     let mismatch = |header: &str, body: &str| {
         Err(RpcError::new(
-            Fault::HeaderMismatch,
+            RpcErrorKind::HeaderMismatch,
             format!("{header} must be there once and say what the body says: {body}"),
         ))
     };
@@ -155,7 +159,7 @@ fn check_headers(request: &Request, headers: &Headers, version: &str) -> Result<
 
 /// What the header `Mcp-Name` of a request has to say, if it has to say anything.
 #[must_use]
-pub fn name_in_header(request: &Request) -> Option<&str> {
+pub fn name_in_header(request: &RpcRequest) -> Option<&str> {
     let named_by = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
