@@ -284,6 +284,11 @@ async fn a_browser_that_has_the_former_folder_loaded_goes_on_after_the_move_and_
     let page = pages.url("/");
     let browser = Browser::launch(&program, &computer.profile(), &old, &page).unwrap();
     let mut hand = BrowserUser::reach(&computer.profile()).await;
+    // A folder that moves while the browser reads it would leave the extension without a worker.
+    hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
+    let answers = "document.body.innerText.includes('Not connected')";
+    soon("the worker", async { while hand.read(answers).await != true {} }).await;
+    hand.go(&page).await;
     computer.install().await;
     assert!(old.is_symlink() && computer.at("Tabwire/extension/manifest.json").is_file());
     title(&computer).await;

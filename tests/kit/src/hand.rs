@@ -152,7 +152,7 @@ impl BrowserUser {
 
     /// How many pages of the extension for drawing there are, frames in other pages included.
     pub async fn drawing_pages(&mut self) -> usize {
-        let page = format!("chrome-extension://{EXTENSION_ID}/draw");
+        let page = format!("chrome-extension://{EXTENSION_ID}{DRAW_PAGE}");
         let is_one = |target: &Value| target["url"].as_str().unwrap_or_default().starts_with(&page);
         self.targets().await.iter().filter(|target| is_one(target)).count()
     }
