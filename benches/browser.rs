@@ -18,19 +18,12 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tabwire::demo::{Browser, PageServer, find_browser};
+use tabwire::demo::{Browser, find_browser};
 use tabwire::home::StateDirectory;
 use tabwire::protocol::EXTENSION_ID;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tabwire");
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
-}
+use testkit::load::{MeasuredServer, now, resident};
+use testkit::{StdioClient, TestPages};
+use tokio::process::Command;
 
 fn millis_since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1_000.0
@@ -59,49 +52,24 @@ impl Figure {
     }
 }
 
-/// An MCP client over the standard input and output of `tabwire mcp`.
-struct Client {
-    bridge: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-    id: u64,
-}
+/// A client of `tabwire mcp`, whose answers are not checked while they are measured.
+struct Agent(StdioClient);
 
-impl Client {
+impl Agent {
     fn start(home: &Path) -> Self {
-        let mut bridge = Command::new(PROGRAM)
-            .args(["mcp", "--port", "0"])
-            .env("TABWIRE_HOME", home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let input = bridge.stdin.take().unwrap();
-        let output = BufReader::new(bridge.stdout.take().unwrap()).lines();
-        Self { bridge, input, output, id: 0 }
-    }
-
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.id += 1;
-        let request = json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params});
-        self.input.write_all(format!("{request}\n").as_bytes()).await.unwrap();
-        let line = self.output.next_line().await.unwrap().unwrap();
-        let mut answer: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(answer["id"], self.id, "{answer}");
-        answer["result"].take()
+        let mut command = Command::new(testkit::program());
+        command.args(["mcp", "--port", "0"]).env("TABWIRE_HOME", home);
+        command.stdout(Stdio::piped()).kill_on_drop(true);
+        Self(StdioClient::spawn(command).without_checks())
     }
 
     async fn initialize(&mut self) {
-        let client = json!({"name": "bench", "version": "1"});
-        let params =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-        self.ask("initialize", params).await;
+        self.0.initialize("bench").await;
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        self.ask("tools/call", params).await["structuredContent"].take()
+        self.0.request("tools/call", params).await["structuredContent"].take()
     }
 
     /// Runs a script and waits for its result; how long that took.
@@ -114,33 +82,10 @@ impl Client {
         took
     }
 
-    async fn end(self) {
-        let Self { mut bridge, input, .. } = self;
-        drop(input);
-        bridge.wait().await.unwrap();
+    async fn end(mut self) {
+        self.0.end_input();
+        assert!(self.0.ended().await, "the bridge has failed");
     }
-}
-
-/// The resident memory of a process, in MB (Linux).
-fn memory(pid: u32) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or("VmRSS: 0 kB");
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1_024.0
-}
-
-async fn start_daemon(home: &Path) -> (Child, u16) {
-    let mut daemon = Command::new(PROGRAM)
-        .args(["serve", "--json", "--port", "0", "--limit", "calls_per_minute=0"])
-        .env("TABWIRE_HOME", home)
-        .env("TABWIRE_LOG", "warn")
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    (daemon, said["port"].as_u64().unwrap().try_into().unwrap())
 }
 
 async fn measure_bridge(folder: &Path, starts: usize) -> Vec<Figure> {
@@ -148,17 +93,18 @@ async fn measure_bridge(folder: &Path, starts: usize) -> Vec<Figure> {
     for n in 0..starts {
         let home = folder.join(format!("bridge-{n}"));
         let start = now();
-        let mut client = Client::start(&home);
+        let mut client = Agent::start(&home);
         client.initialize().await;
         hello.push(millis_since(start));
-        client.ask("tools/list", json!({})).await;
+        client.0.request("tools/list", json!({})).await;
         tools.push(millis_since(start));
         let start = now();
         client.call("configure", json!({"action": "health"})).await;
         first.push(millis_since(start));
-        weight.push(memory(client.bridge.id().unwrap()));
+        weight.push(resident(client.0.pid().unwrap()).unwrap());
         client.end().await;
-        let stopped = Command::new(PROGRAM).arg("stop").env("TABWIRE_HOME", &home).output().await;
+        let stopped =
+            Command::new(testkit::program()).arg("stop").env("TABWIRE_HOME", &home).output().await;
         assert!(stopped.unwrap().status.success());
     }
     vec![
@@ -171,15 +117,15 @@ async fn measure_bridge(folder: &Path, starts: usize) -> Vec<Figure> {
 
 async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Figure> {
     let state = folder.join("state");
-    let (mut daemon, port) = start_daemon(&state).await;
-    let idle = memory(daemon.id().unwrap());
+    let daemon = MeasuredServer::daemon(Path::new(testkit::program()), &state, &[]).unwrap();
+    let (port, idle) = (daemon.port, daemon.resident().unwrap());
     let unpacked = folder.join("extension");
     let key = StateDirectory::open(&state).unwrap().auth().extension_key(EXTENSION_ID);
     tabwire::extension::unpack(&unpacked, port, &key).unwrap();
-    let pages = PageServer::start().await.unwrap();
+    let pages = TestPages::start().await;
     let profile = folder.join("profile");
     let browser = Browser::launch(chromium, &profile, &unpacked, &pages.url("/")).unwrap();
-    let mut client = Client::start(&state);
+    let mut client = Agent::start(&state);
     client.initialize().await;
     client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
     for _ in 0..20 {
@@ -202,8 +148,7 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
     }
     client.end().await;
     browser.end().await;
-    daemon.start_kill().unwrap();
-    daemon.wait().await.unwrap();
+    daemon.kill().unwrap();
     vec![
         Figure { what: "document.title, over stdio", values: title, p50: 5.0, p99: Some(20.0) },
         Figure { what: "250 ms action: answers late by", values: late, p50: 5.0, p99: None },

@@ -9,37 +9,23 @@
 
 #[path = "cancel/agent.rs"]
 mod agent;
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod figures;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod load;
 #[path = "cancel/page.rs"]
 mod page;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod process;
-#[path = "push/relay.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod relay;
-#[path = "push/run.rs"]
-mod run;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Parser;
 use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::protocol::EXTENSION_ID;
-
-use figures::{Series, verdict};
-use load::{Client, Extension, Frame, SCRIPT, call, interact};
-use process::Server;
+use testkit::ExtensionIdentity;
+use testkit::load::{
+    self, LoadClient, LoadExtension, MeasuredServer, ReceivedFrame, SCRIPT, SampleSeries, call,
+    interact, now, verdict,
+};
 
 /// Required: how soon at p99, in ms.
 const SOON: f64 = 100.0;
@@ -66,13 +52,13 @@ struct Options {
 
 /// An agent with two connections, and the extension of its browser.
 struct Stage {
-    calls: Client,
-    cancels: Client,
-    extension: Extension,
+    calls: LoadClient,
+    cancels: LoadClient,
+    extension: LoadExtension,
 }
 
 fn main() -> ExitCode {
-    run::run("cancel", |options: &Options| options.check, bench)
+    load::run("cancel", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
@@ -80,9 +66,9 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let rounds = ROUNDS / part;
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
-    let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
+    let server = MeasuredServer::daemon(Path::new(testkit::program()), &home, &[])?;
     let mut stage = Stage::set(server.port, &StateDirectory::open(&home)?).await?;
-    let [mut by_id, mut by_request] = [Series::default(), Series::default()];
+    let [mut by_id, mut by_request] = [SampleSeries::default(), SampleSeries::default()];
     // In turns, so that noise of the machine hits both alike.
     for _ in 0..rounds {
         by_id.add(stage.cancel_by_id().await?);
@@ -109,10 +95,10 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
 impl Stage {
     async fn set(port: u16, home: &StateDirectory) -> anyhow::Result<Self> {
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let calls = Client::connect(port, token.clone(), Duration::ZERO).await?;
-        let cancels = Client::connect(port, token, Duration::ZERO).await?;
-        let mut extension = Extension::connect(port).await?;
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID), "bench").await?;
+        let calls = LoadClient::connect(port, token.clone(), Duration::ZERO).await?;
+        let cancels = LoadClient::connect(port, token, Duration::ZERO).await?;
+        let identity = ExtensionIdentity::new(port, home, "bench");
+        let extension = LoadExtension::connect(port, &identity).await?;
         Ok(Self { calls, cancels, extension })
     }
 
@@ -151,7 +137,10 @@ impl Stage {
     }
 
     /// Says that the command has stopped, so that its tab is free.
-    async fn stop(&mut self, Frame { id, attempt, .. }: &Frame) -> anyhow::Result<()> {
+    async fn stop(
+        &mut self,
+        ReceivedFrame { id, attempt, .. }: &ReceivedFrame,
+    ) -> anyhow::Result<()> {
         let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
         self.extension
             .send(format!(r#"{{"type":"cancelled",{fence},"may_have_run":true}}"#))
@@ -166,17 +155,11 @@ fn in_tab(more: &str) -> String {
 }
 
 /// Takes the next command up to the point where it runs.
-async fn begin(extension: &mut Extension) -> anyhow::Result<Frame> {
+async fn begin(extension: &mut LoadExtension) -> anyhow::Result<ReceivedFrame> {
     let command = extension.frame("command").await?;
-    let Frame { id, attempt, .. } = &command;
+    let ReceivedFrame { id, attempt, .. } = &command;
     let claim = format!(r#"{{"type":"claim","correlation_id":"{id}","attempt":{attempt}}}"#);
     extension.send(claim).await?;
     extension.frame("go").await?;
     Ok(command)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -8,32 +8,15 @@
 //! After `--`: `--quick` for a tenth, `--soak` for a million commands besides, `--check` to exit
 //! with 1 if a required bound is missed.
 
-#[path = "push/figures.rs"]
-mod figures;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod load;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod process;
-#[path = "push/relay.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod relay;
-#[path = "push/run.rs"]
-mod run;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use tabwire::home::StateDirectory;
+use testkit::load::{self, LoadPair, MeasuredServer, SampleSeries, now, verdict};
 use tokio::task::JoinSet;
-
-use figures::{Series, verdict};
-use load::Pair;
-use process::Server;
 
 /// Required: commands a second with 100 browsers.
 const RATE: f64 = 5_000.0;
@@ -61,7 +44,7 @@ struct Options {
     #[arg(long)]
     check: bool,
     /// Measure this daemon instead, such as an earlier build's
-    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    #[arg(long, value_name = "PATH", default_value = testkit::program())]
     daemon: PathBuf,
     /// Passed by cargo
     #[arg(long, hide = true)]
@@ -69,7 +52,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    run::run("capacity", |options: &Options| options.check, bench)
+    load::run("capacity", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
@@ -107,7 +90,7 @@ async fn start(program: &Path) -> anyhow::Result<bool> {
     let (state, server) = serve(program, &[])?;
     let mut pairs = connect(&server, state.path(), 10).await?;
     for pair in &mut pairs {
-        let mut took = Series::default();
+        let mut took = SampleSeries::default();
         while took.len() < 100 {
             pair.work(now(), &mut took).await?;
             pair.work(now() + Duration::from_millis(1), &mut took).await?;
@@ -115,7 +98,7 @@ async fn start(program: &Path) -> anyhow::Result<bool> {
     }
     server.kill()?;
     let began = now();
-    let server = Server::daemon(program, &state.path().join("state"), &[])?;
+    let server = MeasuredServer::daemon(program, &state.path().join("state"), &[])?;
     let took = now() - began;
     drop(server);
     verdict(
@@ -170,17 +153,17 @@ async fn soak(program: &Path, commands: u64) -> anyhow::Result<bool> {
 }
 
 /// Calls of all pairs side by side, for a while.
-async fn work(pairs: &mut Vec<Pair>, length: Duration) -> anyhow::Result<Series> {
+async fn work(pairs: &mut Vec<LoadPair>, length: Duration) -> anyhow::Result<SampleSeries> {
     let end = now() + length;
     let mut working = JoinSet::new();
     for mut pair in pairs.drain(..) {
         working.spawn(async move {
-            let mut took = Series::default();
+            let mut took = SampleSeries::default();
             let worked = pair.work(end, &mut took).await;
             worked.map(|()| (pair, took))
         });
     }
-    let mut all = Series::default();
+    let mut all = SampleSeries::default();
     while let Some(done) = working.join_next().await {
         let (pair, took) = done??;
         pairs.push(pair);
@@ -189,23 +172,21 @@ async fn work(pairs: &mut Vec<Pair>, length: Duration) -> anyhow::Result<Series>
     Ok(all)
 }
 
-fn serve(program: &Path, flags: &[&str]) -> anyhow::Result<(tempfile::TempDir, Server)> {
+fn serve(program: &Path, flags: &[&str]) -> anyhow::Result<(tempfile::TempDir, MeasuredServer)> {
     let state = tempfile::tempdir().context("no temporary directory")?;
-    let server = Server::daemon(program, &state.path().join("state"), flags)?;
+    let server = MeasuredServer::daemon(program, &state.path().join("state"), flags)?;
     Ok((state, server))
 }
 
-async fn connect(server: &Server, state: &Path, count: usize) -> anyhow::Result<Vec<Pair>> {
+async fn connect(
+    server: &MeasuredServer,
+    state: &Path,
+    count: usize,
+) -> anyhow::Result<Vec<LoadPair>> {
     let home = StateDirectory::open(&state.join("state"))?;
     let mut pairs = Vec::new();
     for number in 0..count {
-        pairs.push(Pair::connect(server.port, &home, number).await?);
+        pairs.push(LoadPair::connect(server.port, &home, number).await?);
     }
     Ok(pairs)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -11,22 +11,8 @@
 //! After `--`: `--quick` for fewer calls, `--check` to exit with 1 if a required bound is
 //! missed. The table is Markdown, for `docs/performance.md`.
 
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the other benchmarks")]
-mod figures;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the other benchmarks")]
-mod load;
 #[path = "carriers/poller.rs"]
 mod poller;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the other benchmarks")]
-mod process;
-#[path = "push/relay.rs"]
-#[expect(dead_code, reason = "shared with the other benchmarks")]
-mod relay;
-#[path = "push/run.rs"]
-mod run;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -38,13 +24,11 @@ use bytes::Bytes;
 use clap::Parser;
 use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::protocol::EXTENSION_ID;
+use testkit::ExtensionIdentity;
+use testkit::load::{self, LoadClient, LoadExtension, MeasuredServer, SampleSeries};
 use tokio::task::JoinSet;
 
-use figures::Series;
-use load::{Client, Extension};
 use poller::Poller;
-use process::Server;
 
 /// Required: by how much the answer over the fallback or `/sync` is late, in µs at p99.
 const LATE: f64 = 50_000.0;
@@ -74,7 +58,7 @@ const CARRIERS: [Carrier; 4] =
 
 /// The extension's end.
 enum End {
-    Frames(Box<Extension>),
+    Frames(Box<LoadExtension>),
     Poller(Poller),
 }
 
@@ -108,13 +92,15 @@ impl Carrier {
 
     async fn connect(
         self,
-        server: &Server,
+        server: &MeasuredServer,
         home: &StateDirectory,
         number: usize,
     ) -> anyhow::Result<(End, String)> {
-        let mut extension = match self {
-            Self::WebSocket => Extension::connect(server.port).await?,
-            Self::Fallback => Extension::connect_http(server.port).await?,
+        let browser = format!("{}-{number}", self.name());
+        let identity = ExtensionIdentity::new(server.port, home, &browser);
+        let extension = match self {
+            Self::WebSocket => LoadExtension::connect(server.port, &identity).await?,
+            Self::Fallback => LoadExtension::connect_http(&identity).await?,
             Self::Poll | Self::Sync => {
                 let is_sync = self == Self::Sync;
                 let poller = Poller::connect(server.port, home, number, is_sync).await?;
@@ -122,8 +108,6 @@ impl Carrier {
                 return Ok((End::Poller(poller), browser));
             }
         };
-        let browser = format!("{}-{number}", self.name());
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID), &browser).await?;
         Ok((End::Frames(Box::new(extension)), browser))
     }
 
@@ -159,7 +143,7 @@ struct Options {
     #[arg(long)]
     check: bool,
     /// Measure this daemon instead, such as an earlier build's
-    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    #[arg(long, value_name = "PATH", default_value = testkit::program())]
     daemon: PathBuf,
     /// Passed by cargo
     #[arg(long, hide = true)]
@@ -170,19 +154,19 @@ struct Options {
 #[derive(Default)]
 struct Cost {
     /// From the call until the command is at the extension.
-    frame: Series,
+    frame: SampleSeries,
     /// How much later than the action the answer is there.
-    late: Series,
+    late: SampleSeries,
 }
 
 fn main() -> ExitCode {
-    run::run("carriers", |options: &Options| options.check, bench)
+    load::run("carriers", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
     let state = tempfile::tempdir().context("no temporary directory")?;
     let path = state.path().join("state");
-    let server = Server::daemon(&options.daemon, &path, &[])?;
+    let server = MeasuredServer::daemon(&options.daemon, &path, &[])?;
     let home = StateDirectory::open(&path)?;
     let mut costs = Vec::new();
     for carrier in CARRIERS {
@@ -205,7 +189,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
 /// A client, and an extension in a browser of its own.
 struct Pair {
     carrier: Carrier,
-    client: Client,
+    client: LoadClient,
     extension: End,
     body: Bytes,
 }
@@ -213,13 +197,13 @@ struct Pair {
 impl Pair {
     async fn connect(
         carrier: Carrier,
-        server: &Server,
+        server: &MeasuredServer,
         home: &StateDirectory,
         number: usize,
     ) -> anyhow::Result<Self> {
         let (extension, browser) = carrier.connect(server, home, number).await?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let mut client = Client::connect(server.port, token, Duration::from_millis(1)).await?;
+        let mut client = LoadClient::connect(server.port, token, Duration::from_millis(1)).await?;
         client.name.clone_from(&browser);
         // Extensions that only poll have no choice of tab.
         let tab = match carrier {
@@ -298,8 +282,9 @@ fn show(costs: &[(Carrier, Vec<Cost>)]) -> anyhow::Result<bool> {
     writeln!(out, "Times in ms, p50 / p99.\n")?;
     writeln!(out, "| Carrier | submit → frame | late, 5 ms | late, 250 ms | late, 5,000 ms |")?;
     writeln!(out, "|---|---|---|---|---|")?;
-    let cell =
-        |series: &Series| format!("{:.2} / {:.2}", series.p50() / 1_000.0, series.p99() / 1_000.0);
+    let cell = |series: &SampleSeries| {
+        format!("{:.2} / {:.2}", series.p50() / 1_000.0, series.p99() / 1_000.0)
+    };
     for (carrier, costs) in costs {
         let late: Vec<_> = costs.iter().map(|cost| cell(&cost.late)).collect();
         let frame = costs.first().map(|cost| cell(&cost.frame)).unwrap_or_default();
@@ -315,10 +300,4 @@ fn show(costs: &[(Carrier, Vec<Cost>)]) -> anyhow::Result<bool> {
         }
     }
     Ok(missed)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

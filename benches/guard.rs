@@ -9,12 +9,6 @@
 //!
 //! After `--`: `--check` to exit with 1 if a required bound is missed.
 
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod figures;
-#[path = "push/run.rs"]
-mod run;
-
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -28,20 +22,19 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tabwire::edge::{self, EdgeServer, PeerUser};
 use tabwire::home::StateDirectory;
 use tabwire::hub::Hub;
 use tabwire::lifecycle::Limits;
-use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
-use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::ToolSet;
+use testkit::ExtensionIdentity;
+use testkit::load::{self, SampleSeries, now, verdict};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
+use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
-
-use figures::{Series, verdict};
 
 /// Required: what the guard adds to a request, in µs at the median.
 const GUARD: f64 = 20.0;
@@ -69,7 +62,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    run::run("guard", |options: &Options| options.check, bench)
+    load::run("guard", |options: &Options| options.check, bench)
 }
 
 async fn bench(_options: &Options) -> anyhow::Result<bool> {
@@ -100,7 +93,7 @@ fn tools() -> ToolSet {
 }
 
 /// What requests take behind the guard, and at a bare hyper.
-async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
+async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, SampleSeries)> {
     let token = StateDirectory::open(home)?.auth().token(&DEFAULT_OWNER.into());
     let request = format!(
         "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nAuthorization: Bearer {token}\r\n\
@@ -113,7 +106,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
     server.attend(guarded_end, peer, PeerUser::Ours);
     let (mut to_bare, bare_end) = tokio::io::duplex(16 * 1024);
     tokio::spawn(answer_all(bare_end));
-    let (mut guarded, mut bare) = (Series::default(), Series::default());
+    let (mut guarded, mut bare) = (SampleSeries::default(), SampleSeries::default());
     for block in 0..=BLOCKS {
         let behind = ask(&mut to_guarded, &request, "404").await?;
         let beside = ask(&mut to_bare, &request, "404").await?;
@@ -142,8 +135,12 @@ async fn answer_all(stream: DuplexStream) {
 }
 
 /// One block of requests, one after the other.
-async fn ask(stream: &mut DuplexStream, request: &str, status: &str) -> anyhow::Result<Series> {
-    let mut took = Series::default();
+async fn ask(
+    stream: &mut DuplexStream,
+    request: &str,
+    status: &str,
+) -> anyhow::Result<SampleSeries> {
+    let mut took = SampleSeries::default();
     let mut answer = vec![0; 16 * 1024];
     for _ in 0..REQUESTS {
         let began = now();
@@ -161,18 +158,18 @@ async fn ask(stream: &mut DuplexStream, request: &str, status: &str) -> anyhow::
 }
 
 /// What the proof takes of reconnects, and these in whole.
-async fn reconnects(home: &std::path::Path) -> anyhow::Result<(Series, Series)> {
-    let key = StateDirectory::open(home)?.auth().extension_key(EXTENSION_ID);
+async fn reconnects(home: &std::path::Path) -> anyhow::Result<(SampleSeries, SampleSeries)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
+    let identity = ExtensionIdentity::new(address.port(), &StateDirectory::open(home)?, "bench");
     let stop = CancellationToken::new();
     let (home, tools) = (StateDirectory::open(home)?, tools());
     let serving = edge::serve(vec![listener], home, tools.clone(), Arc::new(tools), stop.clone());
     let serving = tokio::spawn(serving);
-    let (mut proving, mut whole) = (Series::default(), Series::default());
+    let (mut proving, mut whole) = (SampleSeries::default(), SampleSeries::default());
     for _ in 0..RECONNECTS {
         let began = now();
-        let challenged = reconnect(address, &key).await?;
+        let challenged = reconnect(address, &identity).await?;
         proving.add(now() - challenged);
         whole.add(now() - began);
     }
@@ -182,34 +179,20 @@ async fn reconnects(home: &std::path::Path) -> anyhow::Result<(Series, Series)> 
 }
 
 /// Connects as an extension does; when it was challenged.
-async fn reconnect(address: SocketAddr, key: &ExtensionKey) -> anyhow::Result<Instant> {
+async fn reconnect(address: SocketAddr, identity: &ExtensionIdentity) -> anyhow::Result<Instant> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    let handshake = ClientRequestBuilder::new(format!("ws://{address}{WS_PATH}").parse()?)
-        .with_header("Origin", format!("chrome-extension://{EXTENSION_ID}"))
-        .with_sub_protocol(WS_SUBPROTOCOL);
-    let (mut socket, _) = tokio_tungstenite::client_async(handshake, stream).await?;
+    let (mut socket, _) =
+        tokio_tungstenite::client_async(identity.upgrade(address.port()), stream).await?;
     let frame = |message: Message| {
         serde_json::from_str::<Value>(message.to_text()?).map_err(anyhow::Error::from)
     };
     let challenge = frame(socket.next().await.context("closed")??)?;
     let challenged = now();
-    let (theirs, ours) = (challenge["nonce"].as_str().context("no nonce")?, proof::nonce());
-    let (port, instance) = (address.port(), InstanceId::from("bench"));
-    let said = HandshakeTranscript { port, challenge: theirs, hello: &ours, instance: &instance };
-    let hello = json!({
-        "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": "bench", "instance_id": "bench",
-        "extension_version": "0.1.0", "nonce": ours, "mac": key.hello_mac(said),
-    });
+    let nonce = challenge["nonce"].as_str().context("no nonce")?;
+    let hello = identity.hello_to(nonce);
     socket.send(Message::text(hello.to_string())).await?;
     let welcome = frame(socket.next().await.context("closed")??)?;
-    let epoch = welcome["epoch"].as_str().context("no welcome")?;
-    ensure!(welcome["mac"] == key.welcome_mac(said, epoch), "it does not prove the key");
+    ensure!(identity.is_proven_by(&welcome, &hello, nonce), "it does not prove the key");
     Ok(challenged)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -35,22 +35,8 @@
 mod attacker;
 #[path = "hostile/attacks.rs"]
 mod attacks;
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod figures;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod load;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod process;
-#[path = "push/relay.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod relay;
 #[path = "hostile/requests.rs"]
 mod requests;
-#[path = "push/run.rs"]
-mod run;
 #[path = "hostile/sockets.rs"]
 mod sockets;
 #[path = "hostile/table.rs"]
@@ -60,15 +46,15 @@ mod victims;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum as _};
 use tabwire::home::StateDirectory;
+use testkit::load::{self, MeasuredServer, now};
 
 use attacker::{Attacker, Target};
 use attacks::Attack;
-use process::Server;
 use table::Measured;
 use victims::Victims;
 
@@ -98,7 +84,7 @@ struct Options {
     #[arg(long)]
     check: bool,
     /// Measure this daemon instead, such as an earlier build's
-    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    #[arg(long, value_name = "PATH", default_value = testkit::program())]
     daemon: PathBuf,
     /// Passed by cargo
     #[arg(long, hide = true)]
@@ -106,14 +92,14 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    run::run("hostile", |options: &Options| options.check, bench)
+    load::run("hostile", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
     let turns = if options.quick { TURNS / 3 } else { TURNS };
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
-    let server = Server::limited(&options.daemon, &home, &[])?;
+    let server = MeasuredServer::limited(&options.daemon, &home, &[])?;
     let mut victims = Victims::connect(server.port, &StateDirectory::open(&home)?).await?;
     let target = Target::of(server.port, &StateDirectory::open(&home)?);
     victims.work(TURN).await?;
@@ -150,10 +136,4 @@ async fn measure(
         measured.attacked.extend(came?);
     }
     Ok(measured)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -6,31 +6,14 @@
 //!
 //! After `--`: `--quick` for a fifth, `--check` to exit with 1 if a required bound is missed.
 
-#[path = "push/figures.rs"]
-mod figures;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod load;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod process;
-#[path = "push/relay.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod relay;
-#[path = "push/run.rs"]
-mod run;
-
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use tabwire::home::StateDirectory;
-
-use figures::{Series, verdict};
-use load::Pair;
-use process::Server;
+use testkit::load::{self, LoadPair, MeasuredServer, SampleSeries, now, verdict};
 
 /// Entries a second.
 const RATE: u64 = 20_000;
@@ -61,22 +44,22 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    run::run("ingest", |options: &Options| options.check, bench)
+    load::run("ingest", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
     let length = Duration::from_secs(if options.quick { 2 } else { 10 });
     let state = tempfile::tempdir().context("no temporary directory")?;
     let home = state.path().join("state");
-    let server = Server::daemon(Path::new(process::TABWIRE), &home, &[])?;
+    let server = MeasuredServer::daemon(Path::new(testkit::program()), &home, &[])?;
     let home = StateDirectory::open(&home)?;
-    let mut noisy = Pair::connect(server.port, &home, 0).await?;
-    let mut other = Pair::connect(server.port, &home, 1).await?;
+    let mut noisy = LoadPair::connect(server.port, &home, 0).await?;
+    let mut other = LoadPair::connect(server.port, &home, 1).await?;
     work(&mut noisy, length / 5).await?;
     let before = server.resident()?;
     let mut missed = false;
     for bytes in [100, 1_000] {
-        let [mut quiet, mut same, mut beside] = [(); 3].map(|()| Series::default());
+        let [mut quiet, mut same, mut beside] = [(); 3].map(|()| SampleSeries::default());
         let mut sent = 0;
         // In turns, so that noise of the machine hits all three alike.
         for _ in 0..TURNS {
@@ -104,7 +87,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     Ok(missed)
 }
 
-fn compare(what: &str, quiet: &Series, flooded: &Series) -> anyhow::Result<bool> {
+fn compare(what: &str, quiet: &SampleSeries, flooded: &SampleSeries) -> anyhow::Result<bool> {
     let (before, after) = (quiet.p99() / 1_000.0, flooded.p99() / 1_000.0);
     verdict(
         after - before <= LATER,
@@ -119,14 +102,8 @@ fn compare(what: &str, quiet: &Series, flooded: &Series) -> anyhow::Result<bool>
 }
 
 /// Calls that wait for their result, one after the other, for a while.
-async fn work(pair: &mut Pair, length: Duration) -> anyhow::Result<Series> {
-    let mut took = Series::default();
+async fn work(pair: &mut LoadPair, length: Duration) -> anyhow::Result<SampleSeries> {
+    let mut took = SampleSeries::default();
     pair.work(now() + length, &mut took).await?;
     Ok(took)
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

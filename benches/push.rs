@@ -41,30 +41,19 @@
 //! After `--`: `--quick` for a tenth of the calls, `--json` for one line of JSON (µs) after
 //! the table, `--check` to exit with 1 if a required bound is missed.
 
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the capacity benchmark")]
-mod figures;
 #[path = "push/inside.rs"]
 mod inside;
-#[path = "push/load.rs"]
-#[expect(dead_code, reason = "shared with the capacity benchmark")]
-mod load;
-#[path = "push/process.rs"]
-#[expect(dead_code, reason = "shared with the capacity benchmark")]
-mod process;
-#[path = "push/relay.rs"]
-mod relay;
 #[path = "push/table.rs"]
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
+use testkit::load::{self, DaemonSide, MeasuredServer, RelaySide};
 
-use load::{DaemonSide, RelaySide};
 use table::Measured;
 
 /// Measures how fast a command is pushed, beside a bare relay.
@@ -81,7 +70,7 @@ struct Options {
     #[arg(long)]
     check: bool,
     /// Measure this daemon instead, such as an earlier build's
-    #[arg(long, value_name = "PATH", default_value = process::TABWIRE)]
+    #[arg(long, value_name = "PATH", default_value = testkit::program())]
     daemon: PathBuf,
     /// How long to pause before each call, in µs; 0: one call right after the other
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 1_000)]
@@ -115,7 +104,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let options = Options::parse();
-    let done = if options.bare_relay { relay::run() } else { bench(&options) };
+    let done = if options.bare_relay { load::run_bare_relay() } else { bench(&options) };
     done.unwrap_or_else(|error| {
         table::say_to_stderr(&format!("push: {error:#}"));
         ExitCode::FAILURE
@@ -126,9 +115,9 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
     let extent = if options.quick { QUICK } else { FULL };
     let state = tempfile::tempdir().context("no temporary directory")?;
     let (home, bare_home) = (state.path().join("state"), state.path().join("ephemeral"));
-    let daemon = process::Server::daemon(&options.daemon, &home, &[])?;
-    let ephemeral = process::Server::daemon(&options.daemon, &bare_home, &["--ephemeral"])?;
-    let relay = process::Server::relay()?;
+    let daemon = MeasuredServer::daemon(&options.daemon, &home, &[])?;
+    let ephemeral = MeasuredServer::daemon(&options.daemon, &bare_home, &["--ephemeral"])?;
+    let relay = MeasuredServer::relay()?;
     let pause = Duration::from_micros(options.pause);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut measured = runtime.block_on(async {
@@ -189,10 +178,4 @@ impl Sides {
         }
         Ok(())
     }
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

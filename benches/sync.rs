@@ -10,12 +10,6 @@
 //! After `--`: `--quick` for a tenth of the files, `--check` to exit with 1 if a required
 //! bound is missed.
 
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod figures;
-#[path = "push/run.rs"]
-mod run;
-
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,13 +17,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Parser;
 use tabwire::jobs::monitor::{FileMonitor, SyncRequest, SyncSummary};
-
-use figures::{Series, verdict};
+use testkit::load::{self, SampleSeries, now, verdict};
 
 /// How many files a folder has.
 const FILES_IN_FOLDER: usize = 100;
@@ -62,7 +54,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    run::run("sync", |options: &Options| options.check, bench)
+    load::run("sync", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
@@ -130,9 +122,9 @@ fn forget(_tree: &Path) -> anyhow::Result<()> {
 /// What was measured: hashing alone and the first sync, and all syncs after that.
 #[derive(Default)]
 struct Figures {
-    warm: [Series; 2],
-    cold: [Series; 2],
-    unchanged: Series,
+    warm: [SampleSeries; 2],
+    cold: [SampleSeries; 2],
+    unchanged: SampleSeries,
 }
 
 impl Figures {
@@ -270,10 +262,4 @@ fn hash(path: &Path) -> io::Result<u64> {
         std::hint::black_box(hasher.finalize());
         Ok(hasher.count())
     })
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

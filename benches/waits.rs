@@ -7,12 +7,6 @@
 //!
 //! After `--`: `--check` to exit with 1 if a required bound is missed.
 
-#[path = "push/figures.rs"]
-#[expect(dead_code, reason = "shared with the push benchmark")]
-mod figures;
-#[path = "push/run.rs"]
-mod run;
-
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -23,9 +17,8 @@ use tabwire::hub::{Caller, ClockSample, HostTask, Hub, TargetSelector};
 use tabwire::journal;
 use tabwire::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, Limits, limits};
 use tabwire::protocol::{CorrelationId, SessionName};
+use testkit::load::{self, SampleSeries, now, resident, verdict};
 use tokio::task::JoinHandle;
-
-use figures::{Series, verdict};
 
 /// Clients, each with as many waits as it may have.
 const CLIENTS: usize = 50;
@@ -52,7 +45,7 @@ struct Options {
 type Blocked = JoinHandle<anyhow::Result<Instant>>;
 
 fn main() -> ExitCode {
-    run::run("waits", |options: &Options| options.check, bench)
+    load::run("waits", |options: &Options| options.check, bench)
 }
 
 async fn bench(_options: &Options) -> anyhow::Result<bool> {
@@ -61,11 +54,11 @@ async fn bench(_options: &Options) -> anyhow::Result<bool> {
     let hub = Hub::open(Limits::default(), opened.journal, opened.history, &ClockSample::now());
     let waits = waits(&hub)?;
     hub.flush_journal().await;
-    let before = resident()?;
+    let before = resident(std::process::id())?;
     let blocked: Vec<_> = waits.iter().map(|wait| block(&hub, wait)).collect();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let memory = resident()? - before;
-    let mut took = Series::default();
+    let memory = resident(std::process::id())? - before;
+    let mut took = SampleSeries::default();
     for ((_, id), blocked) in waits.iter().zip(blocked) {
         let result = RawValue::from_string(r#"{"annotations":[]}"#.to_owned())?.into();
         let ended = now();
@@ -112,17 +105,4 @@ fn block(hub: &Hub, (caller, id): &(Caller, CorrelationId)) -> Blocked {
         seen.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;
         Ok(now())
     })
-}
-
-/// How much memory this process has, in MiB.
-fn resident() -> anyhow::Result<f64> {
-    let statm = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: f64 = statm.split(' ').nth(1).context("no second field")?.parse()?;
-    Ok(pages * 4_096.0 / f64::from(1 << 20))
-}
-
-/// The time.
-#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -5,11 +5,10 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use testkit::StdioClient;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-
-use crate::process::TABWIRE;
+use tokio::process::Command;
 
 /// How an agent cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +42,14 @@ pub(crate) enum Running {
 pub(crate) struct Agent {
     port: u16,
     token: String,
-    bridge: Bridge,
+    bridge: StdioClient,
     /// Of the last request: two under one id could not be told apart.
     id: u64,
 }
 
 impl Agent {
     pub(crate) async fn start(port: u16, token: String, home: &Path) -> anyhow::Result<Self> {
-        Ok(Self { port, token, bridge: Bridge::start(home, port).await?, id: 0 })
+        Ok(Self { port, token, bridge: start_bridge(home, port).await, id: 0 })
     }
 
     /// Calls `interact`, as an agent does that will cancel in this way.
@@ -80,7 +79,14 @@ impl Agent {
                 let id = task["result"]["taskId"].as_str();
                 Running::Known(id.with_context(|| format!("no task: {task}"))?.to_owned())
             }
-            Way::Stdio => Running::Bridged(self.bridge.ask(tool("interact", &waiting)).await?),
+            Way::Stdio => {
+                self.id += 1;
+                let (id, params) = (self.id, tool("interact", &waiting));
+                let call =
+                    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+                self.bridge.send(&call).await;
+                Running::Bridged(id)
+            }
         })
     }
 
@@ -109,7 +115,7 @@ impl Agent {
                 Ok(vec![stream, told])
             }
             Running::Bridged(id) => {
-                self.bridge.send(&cancelled(id)).await?;
+                self.bridge.send(&cancelled(id)).await;
                 Ok(Vec::new())
             }
         }
@@ -177,8 +183,10 @@ impl Agent {
         Ok(stream)
     }
 
-    pub(crate) async fn end(self) -> anyhow::Result<()> {
-        self.bridge.end().await
+    pub(crate) async fn end(mut self) -> anyhow::Result<()> {
+        self.bridge.end_input();
+        ensure!(self.bridge.ended().await, "the bridge has failed");
+        Ok(())
     }
 }
 
@@ -225,53 +233,12 @@ async fn answer(stream: TcpStream) -> anyhow::Result<Value> {
         .with_context(|| format!("no JSON: {}", String::from_utf8_lossy(&body)))
 }
 
-/// `tabwire mcp`, and its client.
-struct Bridge {
-    child: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-    ids: u64,
-}
-
-impl Bridge {
-    async fn start(home: &Path, port: u16) -> anyhow::Result<Self> {
-        let mut child = Command::new(TABWIRE)
-            .args(["mcp", "--port", &port.to_string()])
-            .env("TABWIRE_HOME", home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()?;
-        let input = child.stdin.take().context("no standard input")?;
-        let output = BufReader::new(child.stdout.take().context("no standard output")?).lines();
-        let mut this = Self { child, input, output, ids: 0 };
-        let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "bench", "version": "1"},
-        });
-        this.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
-            .await?;
-        this.output.next_line().await?.context("the bridge has ended")?;
-        Ok(this)
-    }
-
-    async fn ask(&mut self, params: Value) -> anyhow::Result<u64> {
-        self.ids += 1;
-        let id = self.ids;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
-            .await?;
-        Ok(id)
-    }
-
-    async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
-        Ok(self.input.write_all(format!("{message}\n").as_bytes()).await?)
-    }
-
-    async fn end(self) -> anyhow::Result<()> {
-        let Self { mut child, input, .. } = self;
-        drop(input);
-        child.wait().await?;
-        Ok(())
-    }
+/// Starts `tabwire mcp` for the daemon on this port.
+async fn start_bridge(home: &Path, port: u16) -> StdioClient {
+    let mut command = Command::new(testkit::program());
+    command.args(["mcp", "--port", &port.to_string()]).env("TABWIRE_HOME", home);
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut bridge = StdioClient::spawn(command).without_checks();
+    bridge.initialize("bench").await;
+    bridge
 }

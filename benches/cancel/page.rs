@@ -14,13 +14,12 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::EXTENSION_ID;
+use testkit::load::{MeasuredServer, SampleSeries};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::agent::{Agent, WAYS, Way};
-use crate::figures::Series;
-use crate::process::Server;
 
 /// A loop is known as one when the page has not answered for half a second.
 const LOOPING: Duration = Duration::from_millis(700);
@@ -42,7 +41,7 @@ enum Kind {
 }
 
 /// A series, and what it is of.
-pub(crate) type Measured = (String, Series);
+pub(crate) type Measured = (String, SampleSeries);
 
 /// The browser with its pages, and the agent.
 struct Stage {
@@ -53,7 +52,7 @@ struct Stage {
 /// Measures every way with a script that waits, and each kind of command with one way.
 pub(crate) async fn measure(folder: &Path, rounds: usize) -> anyhow::Result<Vec<Measured>> {
     let state = folder.join("browser-state");
-    let server = Server::daemon(Path::new(crate::process::TABWIRE), &state, &[])?;
+    let server = MeasuredServer::daemon(Path::new(testkit::program()), &state, &[])?;
     let home = StateDirectory::open(&state)?;
     let (extension, profile) = (folder.join("extension"), folder.join("profile"));
     tabwire::extension::unpack(&extension, server.port, &home.auth().extension_key(EXTENSION_ID))?;
@@ -75,7 +74,7 @@ impl Stage {
         let mut cases: Vec<_> = WAYS.iter().map(|(way, name)| (Kind::Waits, *way, *name)).collect();
         cases.push((Kind::Navigates, Way::ById, "configure cancel"));
         cases.push((Kind::Loops, Way::ById, "configure cancel"));
-        let mut all: Vec<_> = cases.iter().map(|_| Series::default()).collect();
+        let mut all: Vec<_> = cases.iter().map(|_| SampleSeries::default()).collect();
         // In turns, so that noise of the machine hits all alike.
         for _ in 0..rounds {
             for ((kind, way, _), series) in cases.iter().zip(&mut all) {

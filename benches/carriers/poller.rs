@@ -11,8 +11,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tabwire::home::StateDirectory;
-
-use crate::{load, now};
+use testkit::load::{self, now};
 
 /// How often it polls.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{anyhow, ensure};
 use tabwire::home::StateDirectory;
-use tabwire::proof::{DEFAULT_OWNER, ExtensionKey};
-use tabwire::protocol::EXTENSION_ID;
+use tabwire::proof::DEFAULT_OWNER;
+use testkit::ExtensionIdentity;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -19,20 +19,25 @@ use crate::attacks::Attack;
 pub(crate) struct Target {
     pub(crate) port: u16,
     pub(crate) token: String,
-    pub(crate) key: Arc<ExtensionKey>,
+    identity: ExtensionIdentity,
     tried: Arc<AtomicU64>,
 }
 
 impl Target {
     pub(crate) fn of(port: u16, home: &StateDirectory) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let key = home.auth().extension_key(EXTENSION_ID).into();
-        Self { port, token, key, tried: Arc::default() }
+        let identity = ExtensionIdentity::new(port, home, "attacker");
+        Self { port, token, identity, tried: Arc::default() }
     }
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: String) -> Self {
         Self { token, ..self.clone() }
+    }
+
+    /// Our own extension in this browser, which can prove itself.
+    pub(crate) fn identity(&self, browser: &str) -> ExtensionIdentity {
+        ExtensionIdentity { browser: browser.to_owned(), ..self.identity.clone() }
     }
 
     /// Counts one try.

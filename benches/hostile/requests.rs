@@ -8,12 +8,12 @@ use anyhow::ensure;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use tabwire::proof;
+use testkit::load::{LoadClient, SCRIPT, interact};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::attacker::Target;
-use crate::load::{Client, SCRIPT, interact};
 
 /// How many requests are on their way at the same time.
 const ABREAST: usize = 50;
@@ -183,7 +183,7 @@ pub(crate) async fn large(target: &Target) -> anyhow::Result<()> {
         let body = body.clone();
         async move {
             let token = target.token.clone();
-            let mut client = Client::connect(target.port, token, Duration::ZERO).await?;
+            let mut client = LoadClient::connect(target.port, token, Duration::ZERO).await?;
             loop {
                 let (status, answer) = client.ask(client.request("/mcp", body.clone())?).await?;
                 let is_expected = [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS].contains(&status);
@@ -233,7 +233,7 @@ pub(crate) async fn flood(target: &Target) -> anyhow::Result<()> {
         let call = call.clone();
         async move {
             let token = target.token.clone();
-            let mut client = Client::connect(target.port, token, Duration::ZERO).await?;
+            let mut client = LoadClient::connect(target.port, token, Duration::ZERO).await?;
             client.name = "flood".to_owned();
             loop {
                 let (status, answer) = client.ask(client.request("/mcp", call.clone())?).await?;

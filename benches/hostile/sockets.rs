@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::ensure;
+use testkit::load::{LoadClient, LoadExtension, call, tcp};
 use tokio::net::TcpSocket;
 
 use crate::attacker::Target;
-use crate::load::{Client, Extension, call};
 use crate::requests::HELD;
 
 /// How many extensions there are that proved themselves.
@@ -26,10 +26,8 @@ const LARGE: usize = 900_000;
 
 impl Target {
     /// An extension that proves itself.
-    async fn paired(&self, browser: &str) -> anyhow::Result<Extension> {
-        let mut extension = Extension::connect(self.port).await?;
-        extension.introduce(&self.key, browser).await?;
-        Ok(extension)
+    async fn paired(&self, browser: &str) -> anyhow::Result<LoadExtension> {
+        LoadExtension::connect(self.port, &self.identity(browser)).await
     }
 }
 
@@ -38,7 +36,9 @@ pub(crate) async fn silent(target: &Target) -> anyhow::Result<()> {
     let one_after_another = |target: Target, _| async move {
         loop {
             // It may be closed before the handshake is over.
-            if let Ok(mut extension) = Extension::connect(target.port).await {
+            let stream = tcp(target.port).await?;
+            if let Ok(mut extension) = LoadExtension::open(stream, &target.identity("silent")).await
+            {
                 while extension.text().await.is_ok() {}
             }
             target.tried();
@@ -93,7 +93,7 @@ pub(crate) async fn unread(target: &Target) -> anyhow::Result<()> {
 }
 
 async fn never_read(target: &Target, number: usize) -> anyhow::Result<()> {
-    let mut client = Client::connect(target.port, target.token.clone(), Duration::ZERO).await?;
+    let mut client = LoadClient::connect(target.port, target.token.clone(), Duration::ZERO).await?;
     let browser = format!("unread-{number}");
     client.name = browser.clone();
     let pushes = [7, 8].map(|tab| {
@@ -115,11 +115,12 @@ async fn never_read(target: &Target, number: usize) -> anyhow::Result<()> {
 }
 
 /// A paired extension into whose socket hardly anything fits.
-async fn with_little_room(target: &Target, browser: &str) -> anyhow::Result<Extension> {
+async fn with_little_room(target: &Target, browser: &str) -> anyhow::Result<LoadExtension> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(LITTLE_ROOM)?;
     let stream = socket.connect(([127, 0, 0, 1], target.port).into()).await?;
-    let mut extension = Extension::on(stream, target.port).await?;
-    extension.introduce(&target.key, browser).await?;
+    let identity = target.identity(browser);
+    let mut extension = LoadExtension::open(stream, &identity).await?;
+    extension.introduce(&identity).await?;
     Ok(extension)
 }

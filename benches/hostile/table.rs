@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::load::{SampleSeries, verdict};
 
 use crate::attacks::Attack;
-use crate::figures::{Series, verdict};
 use crate::victims::Waits;
 
 /// Required: what a command takes under every attack at p99, and a new connection while others
@@ -115,6 +115,6 @@ pub(crate) fn show_json(all: &[Measured]) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }
 
-fn ms(series: &Series, percent: usize) -> f64 {
+fn ms(series: &SampleSeries, percent: usize) -> f64 {
     series.percentile(percent) / 1_000.0
 }

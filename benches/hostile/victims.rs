@@ -6,12 +6,8 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
+use testkit::load::{LoadAgent, LoadClient, LoadPair, SampleSeries, now};
 use tokio::task::JoinSet;
-
-use crate::figures::Series;
-use crate::load::agent::Agent;
-use crate::load::{Client, Pair};
-use crate::now;
 
 /// How many clients there are.
 const CLIENTS: usize = 8;
@@ -30,7 +26,7 @@ const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// Clients that are connected, and what it takes to connect anew.
 pub(crate) struct Victims {
-    agents: Vec<Agent>,
+    agents: Vec<LoadAgent>,
     port: u16,
     token: String,
 }
@@ -39,9 +35,9 @@ pub(crate) struct Victims {
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     /// For whole commands.
-    pub(crate) commands: Series,
+    pub(crate) commands: SampleSeries,
     /// For the first answer on a new connection, from before there is one.
-    pub(crate) newcomers: Series,
+    pub(crate) newcomers: SampleSeries,
     /// How many new connections got no answer.
     pub(crate) lost: u32,
 }
@@ -58,7 +54,7 @@ impl Victims {
     pub(crate) async fn connect(port: u16, home: &StateDirectory) -> anyhow::Result<Self> {
         let mut agents = Vec::new();
         for number in 0..CLIENTS {
-            agents.push(Agent::of(Pair::connect(port, home, number).await?));
+            agents.push(LoadAgent::of(LoadPair::connect(port, home, number).await?));
         }
         Ok(Self { agents, port, token: home.auth().token(&DEFAULT_OWNER.into()) })
     }
@@ -101,7 +97,7 @@ impl Victims {
 
     /// Connects and asks; when the answer was there.
     async fn ping(&self) -> anyhow::Result<Instant> {
-        let mut client = Client::connect(self.port, self.token.clone(), Duration::ZERO).await?;
+        let mut client = LoadClient::connect(self.port, self.token.clone(), Duration::ZERO).await?;
         client.name = "newcomer".to_owned();
         let request = client.request("/mcp", Bytes::from_static(PING))?;
         Ok(client.send(request).await?.1)
@@ -110,8 +106,12 @@ impl Victims {
 
 /// Calls at an even pace. One that was due while the one before it was not over counts from
 /// then.
-async fn calls(agent: &mut Agent, first: Instant, end: Instant) -> anyhow::Result<Series> {
-    let mut took = Series::default();
+async fn calls(
+    agent: &mut LoadAgent,
+    first: Instant,
+    end: Instant,
+) -> anyhow::Result<SampleSeries> {
+    let mut took = SampleSeries::default();
     let mut due = first;
     while due < end {
         let is_late = now() > due;

@@ -15,10 +15,9 @@ use tabwire::protocol::{
     ToExtension, Transport,
 };
 use tabwire::tools::{NowOrLater, ToolSet};
+use testkit::load::{self, SampleSeries, now};
 
-use crate::figures::Series;
 use crate::table::Measured;
-use crate::{load, now};
 
 /// Times `Hub::submit` and, around it, the handling of the whole message.
 pub(crate) fn measure(to: &mut Measured, warm_up: usize, calls: usize) -> anyhow::Result<()> {
@@ -72,8 +71,8 @@ impl Inside {
         Self { hub, caller, link, outbox }
     }
 
-    async fn submits(&mut self, calls: usize) -> anyhow::Result<Series> {
-        let mut took = Series::default();
+    async fn submits(&mut self, calls: usize) -> anyhow::Result<SampleSeries> {
+        let mut took = SampleSeries::default();
         for _ in 0..calls {
             let submission = Submission {
                 action: Action::ExecuteJs {
@@ -93,13 +92,13 @@ impl Inside {
         Ok(took)
     }
 
-    async fn messages(&mut self, calls: usize) -> anyhow::Result<Series> {
+    async fn messages(&mut self, calls: usize) -> anyhow::Result<SampleSeries> {
         let tools = ToolSet::new(self.hub.clone(), Duration::ZERO);
         let in_progress = CallRegistry::default();
         let headers =
             McpHeaders { version: Some("2025-11-25".to_owned()), ..McpHeaders::default() };
         let body = load::interact(load::SCRIPT);
-        let mut took = Series::default();
+        let mut took = SampleSeries::default();
         for _ in 0..calls {
             let began = now();
             let Ok(IncomingMessage::Request(request)) = IncomingMessage::parse(&body) else {

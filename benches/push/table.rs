@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 
 use serde_json::json;
+use testkit::load::{CallSamples, SampleSeries};
 
 use crate::Extent;
-use crate::figures::{Call, Series};
 
 /// The required bounds. Ratios are of medians; a time in µs is of the 99th percentile.
 const FRAME_RATIO: f64 = 1.5;
@@ -19,23 +19,23 @@ const JOURNAL: f64 = 100.0;
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     /// At the daemon: calls that do not wait.
-    pub(crate) submit: Call,
+    pub(crate) submit: CallSamples,
     /// Calls that wait for their result.
-    pub(crate) wait: Call,
+    pub(crate) wait: CallSamples,
     /// The same at a daemon that keeps no journal.
-    pub(crate) ephemeral: Call,
+    pub(crate) ephemeral: CallSamples,
     /// The same as `wait` with a command that needs no claim.
-    pub(crate) safe: Call,
+    pub(crate) safe: CallSamples,
     /// At the relay: posts that are handed on and answered at once.
-    pub(crate) relay_submit: Call,
+    pub(crate) relay_submit: CallSamples,
     /// Posts that are answered with what comes back.
-    pub(crate) relay_wait: Call,
+    pub(crate) relay_wait: CallSamples,
     /// Posts of which nothing follows.
-    pub(crate) relay_empty: Series,
+    pub(crate) relay_empty: SampleSeries,
     /// In this process: `Hub::submit`.
-    pub(crate) hub_submit: Series,
+    pub(crate) hub_submit: SampleSeries,
     /// In this process: a message from its bytes to the text of its answer.
-    pub(crate) message: Series,
+    pub(crate) message: SampleSeries,
 }
 
 /// One line of the table.
@@ -43,8 +43,8 @@ struct Line<'a> {
     name: &'static str,
     /// Its name in JSON.
     key: &'static str,
-    daemon: &'a Series,
-    relay: Option<&'a Series>,
+    daemon: &'a SampleSeries,
+    relay: Option<&'a SampleSeries>,
     required: Option<Required>,
 }
 
@@ -207,7 +207,7 @@ fn complaint(line: &Line<'_>) -> String {
 }
 
 fn json_line(lines: &[Line<'_>], extent: Extent) -> serde_json::Value {
-    let figures = |series: &Series| json!({"p50": series.p50(), "p99": series.p99()});
+    let figures = |series: &SampleSeries| json!({"p50": series.p50(), "p99": series.p99()});
     let mut all = json!({"unit": "us", "calls": extent.blocks * extent.calls});
     for line in lines {
         let ok = line.required.map(|_| !line.is_missed());

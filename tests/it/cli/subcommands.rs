@@ -12,7 +12,7 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::polling::pending_queries::PollingExtension;
+use testkit::PollingExtension;
 use testkit::{
     ExtensionBuilder, ProgramSandbox, StdioClient, TestDaemon, cli_of, finish, raw, signal, soon,
 };

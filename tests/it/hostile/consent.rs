@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabwire::home::StateDirectory;
 use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
-use crate::polling::pending_queries::PollingExtension;
+use testkit::PollingExtension;
 use testkit::{
     BrowserUser, ExtensionBuilder, FakeExtension, McpClient, ProgramOutput, ProgramSandbox,
     PseudoTerminal, RowReport, TestDaemon, TestPages, body, first_tab, raw, soon, until,

@@ -15,7 +15,7 @@ use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::ToolSet;
 
-use crate::polling::pending_queries::PollingExtension;
+use testkit::PollingExtension;
 use testkit::{
     ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, StateDir, TestDaemon,
 };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::polling::pending_queries::PollingExtension;
+use testkit::PollingExtension;
 use testkit::{
     DeliveredCommand, ExtensionBuilder, ExtensionSession, HttpExtension, LOOK, McpClient,
     StdioClient, Stopwatch, TestDaemon, cli_of, soon, until,

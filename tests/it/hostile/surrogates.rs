@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::browser::Stage;
-use crate::polling::pending_queries::PollingExtension;
-use crate::polling::sync::{SyncingExtension, result_of};
+use testkit::PollingExtension;
 use testkit::{
     ExtensionBuilder, FakeExtension, McpClient, RowReport, TestDaemon, body, soon, until,
 };
+use testkit::{SyncingExtension, result_of};
 
 /// Halves as escapes, and what a reader gets for each. The last is a text about one.
 const HALVES: [(&str, &str); 5] = [

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::polling::pending_queries::PollingExtension;
+use testkit::PollingExtension;
 use testkit::{ExtensionBuilder, McpClient, TestDaemon};
 
 fn hint(answer: &Value) -> &str {

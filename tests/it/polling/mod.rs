@@ -2,4 +2,4 @@
 
 mod hints;
 pub(crate) mod pending_queries;
-pub(crate) mod sync;
+mod sync;

@@ -8,7 +8,7 @@ use tabwire::home::{LegacyApprover, LegacyMode};
 use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 
 use testkit::{
-    ExtensionBuilder, McpClient, RawAnswer, TestDaemon, cli_of, finish, phases, raw, soon,
+    ExtensionBuilder, McpClient, PollingExtension, TestDaemon, cli_of, finish, phases, raw, soon,
 };
 
 /// The recorded traffic of an extension that polls.
@@ -17,80 +17,9 @@ const RECORDED: &str = include_str!("../../fixtures/legacy-5.6.0.json");
 /// How much of a body was recorded: what is left of a longer one is no JSON.
 const RECORDED_BYTES: usize = 6_000;
 
-const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
+const EXTENSION: &str = PollingExtension::ID;
 
 const OTHER: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-
-/// A request as an extension that polls makes it.
-pub(crate) struct PollingExtension<'a> {
-    daemon: &'a TestDaemon,
-    extension: &'a str,
-    session: &'a str,
-}
-
-impl<'a> PollingExtension<'a> {
-    pub(crate) fn new(daemon: &'a TestDaemon) -> Self {
-        Self { daemon, extension: EXTENSION, session: "ext_1_a" }
-    }
-
-    /// One of this id, that names this session.
-    pub(crate) fn named(daemon: &'a TestDaemon, extension: &'a str, session: &'a str) -> Self {
-        Self { daemon, extension, session }
-    }
-
-    /// One that a person has let in.
-    fn allowed(daemon: &'a TestDaemon) -> Self {
-        let old = Self::new(daemon);
-        daemon.home().legacy().allow(old.extension).unwrap();
-        old
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: impl AsRef<[u8]>) -> RawAnswer {
-        let body = body.as_ref();
-        let lines = [
-            format!("POST {path} HTTP/1.1"),
-            "Host: HOST".to_owned(),
-            "Content-Type: application/json".to_owned(),
-            "X-Gasoline-Extension-Version: 5.6.0".to_owned(),
-            format!("Origin: chrome-extension://{}", self.extension),
-            "Sec-Fetch-Site: none".to_owned(),
-            format!("Content-Length: {}", body.len()),
-        ];
-        raw(self.daemon, &lines.each_ref().map(String::as_str), body).await
-    }
-
-    pub(crate) async fn name_session(&self) -> RawAnswer {
-        let body = json!({"session_id": self.session, "settings": {"aiWebPilotEnabled": true}});
-        self.post("/settings", body.to_string()).await
-    }
-
-    /// The queries of one poll.
-    pub(crate) async fn poll(&self) -> Vec<Value> {
-        let lines = [
-            "GET /pending-queries HTTP/1.1".to_owned(),
-            "Host: HOST".to_owned(),
-            "Content-Type: application/json".to_owned(),
-            "X-Gasoline-Pilot: 1".to_owned(),
-            "X-Gasoline-Extension-Version: 5.6.0".to_owned(),
-            format!("X-Gasoline-Session: {}", self.session),
-            "Sec-Fetch-Site: none".to_owned(),
-        ];
-        let answer = raw(self.daemon, &lines.each_ref().map(String::as_str), &[]).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let answer = answer.json();
-        let queries = answer["queries"].as_array().unwrap().clone();
-        assert_eq!(answer["count"], queries.len());
-        queries
-    }
-
-    /// One that a person has let in, and that polls.
-    pub(crate) async fn connect(daemon: &'a TestDaemon) -> Self {
-        let old = Self::allowed(daemon);
-        assert_eq!(old.name_session().await.status, 200);
-        assert!(old.poll().await.is_empty());
-        old
-    }
-}
 
 /// The call that makes an agent's command out of a recorded query. There is none for a type
 /// that is never asked: its result comes for another command, on its own route all the same.

@@ -9,96 +9,17 @@ use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::polling::pending_queries::call_for;
 use testkit::{
-    ExtensionBuilder, McpClient, RawAnswer, RawConnection, TestDaemon, cli_of, finish, raw, soon,
-    until,
+    ExtensionBuilder, McpClient, RawConnection, SyncingExtension, TestDaemon, cli_of, finish, raw,
+    result_of, soon, until,
 };
 
-const EXTENSION: &str = "dpadlilgmpioiddafgmbfmolmfeadnph";
+const EXTENSION: &str = SyncingExtension::ID;
 
 /// How much of a body was recorded: what is left of a longer one is no JSON.
 const RECORDED_CHARS: usize = 3_000;
 
 /// From this time on an answer was held for want of a command.
 const HELD_SECS: f64 = 0.4;
-
-/// A request as a `/sync` extension makes it.
-#[derive(Clone, Copy)]
-pub(crate) struct SyncingExtension<'a> {
-    daemon: &'a TestDaemon,
-    extension: &'a str,
-    version: &'a str,
-}
-
-impl<'a> SyncingExtension<'a> {
-    const fn new(daemon: &'a TestDaemon) -> Self {
-        Self { daemon, extension: EXTENSION, version: "0.8.2" }
-    }
-
-    fn head(&self, path: &str, length: usize) -> String {
-        [
-            format!("POST {path} HTTP/1.1"),
-            format!("Host: 127.0.0.1:{}", self.daemon.port()),
-            "Content-Type: application/json".to_owned(),
-            format!("X-Kaboom-Extension-Version: {}", self.version),
-            format!("Origin: chrome-extension://{}", self.extension),
-            "Sec-Fetch-Site: none".to_owned(),
-            format!("Content-Length: {length}\r\n\r\n"),
-        ]
-        .join("\r\n")
-    }
-
-    /// Its request, with further fields.
-    pub(crate) fn body(&self, fields: &Value) -> String {
-        let mut body = json!({
-            "ext_session_id": "ext_1_a",
-            "extension_version": self.version,
-            "settings": {"pilot_enabled": true},
-            "in_progress": [],
-        });
-        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        body.to_string()
-    }
-
-    /// A request that is not answered yet.
-    async fn begin(&self, body: impl AsRef<[u8]>) -> RawConnection {
-        let mut connection = RawConnection::open(self.daemon).await;
-        connection.send(self.head("/sync", body.as_ref().len())).await;
-        connection.send(body).await;
-        connection
-    }
-
-    pub(crate) async fn post(&self, body: impl AsRef<[u8]>) -> RawAnswer {
-        self.begin(body).await.answer().await.expect("an answer")
-    }
-
-    pub(crate) async fn sync(&self, fields: Value) -> Value {
-        let answer = self.post(self.body(&fields)).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
-    }
-
-    /// One that a person has let in: it has brought a result that nobody knows, and so was not
-    /// held.
-    pub(crate) async fn connect(daemon: &'a TestDaemon) -> Self {
-        let newer = Self::new(daemon);
-        daemon.home().legacy().allow(newer.extension).unwrap();
-        newer.sync(json!({"command_results": [{"id": "q_0", "result": 1}]})).await;
-        newer
-    }
-
-    /// The command of the next answer.
-    pub(crate) async fn taken(&self) -> Value {
-        self.sync(json!({})).await["commands"][0].clone()
-    }
-}
-
-pub(crate) fn result_of(query: &Value, value: impl Into<Value>) -> Value {
-    let value: Value = value.into();
-    json!({"command_results": [{
-        "id": query["id"], "correlation_id": query["correlation_id"], "status": "complete",
-        "result": {"success": true, "result": value},
-    }]})
-}
 
 /// Replays the recorded requests in the order in which they were answered.
 struct Replay<'a> {

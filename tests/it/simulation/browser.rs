@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
-use tabwire::protocol::{EXTENSION_ID, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
+use testkit::ExtensionIdentity;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::sync::CancellationToken;
 use turmoil::net::TcpStream;
@@ -198,28 +196,17 @@ impl Link {
     /// Connects, proves itself, and has the daemon prove itself.
     async fn greet(&self) -> Result<(Socket, Value), End> {
         let stream = TcpStream::connect((DAEMON, PORT)).await.map_err(|_refused| End::Lost)?;
-        let uri = format!("ws://127.0.0.1:{PORT}{WS_PATH}").parse().unwrap();
-        let request = ClientRequestBuilder::new(uri)
-            .with_header("Origin", format!("chrome-extension://{EXTENSION_ID}"))
-            .with_sub_protocol(WS_SUBPROTOCOL);
-        let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-        let key: ExtensionKey = self.browser.world().home().auth().extension_key(EXTENSION_ID);
+        let mut identity =
+            ExtensionIdentity::new(PORT, &self.browser.world().home(), &self.browser.host());
+        identity.instance = format!("{}-{}", self.browser.host(), self.browser.shim.instance());
+        let (mut socket, _) =
+            tokio_tungstenite::client_async(identity.upgrade(PORT), stream).await?;
         let challenge = next(&mut socket).await?;
         let challenge = challenge["nonce"].as_str().unwrap_or_default();
-        let (nonce, instance) = (proof::nonce(), self.browser.shim.instance());
-        let instance = format!("{}-{instance}", self.browser.host());
-        let instance_id = instance.as_str().into();
-        let said =
-            HandshakeTranscript { port: PORT, challenge, hello: &nonce, instance: &instance_id };
-        let hello = json!({
-            "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": self.browser.host(),
-            "instance_id": instance, "extension_version": env!("CARGO_PKG_VERSION"),
-            "nonce": nonce, "mac": key.hello_mac(said),
-        });
+        let hello = identity.hello_to(challenge);
         socket.send(Message::text(hello.to_string())).await?;
         let welcome = next(&mut socket).await?;
-        let epoch = welcome["epoch"].as_str().unwrap_or_default();
-        if welcome["mac"] != key.welcome_mac(said, epoch) {
+        if !identity.is_proven_by(&welcome, &hello, challenge) {
             self.browser.world().breaks("the daemon did not prove itself".to_owned());
         }
         Ok((socket, welcome))

@@ -7,27 +7,20 @@ use std::sync::{Arc, Mutex};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tabwire::home::StateDirectory;
-use tabwire::proof::{self, ExtensionKey, HandshakeTranscript};
-use tabwire::protocol::{EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL};
+use tabwire::proof::ExtensionKey;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 
-use super::{TestDaemon, soon};
+use super::{ExtensionIdentity, TestDaemon, soon};
 
 /// An extension in a browser, not connected.
 #[derive(Clone)]
 pub struct ExtensionBuilder {
     port: u16,
-    /// The port that its proofs name.
-    dialled: u16,
-    key: Arc<ExtensionKey>,
-    extension_id: String,
-    browser: String,
-    instance: String,
+    identity: ExtensionIdentity,
     actions: Vec<&'static str>,
     tabs: Vec<Value>,
     receive_buffer: Option<u32>,
@@ -109,35 +102,40 @@ impl ExtensionBuilder {
 
     /// The same for a daemon of which only the port and the state directory are known.
     pub fn at(port: u16, home: &StateDirectory) -> Self {
+        Self::with_identity(ExtensionIdentity::new(port, home, "browser-1"))
+    }
+
+    /// The same with this name and key.
+    pub fn with_identity(identity: ExtensionIdentity) -> Self {
         Self {
-            port,
-            dialled: port,
-            key: Arc::new(home.auth().extension_key(EXTENSION_ID)),
-            extension_id: EXTENSION_ID.to_owned(),
-            browser: "browser-1".to_owned(),
-            instance: "instance-1".to_owned(),
+            port: identity.port,
+            identity,
             actions: vec!["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
             tabs: vec![active_tab(7), tab(8)],
             receive_buffer: None,
         }
     }
 
-    pub fn browser(self, browser: &str) -> Self {
-        Self { browser: browser.to_owned(), ..self }
+    pub fn browser(mut self, browser: &str) -> Self {
+        browser.clone_into(&mut self.identity.browser);
+        self
     }
 
     /// Another life of its worker.
-    pub fn instance(self, instance: &str) -> Self {
-        Self { instance: instance.to_owned(), ..self }
+    pub fn instance(mut self, instance: &str) -> Self {
+        instance.clone_into(&mut self.identity.instance);
+        self
     }
 
     /// Another extension; its key stays the same.
-    pub fn extension(self, id: &str) -> Self {
-        Self { extension_id: id.to_owned(), ..self }
+    pub fn extension(mut self, id: &str) -> Self {
+        id.clone_into(&mut self.identity.extension_id);
+        self
     }
 
-    pub fn key(self, key: ExtensionKey) -> Self {
-        Self { key: Arc::new(key), ..self }
+    pub fn key(mut self, key: ExtensionKey) -> Self {
+        self.identity.key = Arc::new(key);
+        self
     }
 
     pub fn actions(self, actions: &[&'static str]) -> Self {
@@ -155,7 +153,7 @@ impl ExtensionBuilder {
 
     /// What a person would call this browser.
     pub fn label(&self) -> String {
-        format!("Browser {}", self.browser)
+        format!("Browser {}", self.identity.browser)
     }
 
     /// Opens the socket, no more.
@@ -172,8 +170,8 @@ impl ExtensionBuilder {
 
     /// The same on a connection that is there.
     pub async fn open_on(&self, stream: TcpStream) -> FakeExtension {
-        let address = format!("127.0.0.1:{}", self.port);
-        let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
+        let upgrade = self.identity.upgrade(self.port);
+        let upgrade = tokio_tungstenite::client_async(upgrade, stream);
         let (socket, _) = soon("the upgrade", upgrade).await.unwrap();
         FakeExtension::new(self, socket)
     }
@@ -183,45 +181,20 @@ impl ExtensionBuilder {
         let address = format!("127.0.0.1:{}", self.port);
         let stream = TcpStream::connect(&address).await.ok()?;
         stream.set_nodelay(true).ok()?;
-        let upgrade = tokio_tungstenite::client_async(self.handshake(&address), stream);
-        let (socket, _) = upgrade.await.ok()?;
+        let upgrade = self.identity.upgrade(self.port);
+        let (socket, _) = tokio_tungstenite::client_async(upgrade, stream).await.ok()?;
         Some(FakeExtension::new(self, socket))
-    }
-
-    fn handshake(&self, address: &str) -> ClientRequestBuilder {
-        let uri = format!("ws://{address}{WS_PATH}").parse().unwrap();
-        ClientRequestBuilder::new(uri)
-            .with_header("Origin", self.origin())
-            .with_sub_protocol(WS_SUBPROTOCOL)
     }
 
     /// The `hello` that answers a challenge.
     pub fn hello_to(&self, challenge: &str) -> Value {
-        let nonce = proof::nonce();
-        let instance = self.instance.as_str().into();
-        let mac = self.key.hello_mac(self.transcript(challenge, &nonce, &instance));
-        json!({
-            "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": self.browser,
-            "instance_id": self.instance, "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
-        })
+        self.identity.hello_to(challenge)
     }
 
-    fn transcript<'a>(
-        &self,
-        challenge: &'a str,
-        hello: &'a str,
-        instance: &'a InstanceId,
-    ) -> HandshakeTranscript<'a> {
-        HandshakeTranscript { port: self.dialled, challenge, hello, instance }
-    }
-
-    /// Whether the daemon proves that it holds the key, too.
+    /// Sees to it that the daemon proves that it holds the key, too.
     pub fn check_welcome(&self, welcome: &Value, hello: &Value, challenge: &str) {
-        let nonce = hello["nonce"].as_str().unwrap();
-        let epoch = welcome["epoch"].as_str().unwrap();
-        let instance = self.instance.as_str().into();
-        let mac = self.key.welcome_mac(self.transcript(challenge, nonce, &instance), epoch);
-        assert_eq!(welcome["mac"], mac, "the daemon proves that it holds the key");
+        let is_proven = self.identity.is_proven_by(welcome, hello, challenge);
+        assert!(is_proven, "the daemon proves that it holds the key: {welcome}");
     }
 
     pub fn ready_frame(&self, in_flight: &[Value]) -> Value {
@@ -233,7 +206,7 @@ impl ExtensionBuilder {
 
     /// The same, which has dialled this port, from where a relay passes on what it says.
     pub const fn dialled(mut self, port: u16) -> Self {
-        self.dialled = port;
+        self.identity.port = port;
         self
     }
 
@@ -242,7 +215,7 @@ impl ExtensionBuilder {
     }
 
     pub fn origin(&self) -> String {
-        format!("chrome-extension://{}", self.extension_id)
+        self.identity.origin()
     }
 
     /// Opens the socket and proves itself, no more.

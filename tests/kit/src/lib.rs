@@ -13,9 +13,12 @@ mod event_stream;
 mod extension;
 mod first_tab;
 mod hand;
+mod handshake;
 mod health;
+pub mod load;
 mod mcp_client;
 mod pages;
+mod polling;
 mod program;
 mod pseudo_terminal;
 mod published;
@@ -39,11 +42,13 @@ pub use extension::{
 };
 pub use first_tab::first_tab;
 pub use hand::{BrowserUser, OTHER_SITE};
+pub use handshake::ExtensionIdentity;
 pub use health::past_health;
 pub use mcp_client::{
     HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, tasks_meta,
 };
 pub use pages::{LATE, TestPages, long_text};
+pub use polling::{PollingExtension, SyncingExtension, result_of};
 pub use program::{
     ProgramOutput, ProgramSandbox, ServedDaemon, StdioClient, cli_of, finish, program, signal,
 };

@@ -10,8 +10,8 @@ use tabwire::demo::Browser;
 use tabwire::home::StateDirectory;
 use tabwire::protocol::{EXTENSION_ID, LocalFileChange};
 
-use crate::polling::pending_queries::PollingExtension;
-use crate::polling::sync::SyncingExtension;
+use testkit::PollingExtension;
+use testkit::SyncingExtension;
 use testkit::{
     BrowserUser, McpClient, RowReport, TestDaemon, TestPages, body, first_tab, soon, until,
 };

@@ -7,7 +7,7 @@ use clap::Parser;
 
 /// Runs a benchmark, which says whether it missed a required bound. That is a failure if it
 /// `is_checked`.
-pub(crate) fn run<O: Parser>(
+pub fn run<O: Parser>(
     name: &str,
     is_checked: fn(&O) -> bool,
     bench: impl AsyncFnOnce(&O) -> anyhow::Result<bool>,

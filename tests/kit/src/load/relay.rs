@@ -32,7 +32,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 /// What a relay answers to a submit: as long as the daemon's answer.
-const TAKEN: &str = concat!(
+const ACCEPTED: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"status\":\"queued\","#,
     r#"\"correlation_id\":\"exec_1795298985123_0123456789abcdef0123456789abcdef\",\"query_id\":"#,
     r#"\"q_0123456789abcdef\",\"job_id\":\"exec_1795298985123_0123456789abcdef0123456789abcdef\","#,
@@ -47,24 +47,24 @@ const TAKEN: &str = concat!(
 );
 
 /// How much is read at a time, in bytes, at all ends: as in the daemon.
-pub(crate) const READ_BUFFER: usize = 16 * 1024;
+pub(super) const READ_BUFFER: usize = 16 * 1024;
 
 /// A body on its way to the socket, and where the answer to it goes, if it is waited for.
-struct Passed {
+struct PassedBody {
     body: String,
     answer: Option<oneshot::Sender<String>>,
 }
 
 /// Where bodies go to.
 #[derive(Clone)]
-struct Relay {
-    to_socket: mpsc::Sender<Passed>,
+struct BareRelay {
+    to_socket: mpsc::Sender<PassedBody>,
     /// What the socket takes when it comes.
-    from_posts: Arc<Mutex<Option<mpsc::Receiver<Passed>>>>,
+    from_posts: Arc<Mutex<Option<mpsc::Receiver<PassedBody>>>>,
 }
 
 /// Runs until standard input ends, on one thread, as the daemon does.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
+pub fn run() -> anyhow::Result<ExitCode> {
     // Whoever has started it holds the other end, and lets go of it at the latest when it
     // dies.
     std::thread::spawn(|| {
@@ -77,9 +77,9 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 
 async fn serve() -> anyhow::Result<()> {
     let (to_socket, from_posts) = mpsc::channel(64);
-    let relay = Relay { to_socket, from_posts: Arc::new(Mutex::new(Some(from_posts))) };
+    let relay = BareRelay { to_socket, from_posts: Arc::new(Mutex::new(Some(from_posts))) };
     let router = Router::new()
-        .route("/empty", post(async |_body: String| TAKEN))
+        .route("/empty", post(async |_body: String| ACCEPTED))
         .route("/submit", post(submit))
         .route("/wait", post(wait))
         .route("/ws", get(upgrade))
@@ -94,16 +94,16 @@ async fn serve() -> anyhow::Result<()> {
     axum::serve(listener, router).await.context("cannot serve")
 }
 
-async fn submit(State(relay): State<Relay>, body: String) -> Response {
-    match relay.to_socket.send(Passed { body, answer: None }).await {
-        Ok(()) => TAKEN.into_response(),
+async fn submit(State(relay): State<BareRelay>, body: String) -> Response {
+    match relay.to_socket.send(PassedBody { body, answer: None }).await {
+        Ok(()) => ACCEPTED.into_response(),
         Err(_) => StatusCode::BAD_GATEWAY.into_response(),
     }
 }
 
-async fn wait(State(relay): State<Relay>, body: String) -> Response {
+async fn wait(State(relay): State<BareRelay>, body: String) -> Response {
     let (answer, answered) = oneshot::channel();
-    if relay.to_socket.send(Passed { body, answer: Some(answer) }).await.is_err() {
+    if relay.to_socket.send(PassedBody { body, answer: Some(answer) }).await.is_err() {
         return StatusCode::BAD_GATEWAY.into_response();
     }
     match answered.await {
@@ -112,7 +112,7 @@ async fn wait(State(relay): State<Relay>, body: String) -> Response {
     }
 }
 
-async fn upgrade(State(relay): State<Relay>, mut request: Request) -> Response {
+async fn upgrade(State(relay): State<BareRelay>, mut request: Request) -> Response {
     let taken = relay.from_posts.lock().ok().and_then(|mut receiver| receiver.take());
     let (Some(key), Some(from_posts)) = (request.headers().get(SEC_WEBSOCKET_KEY), taken) else {
         return StatusCode::BAD_REQUEST.into_response();
@@ -135,7 +135,7 @@ async fn upgrade(State(relay): State<Relay>, mut request: Request) -> Response {
 /// Carries bodies out and answers in until the socket ends.
 async fn pump(
     upgraded: Upgraded,
-    mut from_posts: mpsc::Receiver<Passed>,
+    mut from_posts: mpsc::Receiver<PassedBody>,
 ) -> anyhow::Result<Infallible> {
     let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
     let io = TokioIo::new(upgraded);
@@ -144,7 +144,7 @@ async fn pump(
     loop {
         tokio::select! {
             passed = from_posts.recv() => {
-                let Passed { body, answer } = passed.context("no more posts")?;
+                let PassedBody { body, answer } = passed.context("no more posts")?;
                 waiting.extend(answer);
                 socket.send(Message::text(body)).await?;
             }

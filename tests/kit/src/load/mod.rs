@@ -1,58 +1,63 @@
-//! The load: an MCP client and an extension, for the daemon and for the relay.
+//! The load of the benchmarks: MCP clients and extensions, for the daemon and for a bare relay, the
+//! servers that are measured, and what is said of the samples. Nothing here checks answers against
+//! their schemas, which would be measured too.
 
-pub(crate) mod agent;
-mod http;
+mod agent;
+mod figures;
+mod process;
+mod relay;
+mod run;
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, SEC_WEBSOCKET_PROTOCOL,
-};
-use axum::http::{HeaderValue, Request, StatusCode};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tabwire::home::StateDirectory;
-use tabwire::proof::{self, DEFAULT_OWNER, ExtensionKey, HandshakeTranscript};
-use tabwire::protocol::{
-    CLIENT_HEADER, EXTENSION_ID, InstanceId, PROTOCOL_VERSION, WS_PATH, WS_SUBPROTOCOL,
-};
+use tabwire::proof::{self, DEFAULT_OWNER};
+use tabwire::protocol::CLIENT_HEADER;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use crate::figures::{Call, Series};
-use crate::now;
-use crate::process::Server;
-use crate::relay::READ_BUFFER;
+use super::{
+    ExtensionBuilder, ExtensionIdentity, ExtensionSession, HttpExtension, active_tab, tab,
+};
+pub use agent::LoadAgent;
+pub use figures::{CallSamples, SampleSeries, verdict};
+pub use process::{MeasuredServer, resident};
+use relay::READ_BUFFER;
+pub use relay::run as run_bare_relay;
+pub use run::run;
 
 /// Arguments of a command that is claimed.
-pub(crate) const SCRIPT: &str = r#""action":"execute_js","script":"document.title""#;
+pub const SCRIPT: &str = r#""action":"execute_js","script":"document.title""#;
 
 /// Arguments of a command that is not.
-pub(crate) const SAFE: &str = r#""action":"page_info""#;
+pub const SAFE: &str = r#""action":"page_info""#;
 
 /// The result that the extension reports for each command.
-pub(crate) const RESULT: &str = r#"{"success":true,"value":"Home Page","type":"string"}"#;
+pub const RESULT: &str = r#"{"success":true,"value":"Home Page","type":"string"}"#;
 
 /// When the shim says that a command still runs.
 const PENDING: Duration = Duration::from_secs(2);
 
 /// A call of `interact` as it goes out.
-pub(crate) fn interact(arguments: &str) -> Bytes {
+pub fn interact(arguments: &str) -> Bytes {
     call("interact", arguments)
 }
 
-pub(crate) fn call(tool: &str, arguments: &str) -> Bytes {
+pub fn call(tool: &str, arguments: &str) -> Bytes {
     let name = format!(r#""name":"{tool}","arguments":{{{arguments}}}"#);
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{name}}}}}"#).into()
 }
@@ -61,19 +66,22 @@ fn waiting(arguments: &str) -> Bytes {
     interact(&format!(r#"{arguments},"wait_ms":10000"#))
 }
 
+/// No poll is held longer.
+const LONGEST_POLL: Duration = Duration::from_secs(30);
+
 /// The MCP client.
-pub(crate) struct Client {
+pub struct LoadClient {
     sender: SendRequest<Full<Bytes>>,
     host: String,
     token: String,
     /// What it calls itself.
-    pub(crate) name: String,
+    pub name: String,
     /// How long it does nothing before each call.
     pause: Duration,
 }
 
-impl Client {
-    pub(crate) async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
+impl LoadClient {
+    pub async fn connect(port: u16, token: String, pause: Duration) -> anyhow::Result<Self> {
         let (sender, connection) = http1::handshake(TokioIo::new(tcp(port).await?)).await?;
         tokio::spawn(connection);
         let (host, name) = (format!("127.0.0.1:{port}"), "bench".to_owned());
@@ -81,7 +89,7 @@ impl Client {
     }
 
     /// When the next call begins: after the pause.
-    pub(crate) async fn begin(&self) -> Instant {
+    pub async fn begin(&self) -> Instant {
         if !self.pause.is_zero() {
             tokio::time::sleep(self.pause).await;
         }
@@ -89,7 +97,7 @@ impl Client {
     }
 
     /// A request with the headers that an MCP client sends.
-    pub(crate) fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
+    pub fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
         let request = Request::post(path)
             .header(HOST, &self.host)
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
@@ -101,7 +109,7 @@ impl Client {
     }
 
     /// Sends a request; what it is answered.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<(StatusCode, Bytes)> {
@@ -111,7 +119,7 @@ impl Client {
     }
 
     /// Sends a request that has to succeed; its answer, and when it was there.
-    pub(crate) async fn send(
+    pub async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<(Bytes, Instant)> {
@@ -123,20 +131,19 @@ impl Client {
 }
 
 /// The extension's end of the socket.
-pub(crate) struct Extension {
-    port: u16,
+pub struct LoadExtension {
     carrier: Carrier,
     /// What it sends besides, while it waits for frames.
-    flood: Option<Flood>,
+    flood: Option<LogFlood>,
 }
 
 enum Carrier {
     Socket(Box<WebSocketStream<TcpStream>>),
-    Http(http::HttpCarrier),
+    Http(Box<HttpExtension>),
 }
 
 /// Log entries that a page writes, in batches.
-struct Flood {
+struct LogFlood {
     every: tokio::time::Interval,
     batch: Utf8Bytes,
     /// How many entries were sent.
@@ -146,7 +153,7 @@ struct Flood {
 /// Entries of a batch: as many as a frame may have.
 const BATCH: u64 = 200;
 
-impl Flood {
+impl LogFlood {
     /// So many entries a second, each with a text of so many bytes.
     fn new(a_second: u64, bytes: usize) -> Self {
         let url = "http://127.0.0.1:8000/";
@@ -162,34 +169,39 @@ impl Flood {
     }
 }
 
-impl Extension {
-    pub(crate) async fn connect(port: u16) -> anyhow::Result<Self> {
-        Self::on(tcp(port).await?, port).await
+impl LoadExtension {
+    pub async fn connect(port: u16, identity: &ExtensionIdentity) -> anyhow::Result<Self> {
+        let mut this = Self::open(tcp(port).await?, identity).await?;
+        this.introduce(identity).await?;
+        Ok(this)
     }
 
-    /// The same on a connection that is there.
-    pub(crate) async fn on(stream: TcpStream, port: u16) -> anyhow::Result<Self> {
-        let mut request = format!("ws://127.0.0.1:{port}{WS_PATH}").into_client_request()?;
-        let origin = HeaderValue::try_from(format!("chrome-extension://{EXTENSION_ID}"))?;
-        request.headers_mut().insert(ORIGIN, origin);
-        let protocol = HeaderValue::from_static(WS_SUBPROTOCOL);
-        request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    /// Opens the socket on a connection that is there, no more.
+    pub async fn open(stream: TcpStream, identity: &ExtensionIdentity) -> anyhow::Result<Self> {
+        let upgrade = identity.upgrade(identity.port);
         let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER).write_buffer_size(0);
         let handshake =
-            tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        Ok(Self { port, carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
+            tokio_tungstenite::client_async_with_config(upgrade, stream, Some(config)).await;
+        Ok(Self { carrier: Carrier::Socket(Box::new(handshake?.0)), flood: None })
     }
 
-    /// The same over HTTP.
-    pub(crate) async fn connect_http(port: u16) -> anyhow::Result<Self> {
-        let carrier = Carrier::Http(http::HttpCarrier::connect(port).await?);
-        Ok(Self { port, carrier, flood: None })
+    /// Connects over HTTP.
+    pub async fn connect_http(identity: &ExtensionIdentity) -> anyhow::Result<Self> {
+        let session = ExtensionSession::of(&ExtensionBuilder::with_identity(identity.clone()));
+        let link =
+            HttpExtension::try_open(&session, || LONGEST_POLL).await.context("no session")?;
+        let mut this = Self { carrier: Carrier::Http(Box::new(link)), flood: None };
+        this.ready().await?;
+        Ok(this)
     }
 
-    pub(crate) async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
+    pub async fn text(&mut self) -> anyhow::Result<Utf8Bytes> {
         let socket = match &mut self.carrier {
             Carrier::Socket(socket) => socket,
-            Carrier::Http(http) => return Ok(http.text().await?.into()),
+            Carrier::Http(link) => {
+                let frame = link.try_next().await.context("the session is over")?;
+                return Ok(frame.to_string().into());
+            }
         };
         loop {
             let message = match &mut self.flood {
@@ -210,69 +222,55 @@ impl Extension {
         }
     }
 
-    pub(crate) async fn send(&mut self, text: String) -> anyhow::Result<()> {
+    pub async fn send(&mut self, text: String) -> anyhow::Result<()> {
         match &mut self.carrier {
             Carrier::Socket(socket) => Ok(socket.send(Message::text(text)).await?),
-            Carrier::Http(http) => http.send(&text).await,
+            Carrier::Http(link) => {
+                link.try_send(&serde_json::from_str(&text)?).await.context("the session is over")
+            }
         }
     }
 
     /// The next frame of one of these types; `ping` is answered.
-    pub(crate) async fn frame(&mut self, wanted: &str) -> anyhow::Result<Frame> {
+    pub async fn frame(&mut self, wanted: &str) -> anyhow::Result<ReceivedFrame> {
         loop {
             let text = self.text().await?;
             let at = now();
-            let Parsed { kind, t, attempt, correlation_id, command } = serde_json::from_str(&text)?;
+            let ParsedFrame { kind, t, attempt, correlation_id, command } =
+                serde_json::from_str(&text)?;
             if kind == wanted {
                 let id = correlation_id.or(command.map(|command| command.correlation_id));
                 let id = id.unwrap_or_default().into_owned();
-                return Ok(Frame { at, id, attempt });
+                return Ok(ReceivedFrame { at, id, attempt });
             }
             ensure!(kind == "ping", "expected {wanted}: {text}");
             self.send(json!({"type": "pong", "t": t}).to_string()).await?;
         }
     }
 
-    /// Challenge, hello, welcome, ready.
-    pub(crate) async fn introduce(
-        &mut self,
-        key: &ExtensionKey,
-        browser: &str,
-    ) -> anyhow::Result<()> {
-        let challenge: serde_json::Value = serde_json::from_str(&self.text().await?)?;
+    /// Proves itself on a socket that is open, and says that it is ready.
+    pub async fn introduce(&mut self, identity: &ExtensionIdentity) -> anyhow::Result<()> {
+        let challenge: Value = serde_json::from_str(&self.text().await?)?;
         let challenge = challenge["nonce"].as_str().context("no challenge")?;
-        let (nonce, instance) = (proof::nonce(), InstanceId::from("bench"));
-        let (port, instance_id) = (self.port, &instance);
-        let said = HandshakeTranscript { port, challenge, hello: &nonce, instance: instance_id };
-        let mac = key.hello_mac(said);
-        self.send(
-            json!({
-                "type": "hello", "protocol": [PROTOCOL_VERSION], "browser_id": browser, "instance_id": instance,
-                "extension_version": "0.1.0", "nonce": nonce, "mac": mac,
-            })
-            .to_string(),
-        )
-        .await?;
+        self.send(identity.hello_to(challenge).to_string()).await?;
         self.frame("welcome").await?;
-        self.send(
-            json!({
-                "type": "ready", "label": "Bench", "user_agent": "Mozilla/5.0",
-                "actions": ["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
-                "tabs": [tab(7), tab(8)],
-                "in_flight": [],
-            })
-            .to_string(),
-        )
-        .await
+        self.ready().await
+    }
+
+    async fn ready(&mut self) -> anyhow::Result<()> {
+        let ready = json!({
+            "type": "ready", "label": "Bench", "user_agent": "Mozilla/5.0",
+            "actions": ["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
+            "tabs": [active_tab(7), tab(8)],
+            "in_flight": [],
+        });
+        self.send(ready.to_string()).await
     }
 
     /// The next command, run as the shim does, for `length`: when it was there, and how
     /// long it really ran.
-    pub(crate) async fn run_for(
-        &mut self,
-        length: Duration,
-    ) -> anyhow::Result<(Instant, Duration)> {
-        let Frame { id, attempt, at } = self.frame("command").await?;
+    pub async fn run_for(&mut self, length: Duration) -> anyhow::Result<(Instant, Duration)> {
+        let ReceivedFrame { id, attempt, at } = self.frame("command").await?;
         let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
         self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
         self.frame("go").await?;
@@ -289,8 +287,8 @@ impl Extension {
     }
 
     /// Runs a command as the shim does, but in no time.
-    async fn run(&mut self, command: &Frame, is_safe: bool) -> anyhow::Result<()> {
-        let Frame { id, attempt, .. } = command;
+    async fn run(&mut self, command: &ReceivedFrame, is_safe: bool) -> anyhow::Result<()> {
+        let ReceivedFrame { id, attempt, .. } = command;
         let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
         if !is_safe {
             self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
@@ -300,24 +298,16 @@ impl Extension {
     }
 }
 
-/// A tab as it is listed; 7 is the active one.
-fn tab(id: u32) -> serde_json::Value {
-    json!({
-        "tab_id": id, "window_id": 1, "url": "http://127.0.0.1:8000/", "title": "Home Page",
-        "active": id == 7, "focused": true,
-    })
-}
-
 /// A frame from the daemon, and when it was there.
-pub(crate) struct Frame {
-    pub(crate) at: Instant,
-    pub(crate) id: String,
-    pub(crate) attempt: u32,
+pub struct ReceivedFrame {
+    pub at: Instant,
+    pub id: String,
+    pub attempt: u32,
 }
 
 /// What is read of a frame.
 #[derive(Deserialize)]
-struct Parsed<'a> {
+struct ParsedFrame<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -337,22 +327,22 @@ struct ParsedCommand<'a> {
 }
 
 /// Both ends of the daemon.
-pub(crate) struct DaemonSide {
-    client: Client,
-    extension: Extension,
+pub struct DaemonSide {
+    client: LoadClient,
+    extension: LoadExtension,
 }
 
 impl DaemonSide {
-    pub(crate) async fn connect(
-        server: &Server,
+    pub async fn connect(
+        server: &MeasuredServer,
         home: &Path,
         pause: Duration,
     ) -> anyhow::Result<Self> {
         let home = StateDirectory::open(home)?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
-        let client = Client::connect(server.port, token, pause).await?;
-        let mut extension = Extension::connect(server.port).await?;
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID), "bench").await?;
+        let client = LoadClient::connect(server.port, token, pause).await?;
+        let identity = ExtensionIdentity::new(server.port, &home, "bench");
+        let extension = LoadExtension::connect(server.port, &identity).await?;
         let mut side = Self { client, extension };
         side.until_connected().await?;
         Ok(side)
@@ -371,7 +361,7 @@ impl DaemonSide {
 
     /// Calls that are answered at once. Each command is brought to its end, and its result
     /// read, before the next one; that is not measured.
-    pub(crate) async fn submits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+    pub async fn submits(&mut self, calls: usize, to: &mut CallSamples) -> anyhow::Result<()> {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/mcp", body.clone())?;
@@ -390,11 +380,11 @@ impl DaemonSide {
     }
 
     /// Calls that wait for their result.
-    pub(crate) async fn waits(
+    pub async fn waits(
         &mut self,
         arguments: &str,
         calls: usize,
-        to: &mut Call,
+        to: &mut CallSamples,
     ) -> anyhow::Result<()> {
         let body = waiting(arguments);
         let Self { client, extension } = self;
@@ -417,24 +407,20 @@ impl DaemonSide {
 }
 
 /// One of many clients, with a browser of its own.
-pub(crate) struct Pair {
-    client: Client,
-    extension: Extension,
+pub struct LoadPair {
+    client: LoadClient,
+    extension: LoadExtension,
     browser: String,
 }
 
-impl Pair {
-    pub(crate) async fn connect(
-        port: u16,
-        home: &StateDirectory,
-        number: usize,
-    ) -> anyhow::Result<Self> {
+impl LoadPair {
+    pub async fn connect(port: u16, home: &StateDirectory, number: usize) -> anyhow::Result<Self> {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let browser = format!("browser-{number}");
-        let mut client = Client::connect(port, token, Duration::ZERO).await?;
+        let mut client = LoadClient::connect(port, token, Duration::ZERO).await?;
         client.name = format!("client-{number}");
-        let mut extension = Extension::connect(port).await?;
-        extension.introduce(&home.auth().extension_key(EXTENSION_ID), &browser).await?;
+        let identity = ExtensionIdentity::new(port, home, &browser);
+        let extension = LoadExtension::connect(port, &identity).await?;
         // Accepted as soon as the daemon has taken its browser in.
         let mut pair = Self { client, extension, browser };
         while !pair.is_known().await? {}
@@ -453,7 +439,7 @@ impl Pair {
     }
 
     /// Calls that wait for their result, one after the other, until `end`.
-    pub(crate) async fn work(&mut self, end: Instant, took: &mut Series) -> anyhow::Result<()> {
+    pub async fn work(&mut self, end: Instant, took: &mut SampleSeries) -> anyhow::Result<()> {
         let body = self.body(r#","wait_ms":10000"#);
         let Self { client, extension, .. } = self;
         while now() < end {
@@ -471,17 +457,17 @@ impl Pair {
     }
 
     /// Has its page write log entries from now on, while it works or waits.
-    pub(crate) fn flood(&mut self, a_second: u64, bytes: usize) {
-        self.extension.flood = Some(Flood::new(a_second, bytes));
+    pub fn flood(&mut self, a_second: u64, bytes: usize) {
+        self.extension.flood = Some(LogFlood::new(a_second, bytes));
     }
 
     /// Ends that. How many were sent.
-    pub(crate) fn stop_flood(&mut self) -> u64 {
+    pub fn stop_flood(&mut self) -> u64 {
         self.extension.flood.take().map_or(0, |flood| flood.sent)
     }
 
     /// Waits, and has no commands, until `end`.
-    pub(crate) async fn wait(&mut self, end: Instant) -> anyhow::Result<()> {
+    pub async fn wait(&mut self, end: Instant) -> anyhow::Result<()> {
         match tokio::time::timeout_at(end.into(), self.extension.frame("command")).await {
             Ok(Ok(command)) => bail!("nobody has called {}", command.id),
             Ok(Err(error)) => Err(error),
@@ -490,7 +476,7 @@ impl Pair {
     }
 
     /// Submits commands that stay where they are: nobody claims them.
-    pub(crate) async fn pile_up(&mut self, commands: usize) -> anyhow::Result<()> {
+    pub async fn pile_up(&mut self, commands: usize) -> anyhow::Result<()> {
         let body = self.body(r#","timeout_ms":300000"#);
         for _ in 0..commands {
             let request = self.client.request("/mcp", body.clone())?;
@@ -502,7 +488,7 @@ impl Pair {
     }
 }
 
-pub(crate) fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
+pub fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
     let answer = String::from_utf8_lossy(answer);
     // A call that has waited is told the value alone, one that reads a result its status too.
     let is_complete = answer.contains(r#"{"result":"#) || answer.contains(r#""status":"complete""#);
@@ -511,24 +497,25 @@ pub(crate) fn check_complete(answer: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Both ends of the relay.
-pub(crate) struct RelaySide {
-    client: Client,
-    extension: Extension,
+pub struct RelaySide {
+    client: LoadClient,
+    extension: LoadExtension,
 }
 
 impl RelaySide {
-    pub(crate) async fn connect(server: &Server, pause: Duration) -> anyhow::Result<Self> {
+    pub async fn connect(server: &MeasuredServer, pause: Duration) -> anyhow::Result<Self> {
         // A token of the daemon's length, so that requests have the same bytes.
-        let client = Client::connect(server.port, proof::nonce(), pause).await?;
-        Ok(Self { client, extension: Extension::connect(server.port).await? })
+        let client = LoadClient::connect(server.port, proof::nonce(), pause).await?;
+        // The relay looks at no proof, so any key will do.
+        let home = tempfile::tempdir()?;
+        let identity =
+            ExtensionIdentity::new(server.port, &StateDirectory::open(home.path())?, "bench");
+        let extension = LoadExtension::open(tcp(server.port).await?, &identity).await?;
+        Ok(Self { client, extension })
     }
 
     /// Posts of which nothing follows.
-    pub(crate) async fn empty_posts(
-        &mut self,
-        calls: usize,
-        to: &mut Series,
-    ) -> anyhow::Result<()> {
+    pub async fn empty_posts(&mut self, calls: usize, to: &mut SampleSeries) -> anyhow::Result<()> {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/empty", body.clone())?;
@@ -539,7 +526,7 @@ impl RelaySide {
     }
 
     /// Posts that are handed on and answered at once.
-    pub(crate) async fn submits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+    pub async fn submits(&mut self, calls: usize, to: &mut CallSamples) -> anyhow::Result<()> {
         let body = interact(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/submit", body.clone())?;
@@ -556,7 +543,7 @@ impl RelaySide {
     }
 
     /// Posts that are answered with what comes back.
-    pub(crate) async fn waits(&mut self, calls: usize, to: &mut Call) -> anyhow::Result<()> {
+    pub async fn waits(&mut self, calls: usize, to: &mut CallSamples) -> anyhow::Result<()> {
         let body = waiting(SCRIPT);
         for _ in 0..calls {
             let request = self.client.request("/wait", body.clone())?;
@@ -575,8 +562,14 @@ impl RelaySide {
     }
 }
 
-pub(crate) async fn tcp(port: u16) -> anyhow::Result<TcpStream> {
+pub async fn tcp(port: u16) -> anyhow::Result<TcpStream> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "a measurement reads clocks")]
+pub fn now() -> Instant {
+    Instant::now()
 }

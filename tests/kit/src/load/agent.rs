@@ -6,26 +6,26 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::{Client, Extension, Pair, Parsed, RESULT, check_complete};
+use super::{LoadClient, LoadExtension, LoadPair, ParsedFrame, RESULT, check_complete};
 
 /// A client, and its browser in a task of its own.
-pub(crate) struct Agent {
-    client: Client,
+pub struct LoadAgent {
+    client: LoadClient,
     body: Bytes,
     browser: JoinHandle<anyhow::Result<()>>,
 }
 
-impl Agent {
+impl LoadAgent {
     /// Must be called in a runtime, which runs the browser.
-    pub(crate) fn of(pair: Pair) -> Self {
+    pub fn of(pair: LoadPair) -> Self {
         let body = pair.body(r#","wait_ms":10000"#);
-        let Pair { client, mut extension, .. } = pair;
+        let LoadPair { client, mut extension, .. } = pair;
         let browser = tokio::spawn(async move { extension.answer().await });
         Self { client, body, browser }
     }
 
     /// A call that waits for its result; when that was there.
-    pub(crate) async fn call(&mut self) -> anyhow::Result<Instant> {
+    pub async fn call(&mut self) -> anyhow::Result<Instant> {
         let request = self.client.request("/mcp", self.body.clone())?;
         let (answer, at) = self.client.send(request).await?;
         check_complete(&answer)?;
@@ -33,18 +33,19 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for LoadAgent {
     fn drop(&mut self) {
         self.browser.abort();
     }
 }
 
-impl Extension {
+impl LoadExtension {
     /// Runs whatever comes, in no time, until the socket is closed.
-    pub(crate) async fn answer(&mut self) -> anyhow::Result<()> {
+    pub async fn answer(&mut self) -> anyhow::Result<()> {
         loop {
             let text = self.text().await?;
-            let Parsed { kind, t, attempt, correlation_id, command } = serde_json::from_str(&text)?;
+            let ParsedFrame { kind, t, attempt, correlation_id, command } =
+                serde_json::from_str(&text)?;
             let id = correlation_id.or(command.map(|command| command.correlation_id));
             let fence = || {
                 let id = id.as_deref().unwrap_or_default();

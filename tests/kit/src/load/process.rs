@@ -9,17 +9,14 @@ use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-/// The release binary that cargo built for this bench.
-pub(crate) const TABWIRE: &str = env!("CARGO_BIN_EXE_tabwire");
-
 /// How often, and how far apart, it is looked whether a server has ended.
 const END_LOOKS: u32 = 200;
 const END_LOOK: Duration = Duration::from_millis(15);
 
 /// A running server. Dropping it ends it.
-pub(crate) struct Server {
+pub struct MeasuredServer {
     child: Child,
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 /// What a server says on its first line.
@@ -28,14 +25,14 @@ struct Listening {
     port: u16,
 }
 
-impl Server {
+impl MeasuredServer {
     /// The daemon, as a user runs it but for the rate limit.
-    pub(crate) fn daemon(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+    pub fn daemon(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
         Self::limited(program, home, &[&["--limit", "calls_per_minute=0"], flags].concat())
     }
 
     /// The daemon with all its limits. If this process is killed, it ends by itself.
-    pub(crate) fn limited(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+    pub fn limited(program: &Path, home: &Path, flags: &[&str]) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command
             .args(["serve", "--port", "0", "--json", "--idle-exit", "60"])
@@ -47,23 +44,19 @@ impl Server {
     }
 
     /// Its resident memory, in MiB.
-    pub(crate) fn resident(&self) -> anyhow::Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib: f64 =
-            line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
-        Ok(kib / 1024.0)
+    pub fn resident(&self) -> anyhow::Result<f64> {
+        resident(self.child.id())
     }
 
     /// Kills it, so that it cannot close anything.
-    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+    pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
     /// This program as the bare relay, which ends when its standard input does.
-    pub(crate) fn relay() -> anyhow::Result<Self> {
+    pub fn relay() -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("--bare-relay");
         Self::start(&mut command).context("the relay does not start")
@@ -83,7 +76,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for MeasuredServer {
     fn drop(&mut self) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended already.
@@ -98,4 +91,13 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The resident memory of a process, in MiB.
+pub fn resident(process: u32) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: f64 =
+        line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
+    Ok(kib / 1024.0)
 }
