@@ -21,10 +21,10 @@ pub const KEY_LENGTH: usize = 32;
 /// The daemon's secret, from which all others are derived.
 pub struct AuthKey([u8; KEY_LENGTH]);
 
-/// What daemon and extension share.
+/// The key that the daemon shares with one extension.
 pub struct ExtensionKey([u8; KEY_LENGTH]);
 
-/// The first line of every proof: a proof of another version of the protocol is none of this.
+/// The first line of every proof, so that no proof of another protocol version is valid here.
 const PROOF_VERSION: &str = "tabwire 2";
 
 /// What a handshake's proofs cover on both sides.
@@ -37,7 +37,7 @@ pub struct HandshakeTranscript<'a> {
     pub challenge: &'a str,
     /// The extension's nonce.
     pub hello: &'a str,
-    /// The life of the extension's worker.
+    /// The run of the extension's worker.
     pub instance: &'a InstanceId,
 }
 
@@ -63,7 +63,7 @@ impl AuthKey {
         &self.0
     }
 
-    /// What the daemon shares with the extension of this id.
+    /// The key that the daemon shares with the extension of this id.
     #[must_use]
     pub fn extension_key(&self, extension_id: &str) -> ExtensionKey {
         ExtensionKey(self.derive(&format!("tabwire ext {extension_id}")))
@@ -80,8 +80,8 @@ impl AuthKey {
         format!("{name}.{}", encode(&self.derive(&format!("tabwire mcp {name}"))))
     }
 
-    /// Whose token this is, if it is one. Takes the same time for any wrong one of
-    /// the same form.
+    /// The owner of a token, if it is valid. All wrong tokens of one form take the same time, so that
+    /// time gives nothing away.
     #[must_use]
     pub fn owner_of(&self, token: &str) -> Option<Owner> {
         let name = token.split_once('.').map_or(DEFAULT_OWNER, |(name, _)| name);
@@ -113,19 +113,19 @@ impl ExtensionKey {
         encode(&self.0)
     }
 
-    /// What proves in `hello` that the extension holds the key.
+    /// The proof in `hello` that the extension holds the key.
     #[must_use]
     pub fn hello_mac(&self, said: HandshakeTranscript<'_>) -> String {
         self.mac("extension", said, &[])
     }
 
-    /// What proves in `welcome` that the daemon does.
+    /// The proof in `welcome` that the daemon holds the key.
     #[must_use]
     pub fn welcome_mac(&self, said: HandshakeTranscript<'_>, epoch: &str) -> String {
         self.mac("daemon", said, &[epoch])
     }
 
-    /// Whether a `hello` proves it, compared in constant time.
+    /// Whether the proof in `hello` is valid. The comparison takes constant time.
     #[must_use]
     pub fn proves_hello(&self, said: HandshakeTranscript<'_>, mac: &str) -> bool {
         same(&self.hello_mac(said), mac)
@@ -148,7 +148,7 @@ pub fn nonce() -> String {
     encode(&random::<KEY_LENGTH>())
 }
 
-/// What a secret can be looked up by without giving it away.
+/// A hash to look a secret up by, without storing the secret.
 #[must_use]
 pub fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
@@ -160,8 +160,8 @@ pub fn random_hex<const N: usize>() -> String {
     hex(&random::<N>())
 }
 
-/// Where names come from that nobody guesses: a keyed hash of a counter. The same seed gives the
-/// same names.
+/// Makes names that nobody can guess: a keyed hash of a counter. The same seed gives the same names,
+/// so the proofs can repeat a run.
 pub struct NameSource {
     keyed: Hmac<Sha256>,
     count: u64,
@@ -217,7 +217,7 @@ impl fmt::Debug for AuthKey {
 
 impl fmt::Debug for NameSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever knows the seed knows all names.
+        // The seed gives away all names.
         f.write_str("NameSource(…)")
     }
 }

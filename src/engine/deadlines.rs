@@ -11,14 +11,13 @@ use crate::protocol::{CorrelationId, Timestamp};
 pub(super) struct DeadlineQueue {
     in_order: BTreeSet<(Timestamp, CorrelationId)>,
     of: HashMap<CorrelationId, Timestamp>,
-    /// Until when the timer sleeps. It is not told of a deadline after that: it will see
-    /// for itself. So a busy daemon wakes it now and then, and not with every command.
+    /// Until when the timer sleeps. It needs no word of a later deadline, because it looks again when it
+    /// wakes. So a busy daemon does not wake it with every command.
     asleep_until: Option<Timestamp>,
 }
 
 impl DeadlineQueue {
-    /// Sets a command's next deadline. True: the timer would sleep past it, and has to be
-    /// told.
+    /// Sets a command's next deadline. True: the timer would sleep past it and must be woken.
     #[must_use]
     pub(super) fn set(&mut self, id: &CorrelationId, at: Timestamp) -> bool {
         if let Some(before) = self.of.insert(id.clone(), at) {
@@ -42,7 +41,7 @@ impl DeadlineQueue {
         }
     }
 
-    /// The first deadline of all, until which the timer now sleeps.
+    /// The first deadline, until which the timer now sleeps.
     pub(super) fn sleep(&mut self) -> Option<Timestamp> {
         self.asleep_until = self.in_order.first().map(|(at, _)| *at);
         self.asleep_until
@@ -55,7 +54,7 @@ impl DeadlineQueue {
 }
 
 impl Transaction<'_> {
-    /// Lets every deadline that has come take effect, and drops what is past keeping.
+    /// Applies every deadline that is over, and drops commands past their retention.
     pub fn tick(&mut self) {
         let now = self.now();
         while let Some(id) = self.deadlines.due(now) {
@@ -72,14 +71,14 @@ impl Transaction<'_> {
         self.sweep();
     }
 
-    /// When the timer has to tick next, if nothing else happens. It is told if that changes.
+    /// When the timer must tick next. [`Effects::is_sooner`](super::Effects::is_sooner) says when that
+    /// becomes earlier.
     pub fn next_tick(&mut self) -> Option<Timestamp> {
         let deadline = self.deadlines.sleep();
         deadline.into_iter().chain(self.next_lapse()).min()
     }
 
-    /// From here on nothing new is taken or delivered: the daemon is about to end. What still
-    /// waits goes on in its next life.
+    /// Stops accepting and delivering commands. Commands that still wait continue in the next run.
     pub fn begin_shutdown(&mut self) {
         self.is_shutting_down = true;
         self.end_waiting_polls();

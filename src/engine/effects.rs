@@ -1,4 +1,4 @@
-//! What has to happen outside the engine.
+//! The consequences of a transaction outside the engine, as data.
 
 use super::entry::{JournalEntry, JournalSeq};
 use super::links::LinkId;
@@ -6,91 +6,92 @@ use super::polling::{Assignment, PollId};
 use crate::lifecycle::{Command, Lane};
 use crate::protocol::{CorrelationId, ToExtension};
 
-/// What one transaction leads to outside. The shell takes each list in its order, the lists in
-/// the order of the fields, before the next transaction begins.
+/// The effects of one transaction. The shell carries out each list in order, and the lists in the
+/// order of the fields, before the next transaction begins.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Entries for the journal.
     pub log: Vec<JournalAppend>,
-    /// How commands are now, for those that wait for them.
+    /// The new state of commands, for callers that wait for them.
     pub commands: Vec<CommandUpdate>,
-    /// Commands that were accepted or changed in a way that observers are told of.
+    /// Commands that were accepted, or that changed in a way that observers see.
     pub events: Vec<CommandEvent>,
     /// Frames for extensions.
     pub frames: Vec<LinkFrame>,
     /// Links to close.
     pub closed: Vec<(LinkId, CloseReason)>,
-    /// Whether a deadline has become the first of all: the timer has to be set anew.
+    /// Whether the next deadline is earlier than the timer was told.
     pub is_sooner: bool,
     /// Answers to polls.
     pub polls: Vec<PollAnswer>,
-    /// Links whose room was not enough for the next command: the shell says when there is more.
+    /// Links with too little room for the next command. The shell reports when there is more.
     pub starved: Vec<LinkId>,
-    /// Whether anybody observes. Set by the shell; without observers no events are made.
+    /// Whether there are observers. The shell sets it; without observers `events` stays empty, which
+    /// saves a copy of every command.
     pub is_observed: bool,
 }
 
 /// An entry for the journal.
 #[derive(Debug)]
 pub enum JournalAppend {
-    /// Something waits for it. The engine numbers these from the one that it was told of when it
-    /// was made, without a gap.
+    /// An answer or a frame waits for it. The engine numbers these entries without a gap, so the shell
+    /// must append every one of them.
     Awaited(JournalEntry),
-    /// Nobody waits for it.
+    /// Nothing waits for it.
     Later(JournalEntry),
 }
 
-/// How a command is now.
+/// A change to a command.
 #[derive(Debug)]
 pub enum CommandUpdate {
     /// It is new.
     New {
         /// The command.
         command: Command,
-        /// The journal's place of its acceptance.
+        /// The journal entry of its acceptance.
         accepted: JournalSeq,
     },
     /// It has changed.
     Changed {
         /// The command.
         command: Command,
-        /// The journal's place of its change, if that is recorded.
+        /// The journal entry of the change, if it is recorded.
         recorded: Option<JournalSeq>,
     },
-    /// Its record is gone.
+    /// Its record was dropped.
     Forgotten(CorrelationId),
 }
 
-/// A command that was accepted or changed, as observers are told of it.
+/// A command that was accepted or changed, for observers.
 #[derive(Debug)]
 pub struct CommandEvent {
     /// The command.
     pub command: Command,
-    /// Where it runs or ran.
+    /// Its lane, once it has one.
     pub lane: Option<Lane>,
 }
 
-/// A frame for the extension at the other end of a link.
+/// A frame to send over a link.
 #[derive(Debug)]
 pub struct LinkFrame {
     /// The link.
     pub link: LinkId,
     /// The frame.
     pub frame: ToExtension,
-    /// Up to where the journal has to be before the frame may leave.
+    /// The journal entry that must be recorded before the frame may be sent.
     pub after: JournalSeq,
 }
 
 /// Why a link is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// A new connection of the same browser took over.
+    /// A new connection of the same browser replaced it.
     Replaced,
     /// The extension does not read its frames.
     Overflow,
-    /// The daemon ends.
+    /// The daemon is shutting down.
     Shutdown,
-    /// The daemon ends, and its keys are worth nothing any more.
+    /// The daemon is shutting down and has revoked its keys.
     Unpaired,
 }
 

@@ -1,4 +1,4 @@
-//! The journal as data: its entries, and their order.
+//! The entries of the journal, as data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,53 +8,51 @@ use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
 };
 
-/// Parameters and results of more bytes than this take milliseconds to be written: a thread of
-/// its own writes them, one after the other.
+/// Parameters and results with more bytes than this take milliseconds to write, so a thread of their
+/// own writes them.
 pub(crate) const LARGE: usize = 64 * 1024;
 
-/// The place of an entry in the order of all entries of this life of the daemon; the first
-/// has 1.
+/// The number of an entry among all entries of this run of the daemon. The first has 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JournalSeq(pub(crate) u64);
 
 impl JournalSeq {
-    /// The place after this one.
+    /// The next number.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
 
-/// What is recorded.
+/// An entry of the journal.
 #[derive(Clone, Debug)]
 pub enum JournalEntry {
-    /// A life of the daemon begins.
+    /// The daemon started.
     RunStarted(ClockAnchor),
     /// A command was accepted.
     Accepted(Box<AcceptedCommand>),
-    /// A command that was accepted before there was a browser for it got its lane.
+    /// A command that was accepted without a browser got its lane.
     Placed(CorrelationId, Lane),
-    /// A command may have begun, or is over: as it is now.
+    /// A command may have begun, or has ended. The entry holds its new state.
     Changed(Command),
-    /// The owner has had the outcome.
+    /// The owner read the outcome.
     Read(CorrelationId, Timestamp),
-    /// The record of a command goes.
+    /// The record of a command was dropped.
     Evicted(Eviction),
-    /// A command was not taken after all: nothing of it stays, nor of its key.
+    /// A command was withdrawn: neither the command nor its key stays.
     Withdrawn(CorrelationId),
     /// A client's current tab.
     CurrentTab(CurrentTabRecord),
-    /// In which session of its browser an extension is: tabs are known by their number in it
-    /// only.
+    /// The session of a browser. Tab numbers mean something only within one session.
     Session(BrowserId, BrowserSession),
-    /// A client was forgotten, with all that was kept of it.
+    /// A client was forgotten, with its whole history.
     ClientForgotten(ClientId),
-    /// Keys of commands that were accepted before this stand for nothing any more.
+    /// The keys of commands that were accepted before this time have expired.
     DropKeys(Timestamp),
 }
 
 impl JournalEntry {
-    /// How many bytes it has of what can be much: parameters or a result.
+    /// The size of its parameters or its result in bytes. All other parts are small.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Accepted(acceptance) => acceptance.command.spec().params.get().len(),
@@ -72,52 +70,52 @@ impl JournalEntry {
     }
 }
 
-/// What stays of a command whose record goes.
+/// The remains of a command whose record was dropped.
 #[derive(Clone, Debug)]
 pub struct Eviction {
     /// The command.
     pub id: CorrelationId,
-    /// In whose lists it stood.
+    /// The client in whose lists it was.
     pub client: ClientId,
-    /// What is remembered of it.
+    /// The memory of it.
     pub gone: Tombstone,
-    /// An older one that is not remembered any more.
+    /// An older tombstone that is forgotten for it.
     pub forgotten: Option<CorrelationId>,
 }
 
-/// A moment, and what the machine's own clock said then. By it the next life of the daemon
-/// knows how much time has passed, whatever became of the system clock.
+/// A time, and the reading of the machine's monotonic clock at that time. From it the next run of the
+/// daemon computes how much time has passed, even if the system clock was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockAnchor {
-    /// Which start of the machine.
+    /// The boot of the machine.
     pub boot: Arc<str>,
     /// The time on its monotonic clock.
     pub monotonic: Duration,
-    /// The moment.
+    /// The time.
     pub at: Timestamp,
 }
 
-/// An accepted command, and what it asked for.
+/// An accepted command, with the details of its call.
 #[derive(Clone, Debug)]
 pub struct AcceptedCommand {
     /// The command.
     pub command: Command,
-    /// Where it is to run, if that is known.
+    /// Its lane, if it has one already.
     pub lane: Option<Lane>,
-    /// What the call said of that.
+    /// The browser and tab that the call named.
     pub selector: TargetSelector,
     /// The key under which the same call is the same command.
     pub key: Option<CallKey>,
-    /// Older keys of the same client that are not remembered any more.
+    /// Older keys of the client that are forgotten for it.
     pub dropped_keys: Vec<Arc<str>>,
 }
 
-/// The tab that a client's commands go to when they name none.
+/// The tab for commands of a client that name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentTabRecord {
     /// The client.
     pub client: ClientId,
-    /// Whose client it is.
+    /// The owner of the client.
     pub owner: Owner,
     /// The browser.
     pub browser: BrowserId,

@@ -1,4 +1,4 @@
-//! What earlier lives of the daemon have left, as data.
+//! The journal of earlier runs of the daemon, as data.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, QueryId, Timestamp,
 };
 
-/// What was recorded.
+/// The contents of the journal.
 #[derive(Debug, Default)]
 pub struct RecordedHistory {
-    /// The commands whose record is kept, in the order of their acceptance.
+    /// Commands with a record, in the order of their acceptance.
     pub commands: Vec<RecordedCommand>,
-    /// Those whose record is gone, oldest first.
+    /// Commands whose record was dropped, oldest first.
     pub gone: Vec<(CorrelationId, ClientId, Tombstone)>,
     /// Keys that stand for a command, oldest first.
     pub keys: Vec<RecordedKey>,
-    /// Which tab each client used last.
+    /// The current tab of each client.
     pub clients: Vec<CurrentTabRecord>,
-    /// In which session each browser was last.
+    /// The last session of each browser.
     pub sessions: Vec<(BrowserId, BrowserSession)>,
-    /// The last life of the daemon.
+    /// The clocks at the start of the last run.
     pub anchor: Option<ClockAnchor>,
-    /// Where the file of earlier lives is now, if it could not be used.
+    /// Where the old journal file was moved, if it could not be used.
     pub moved_aside: Option<PathBuf>,
 }
 
-/// A command whose record is kept.
+/// A command with a record.
 #[derive(Debug)]
 pub struct RecordedCommand {
     /// The command.
     pub saved: SavedCommand,
-    /// Where it is to run, if that was known.
+    /// Its lane, if it had one.
     pub lane: Option<Lane>,
-    /// What the call said of that.
+    /// The browser and tab that its call named.
     pub selector: TargetSelector,
 }
 
@@ -48,15 +48,15 @@ pub struct RecordedKey {
     pub owner: Owner,
     /// The key.
     pub key: Arc<str>,
-    /// Which client used it.
+    /// The client that used it.
     pub client: ClientId,
     /// The command.
     pub id: CorrelationId,
-    /// The command's second name.
+    /// The short id of the command.
     pub query_id: QueryId,
     /// When it was accepted.
     pub accepted: Timestamp,
-    /// What its call asked for. `None`: the file is from before that was written down.
+    /// The digest of its call. `None`: a file from before digests were recorded.
     pub digest: Option<CallDigest>,
 }
 
@@ -77,7 +77,7 @@ impl RecordedKey {
 }
 
 impl RecordedHistory {
-    /// Whether there is nothing to go on with.
+    /// Whether there is nothing to continue.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.gone.is_empty() && self.keys.is_empty()

@@ -1,9 +1,9 @@
-//! The engine: the whole of every command's fate, pure.
+//! The engine decides what happens to every command. It is pure.
 //!
-//! Callers, extensions and the clock are inputs. [`Engine::transact`](crate::engine::Engine::transact)
-//! lets one happen, and fills [`Effects`](crate::engine::Effects) with all that has to happen outside
-//! for it: frames to send, entries for the journal, links to close, commands that changed. In here is
-//! no runtime, no clock, no file and no randomness but that of a seed, so the same inputs always have
+//! Callers, extensions and the clock are its inputs. [`Engine::transact`](crate::engine::Engine::transact)
+//! applies one input and fills [`Effects`](crate::engine::Effects) with the consequences outside:
+//! frames to send, entries for the journal, links to close, commands that changed. The engine has no
+//! runtime, no clock, no file and no randomness but that of its seed, so the same inputs always have
 //! the same effects. The daemon drives it ([`crate::hub`]), and so do the proofs in `tests/proofs`.
 
 mod absence;
@@ -77,17 +77,17 @@ use crate::lifecycle::{Limits, Retention};
 use crate::proof::NameSource;
 use crate::protocol::{BrowserId, ClientId, Owner, Timestamp};
 
-/// Who calls: the owner decides what may be seen, the client whose lists and caps
-/// count.
+/// Who makes a call. The owner decides which commands are visible; the client has its own lists and
+/// limits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// Who the token belongs to.
+    /// The owner of the token.
     pub owner: Owner,
-    /// Which of its clients.
+    /// The client of this owner.
     pub client: ClientId,
 }
 
-/// The state of all commands, browsers and clients of one daemon, and what may happen to it.
+/// The state of all commands, browsers and clients of one daemon.
 #[derive(Debug)]
 pub struct Engine {
     limits: Limits,
@@ -106,21 +106,21 @@ pub struct Engine {
     capture: CaptureRequests,
     drawing_tools: DrawingTools,
     decided: PersonDecisions,
-    /// What keeps the journal from being written.
+    /// Why the journal cannot be written now, if it cannot.
     storage_failure: Option<Arc<str>>,
-    /// Whether nothing new is taken or delivered, since the daemon is about to end.
+    /// Whether the daemon is shutting down: it accepts and delivers no commands.
     is_shutting_down: bool,
-    /// When it began.
+    /// When the daemon started.
     started: Timestamp,
     rejected: RejectedHandshakes,
-    /// When clients and browsers that were idle for long were last looked for.
+    /// When idle clients and browsers were last looked for.
     swept: Timestamp,
-    /// The journal's entry that was put in last.
+    /// The last entry that the engine gave to the journal.
     appended: JournalSeq,
 }
 
 impl Engine {
-    /// An engine that knows nothing. `appended`: the last entry that the journal has already.
+    /// An empty engine. `appended` is the last entry that the journal has already.
     #[must_use]
     pub fn new(limits: Limits, names: NameSource, appended: JournalSeq, now: Timestamp) -> Self {
         Self {
@@ -149,8 +149,8 @@ impl Engine {
         }
     }
 
-    /// Lets something happen, with all that follows from it. The shell takes care of `effects`
-    /// before the next transaction.
+    /// Applies an input, with everything that follows from it. The shell carries out `effects` before
+    /// the next transaction.
     pub fn transact<R>(
         &mut self,
         now: Timestamp,
@@ -163,7 +163,7 @@ impl Engine {
         result
     }
 
-    /// The limits that it keeps.
+    /// The limits that it enforces.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits

@@ -1,4 +1,4 @@
-//! How a hub goes on with what an earlier life of the daemon has recorded (row 17).
+//! How the engine continues from the journal of an earlier run (row 17).
 
 use super::browsers::BrowserState;
 use super::clients::CurrentTab;

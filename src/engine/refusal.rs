@@ -1,4 +1,4 @@
-//! Why a call is not taken. A refused call has lost nothing: it can be made again.
+//! Why a call is refused. A refused call has changed nothing, so it is safe to make it again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,36 +7,36 @@ use std::time::Duration;
 use crate::lifecycle::{CommandOutcome, next_step_of_code};
 use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
 
-/// A call that was not taken, under an id of its own.
+/// A refused call, under an id of its own.
 #[derive(Clone, Debug)]
 pub struct CallRefusal {
-    /// Under this id it is listed among the failures.
+    /// The id of its entry among the client's failures.
     pub id: CorrelationId,
     /// Why.
     pub why: RefusalReason,
 }
 
-/// Why a call is not taken.
+/// Why a call is refused.
 #[derive(Clone, Debug)]
 pub enum RefusalReason {
-    /// The client has as many queued commands as it may (row 2).
+    /// The client has reached its limit of queued commands (row 2).
     QueueFull {
         /// How many are queued.
         queued: usize,
         /// When it is worth trying again.
         retry_after: Duration,
     },
-    /// The client, or its owner's clients together, made as many calls as they may for now.
+    /// The client, or all clients of its owner together, used up the calls of this minute.
     RateLimited {
-        /// When the next one is taken.
+        /// When the next call is accepted.
         retry_after: Duration,
     },
-    /// The client has as many calls waiting as it may.
+    /// The client has reached its limit of waiting calls.
     TooManyWaiters {
         /// How many wait.
         waiters: usize,
     },
-    /// The client has as many waits for drawings, or as many jobs, as it may.
+    /// The client has reached its limit of waits for drawings, or of jobs.
     TooMany {
         /// Which of the two.
         kind: WorkKind,
@@ -95,17 +95,17 @@ pub enum RefusalReason {
         /// What the browser is shown as.
         browser: String,
     },
-    /// The files of the browser's extension on the disk are not what was put there.
+    /// The extension's files on disk differ from the files that Tabwire wrote.
     ExtensionChanged {
         /// What the browser is shown as.
         browser: String,
     },
-    /// The idempotency key stands for another command.
+    /// The idempotency key belongs to a different call.
     KeyReused {
         /// That command.
         id: CorrelationId,
     },
-    /// It could not be recorded, and nothing is taken in memory only.
+    /// The journal cannot be written. The daemon accepts no command that it could lose in a crash.
     StorageUnavailable {
         /// Why.
         why: Arc<str>,
@@ -127,19 +127,19 @@ impl RefusalReason {
     /// The word for a browser whose extension was changed.
     pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
 
-    /// What to do about it.
+    /// How the person restores it.
     pub(super) const RESTORE_EXTENSION: &str = "Ask the person to run `tabwire install`, which writes \
-         the extension anew, and to reload Tabwire at chrome://extensions.";
+         the extension again, and to reload Tabwire at chrome://extensions.";
 
     /// The same in a sentence.
     pub(super) fn extension_changed(browser: &str) -> String {
         format!(
             "The files of the Tabwire extension of `{browser}` were changed since Tabwire wrote them, \
-             so it gets no commands"
+             so the extension gets no commands"
         )
     }
 
-    /// A word for programs.
+    /// The code that programs branch on.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -163,28 +163,28 @@ impl RefusalReason {
         }
     }
 
-    /// What is the matter, in a sentence.
+    /// What happened, in a sentence.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
             Self::QueueFull { queued, .. } => {
                 format!(
-                    "{queued} commands of this client are queued already; this one was not taken"
+                    "This client has {queued} queued commands already, so this one was rejected"
                 )
             }
             Self::RateLimited { .. } => {
-                "This client, or its owner's clients together, made more calls than a minute \
-                 allows"
+                "This client, or all clients of its owner together, made more calls than the limit for \
+                 a minute"
                     .to_owned()
             }
             Self::TooManyWaiters { waiters } => {
-                format!("{waiters} calls of this client wait already")
+                format!("This client has {waiters} waiting calls already")
             }
             Self::TooMany { kind: WorkKind::Job, count } => {
-                format!("{count} jobs of this client are not over yet; this one was not taken")
+                format!("This client has {count} unfinished jobs already, so this one was rejected")
             }
             Self::TooMany { count, .. } => {
-                format!("This client waits for drawings {count} times already")
+                format!("This client has {count} waits for drawings already")
             }
             Self::AmbiguousBrowser { browsers } => {
                 format!("{} browsers are connected and none was named", browsers.len())
@@ -198,11 +198,11 @@ impl RefusalReason {
                 format!("Control is switched off in the extension of `{browser}`")
             }
             Self::NoChoiceOfTab { wanted, browser } => format!(
-                "The extension of `{browser}` is an old one that acts in the tab it follows, not in \
-                 tab {wanted}"
+                "The extension of `{browser}` is an old one: it acts in the tab that it follows and \
+                 cannot be sent to tab {wanted}"
             ),
             Self::NoTabKnown { browser, polls: true } => {
-                format!("The extension of `{browser}` is an old one that does not tell of its tabs")
+                format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
             Self::NoTabKnown { browser, polls: false } => {
                 format!("No tab of `{browser}` is known")
@@ -212,32 +212,32 @@ impl RefusalReason {
             }
             Self::ExtensionChanged { browser } => Self::extension_changed(browser),
             Self::KeyReused { id } => {
-                format!("This idempotency_key stands for another call already, command {id}")
+                format!("This idempotency_key belongs to a different call already, command {id}")
             }
             Self::StorageUnavailable { why } => {
-                format!("What happens cannot be recorded now, so nothing is taken: {why}")
+                format!("The journal cannot be written, so new commands are rejected: {why}")
             }
             Self::ShuttingDown => "The daemon is shutting down".to_owned(),
         }
     }
 
-    /// What to do next, in a sentence.
+    /// The next step, in a sentence.
     #[must_use]
     pub fn hint(&self) -> Cow<'static, str> {
         let fixed = match self {
             Self::QueueFull { .. } => {
                 "Wait for results with observe({what:\"command_result\", wait_ms}), or cancel \
-                 what is not needed; then call again."
+                 a command that you do not need; then call again."
             }
             Self::RateLimited { .. } => {
                 "Use wait_ms instead of polling; call again after retry_after_ms."
             }
             Self::TooManyWaiters { .. } => {
-                "Wait for one of them to return, or call without wait_ms."
+                "Wait until one of the waiting calls returns, or call without wait_ms."
             }
             Self::TooMany { .. } => {
-                "Wait for one of those that observe({what:\"pending_commands\"}) lists, or cancel it; \
-                 then call again."
+                "Wait until one of the commands in observe({what:\"pending_commands\"}) ends, or \
+                 cancel one; then call again."
             }
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
@@ -250,7 +250,7 @@ impl RefusalReason {
                 "Ask the person to switch AI control on in the extension's popup."
             }
             Self::NoChoiceOfTab { .. } => {
-                "Leave `tab_id` out to act in the tab it follows, or install the Tabwire extension \
+                "Leave `tab_id` out to act in the tab that it follows, or install the Tabwire extension \
                  (`tabwire install` says how)."
             }
             Self::NoTabKnown { polls: true, .. } => {
@@ -258,14 +258,14 @@ impl RefusalReason {
                  interact({action:\"tab_list\"})."
             }
             Self::NoTabKnown { polls: false, .. } => {
-                "Open one with interact({action:\"tab_open\", url}); observe({what:\"tabs\"}) lists \
-                 those of all browsers."
+                "Open a tab with interact({action:\"tab_open\", url}); observe({what:\"tabs\"}) lists \
+                 the tabs of all browsers."
             }
             Self::StoppedByUser { .. } => {
                 next_step_of_code(CommandOutcome::STOPPED_BY_USER).unwrap_or_default()
             }
             Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
-            Self::KeyReused { .. } => "Take a new key for a new call, or leave it out.",
+            Self::KeyReused { .. } => "Use a new key for a new call, or leave the key out.",
             Self::StorageUnavailable { .. } => {
                 "Free space on the disk of the state directory, or make it writable; then call \
                  again. `tabwire doctor` says where it is."

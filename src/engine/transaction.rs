@@ -1,7 +1,7 @@
-//! One input's way through the engine, with everything that follows from it.
+//! A transaction applies one input to the engine, with everything that follows from it.
 //!
-//! Commands change only in [`Transaction::apply`], so that lanes, deadlines, lists and links
-//! always agree with them. Before a transaction is over, whatever may be delivered is.
+//! Commands change only in [`Transaction::apply`], so that lanes, deadlines, lists and links always
+//! agree with them. Before a transaction ends, it delivers every command that may be delivered.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
@@ -18,18 +18,18 @@ use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension,
 };
 
-/// The hint of a result that had to go for newer ones before its owner had read it.
+/// The hint of a result that was dropped unread to make room for newer ones.
 pub(super) const DROPPED: &str = "Result dropped: too many newer ones were kept (never retrieved)";
 
-/// The engine while one input happens.
+/// The engine during one input.
 #[derive(Debug)]
 pub struct Transaction<'a> {
     engine: &'a mut Engine,
     effects: &'a mut Effects,
     now: Timestamp,
-    /// Where something may be delivered that could not be before.
+    /// Browsers to which a command may have become deliverable.
     freed: HashSet<BrowserId>,
-    /// Browsers whose extension does not read its frames.
+    /// Browsers whose outbox is full because their extension does not read.
     overflowing: Vec<BrowserId>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Transaction<'a> {
         Self { engine, effects, now, freed: HashSet::new(), overflowing: Vec::new() }
     }
 
-    /// When it happens.
+    /// The time of the input.
     pub(super) const fn now(&self) -> Timestamp {
         self.now
     }
@@ -61,26 +61,26 @@ impl<'a> Transaction<'a> {
         self.effects
     }
 
-    /// Puts into the journal what must outlive the process.
+    /// Appends an entry that an answer or a frame will wait for.
     pub(super) fn record(&mut self, entry: JournalEntry) -> JournalSeq {
         self.effects.log.push(JournalAppend::Awaited(entry));
         self.engine.next_seq()
     }
 
-    /// The same of what nobody waits for.
+    /// Appends an entry that nothing waits for.
     pub(super) fn record_for_later(&mut self, entry: JournalEntry) {
         self.effects.log.push(JournalAppend::Later(entry));
     }
 
-    /// Records that a command has begun, or is over.
+    /// Records that a command has begun or ended.
     pub(super) fn record_change(&mut self, command: &Command) -> JournalSeq {
         let seq = self.record(JournalEntry::Changed(command.clone()));
         self.commands.note_recorded(&command.spec().id, seq);
         seq
     }
 
-    /// Lets an event happen to a command, and everything that follows from it. `None`:
-    /// there is no such command.
+    /// Applies an event to a command, with everything that follows from it. `None`: there is no such
+    /// command.
     pub(super) fn apply(
         &mut self,
         id: &CorrelationId,
@@ -119,14 +119,14 @@ impl<'a> Transaction<'a> {
             self.quotas.add_result(&command);
             self.ended(&command);
         }
-        // What happens after the end, or shows in no list, is no news.
+        // Observers follow the phases of a command up to its end.
         if !from.is_terminal() && command.furthest() != furthest {
             self.notify_observers(&command);
         }
         Some(reply)
     }
 
-    /// Lets an event of an extension happen, and answers it.
+    /// Applies an event that an extension sent, and sends the reply.
     pub(super) fn answer(
         &mut self,
         peer: &Peer,
@@ -146,13 +146,13 @@ impl<'a> Transaction<'a> {
                 let attempt = Some(attempt);
                 self.send(&peer.browser, ToExtension::Nack { correlation_id, attempt, reason });
             }
-            // It leaves once the start is recorded, and only if it may then.
+            // The outbox sends it once the start is recorded, and only if `may_go` still allows it.
             EventReply::Go => self.send(&peer.browser, ToExtension::Go { correlation_id, attempt }),
         }
     }
 
-    /// Sends a frame to a browser, if it has a link. A frame that tells of something that must be
-    /// recorded first leaves once everything is that was put into the journal until now.
+    /// Sends a frame to a browser, if it has a link. A frame that confirms something recorded waits
+    /// until the journal has recorded all entries so far.
     pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
         let after =
             if frame.tells_what_is_recorded() { self.last_seq() } else { JournalSeq::default() };
@@ -164,7 +164,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Frees the lane that a command needs no longer, for those that wait for it.
+    /// Frees the lane of a command that no longer needs it.
     pub(super) fn follow_lane(&mut self, id: &CorrelationId, to: CommandPhase) {
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         match scheduler.follow(id, to, limits) {
@@ -174,7 +174,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// A browser may have room for a command that it had not before.
+    /// Looks for a command for this browser before the transaction ends.
     pub fn may_deliver_to(&mut self, browser: &BrowserId) {
         self.freed.insert(browser.clone());
     }
@@ -185,7 +185,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Keeps each browser's list of what its extension has.
+    /// Keeps each browser's list of the commands that its extension has.
     pub(super) fn follow_holder(&mut self, command: &Command, before: Option<BrowserId>) {
         let id = &command.spec().id;
         let after = match command.phase() {
@@ -206,8 +206,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// What follows from a command's end: lists, failures, estimates (row 21), and the
-    /// tab that it opened.
+    /// The consequences of a command's end: lists, failures, estimates (row 21), and the current tab
+    /// if the command opened one.
     pub(super) fn ended(&mut self, command: &Command) {
         let spec = command.spec();
         tracing::debug!(id = %spec.id, outcome = ?command.phase(), "command ended");
@@ -234,7 +234,7 @@ impl<'a> Transaction<'a> {
         let spec = command.spec();
         self.deadlines.remove(id);
         let target = self.scheduler.forget_lane(id);
-        // A lane that was still held is not any more.
+        // The lane may still be held for a page that did not report.
         self.follow_lane(id, CommandPhase::Ended);
         self.quotas.remove(&command);
         let unread_result = matches!(
@@ -255,7 +255,7 @@ impl<'a> Transaction<'a> {
         self.record_for_later(JournalEntry::Evicted(Eviction { id, client, gone, forgotten }));
     }
 
-    /// Tells observers how a command is now.
+    /// Shows observers the new state of a command.
     pub(super) fn notify_observers(&mut self, command: &Command) {
         if self.effects.is_observed {
             let lane = self.scheduler.lane_of(&command.spec().id).cloned();
@@ -263,15 +263,15 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// The same of a command by its id.
+    /// The same, by the id of the command.
     pub(super) fn notify_observers_of(&mut self, id: &CorrelationId) {
         if let Some(command) = self.commands.get(id).cloned() {
             self.notify_observers(&command);
         }
     }
 
-    /// Ends the links that overflow and delivers what may be delivered, until there is
-    /// nothing left to do.
+    /// Closes links that overflow and delivers commands, until nothing is left to do: a closed link
+    /// may free a lane, and a delivery may overflow a link.
     pub(super) fn deliver_ready(&mut self) {
         loop {
             if let Some(browser) = self.overflowing.pop() {
@@ -286,12 +286,12 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Delivers what may be delivered to a browser.
+    /// Delivers every command that this browser may have now.
     pub(super) fn deliver_all(&mut self, browser: &BrowserId) {
         while self.deliver_next(browser) {}
     }
 
-    /// Row 3. False: nothing may be delivered to this browser now.
+    /// Row 3. False: this browser may have no command now.
     fn deliver_next(&mut self, browser: &BrowserId) -> bool {
         if self.is_shutting_down {
             return false;
@@ -325,7 +325,7 @@ impl<'a> Transaction<'a> {
 }
 
 impl Engine {
-    /// All tabs that are known, of connected browsers.
+    /// All known tabs of connected browsers.
     pub(super) fn tabs(&self) -> impl Iterator<Item = (&BrowserId, &BrowserTab)> {
         let connected = self.browsers.iter().filter(|(_, browser)| browser.is_connected());
         connected.flat_map(|(id, browser)| browser.tabs().iter().map(move |tab| (id, tab)))

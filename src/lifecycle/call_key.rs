@@ -1,4 +1,4 @@
-//! Idempotency keys, and what makes two calls under one key the same call.
+//! Idempotency keys, and the digest that tells whether two calls under one key are the same call.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use sha2::{Digest as _, Sha256};
 
 use super::{CommandWork, TargetSelector};
 
-/// What a call asks for, in 16 bytes: its work, and its target as the call names it. The tab that
-/// a call without a target goes to is no part of it: a call that comes again is the same call,
-/// whichever tab its client has used in between.
+/// A call in 16 bytes: its work, and the target that the call names. The tab that a call without a
+/// target goes to does not count: a repeated call is the same call even if its client has switched
+/// tabs in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallDigest([u8; CallDigest::BYTES]);
 
-/// An idempotency key, and what the call that brings it asks for.
+/// An idempotency key, and the digest of the call that brings it.
 #[derive(Clone, Debug)]
 pub struct CallKey {
     /// The key.
     pub key: Arc<str>,
-    /// What the call asks for.
+    /// The digest of the call.
     pub digest: CallDigest,
 }
 
@@ -29,7 +29,7 @@ impl CallDigest {
     pub fn of(work: &CommandWork, target: &TargetSelector) -> Self {
         let mut hash = Sha256::new();
         let record = work.to_record();
-        // Each part with its length: no two calls put together the same bytes.
+        // Every part is preceded by its length, so that no two calls give the same bytes.
         hash.update((record.len() as u64).to_be_bytes());
         hash.update(record);
         if let Some(browser) = &target.browser {
@@ -46,7 +46,7 @@ impl CallDigest {
         Self(digest)
     }
 
-    /// The digest with these bytes, as the journal keeps them.
+    /// The digest with these bytes, read from the journal.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)

@@ -1,4 +1,4 @@
-//! One command: what it is, the state it is in, what can happen to it. Its state
+//! A command: its specification, its state, and the events that change the state. The state
 //! changes in one place, [`Command::apply`].
 
 mod event;
@@ -29,125 +29,127 @@ pub use next_step::next_step_of_code;
 pub use outcome::{CommandOutcome, ExpiryReason};
 pub use saved::{SavedCommand, SavedStage};
 
-/// What a command is; none of it ever changes.
+/// The part of a command that never changes.
 #[derive(Clone, Debug)]
 pub struct CommandSpec {
-    /// Its name.
+    /// Its public id.
     pub id: CorrelationId,
-    /// Its second name.
+    /// Its short id, which extensions get.
     pub query_id: QueryId,
     /// Who may read, wait for and cancel it.
     pub owner: Owner,
-    /// In whose lists it stands and whose caps it counts towards.
+    /// The client in whose lists it appears and towards whose limits it counts.
     pub client: ClientId,
-    /// What it is about.
+    /// The work to do.
     pub work: CommandWork,
-    /// The parameters as they go over the wire, if they do.
+    /// The parameters as an extension gets them.
     pub params: Arc<RawValue>,
-    /// How long an extension may be at it, from `go`; how long any other may take from its
-    /// creation.
+    /// How long the work may take. Counted from `go` if an extension does it, else from the creation
+    /// of the command.
     pub timeout: Duration,
     /// When it was accepted.
     pub created: Timestamp,
 }
 
-/// A command and where it stands. Cheap to clone: what can be large is shared.
+/// A command and its state. Cheap to clone: large parts are shared.
 #[derive(Clone, Debug)]
 pub struct Command {
     spec: Arc<CommandSpec>,
     state: CommandState,
     trace: Vec<TracePoint>,
-    /// Whether it was accepted in an earlier life of the daemon, which may have sent it.
+    /// Whether an earlier run of the daemon accepted it. That run may have sent it.
     is_restored: bool,
 }
 
-/// Where a command stands. Each state has exactly the data that belongs to it.
+/// The state of a command. Each state carries exactly the data that belongs to it.
 #[derive(Clone, Debug)]
 pub enum CommandState {
-    /// Waits for its tab, or for a browser.
+    /// Waits for its turn in a tab, or for a browser to connect.
     Queued {
-        /// How often it was delivered and came back.
+        /// How many deliveries were lost.
         attempts: u32,
-        /// Whether it may have begun all the same: whoever had it runs commands at once.
+        /// Whether a lost delivery may have run: an extension that polls runs commands at once.
         may_have_run: bool,
-        /// The `respond` deadline of the delivery that was lost, which goes on running.
+        /// The `respond` deadline of the lost delivery. It still applies while the
+        /// command waits for its browser to return.
         respond_by: Option<Timestamp>,
-        /// Whether the browser that it is for was connected at some time.
+        /// Whether its browser was connected at any time since it was accepted.
         reachable: bool,
     },
-    /// Sent to an extension, which has not begun it (or, if it is safe, may have).
+    /// Sent to an extension. Only a safe command may have begun.
     Sent {
-        /// Who has it.
+        /// The current delivery.
         delivery: Delivery,
-        /// When it must be claimed.
+        /// When the extension must have claimed it.
         respond_by: Timestamp,
     },
-    /// It may begin in the page any moment: from here on it is never sent again.
+    /// Claimed. It may begin in the page at any moment, so it is never sent again.
     Started {
-        /// Who has it.
+        /// The current delivery.
         delivery: Delivery,
-        /// When its running time and the grace for the report are over.
+        /// When its running time and the grace period for the report end.
         execute_by: Timestamp,
-        /// Whether its browser is away, and what that leads to.
+        /// Set while its browser is disconnected.
         away: Option<BrowserAbsence>,
-        /// What the extension last said of it.
+        /// The last progress that the extension reported.
         progress: Option<CommandProgress>,
-        /// Whether it may have begun: `go` has left, or whoever has it needs none.
+        /// Whether it may have begun: `go` was sent, or the extension does not wait for `go`.
         let_go: bool,
     },
-    /// Waits for what is no browser: a person who draws, or the daemon to get to this job.
+    /// Needs no browser: waits for a person to draw, or for the daemon to begin the job.
     Waiting,
-    /// The daemon is at it.
+    /// The daemon runs the job.
     Working {
-        /// How far it is.
+        /// The last progress.
         progress: Option<CommandProgress>,
     },
-    /// Terminal: the outcome never changes again.
+    /// Terminal: the outcome never changes.
     Ended {
         /// When it ended.
         at: Timestamp,
-        /// How.
+        /// How it ended.
         outcome: CommandOutcome,
-        /// Who had it last, if anybody did.
+        /// Its last delivery, if it was ever delivered.
         delivery: Option<Delivery>,
-        /// Until when its tab counts as taken, since the page may still be at it.
+        /// Until when its lane stays occupied because the page may still run it.
         lane_until: Option<Timestamp>,
-        /// Whether its owner has had the outcome.
+        /// Whether its owner has read the outcome.
         read: bool,
     },
 }
 
-/// The browser of a command that has started is away.
+/// A started command whose browser is disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrowserAbsence {
-    /// When the command is given up.
+    /// When the command expires unless the browser returns.
     pub until: Timestamp,
-    /// The reason that it then ends with. After a restart of the daemon the command's
-    /// other deadlines wait for the browser too: what it did meanwhile should count.
+    /// The reason that it then ends with. After a restart of the daemon the command's other
+    /// deadlines wait for the browser as well, because work that the browser finished meanwhile
+    /// should count.
     pub lost: ExpiryReason,
 }
 
-/// One delivery: who has the command, and the attempt that fences its reports.
+/// One delivery of a command. Its attempt number fences reports on earlier deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which delivery.
+    /// The number of the delivery.
     pub attempt: Attempt,
-    /// To whom.
+    /// The extension that got it.
     pub peer: Peer,
-    /// How.
+    /// How it was sent.
     pub transport: Transport,
 }
 
-/// One life of one browser's extension.
+/// One run of the extension's worker in one browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The installation.
+    /// The installed extension.
     pub browser: BrowserId,
-    /// This life of its worker.
+    /// The run of its worker.
     pub instance: InstanceId,
 }
 
-/// The states without their data, and with what lanes need to know.
+/// The states without their data. [`State::Ended`](CommandState::Ended) is split in two for lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommandPhase {
     /// [`CommandState::Queued`].
@@ -160,14 +162,14 @@ pub enum CommandPhase {
     Waiting,
     /// [`CommandState::Working`].
     Working,
-    /// [`CommandState::Ended`], its tab still taken.
+    /// [`CommandState::Ended`], while its lane is still occupied.
     Leaving,
     /// [`CommandState::Ended`].
     Ended,
 }
 
 impl CommandPhase {
-    /// Whether a command in this phase keeps its lane from others.
+    /// Whether a command in this phase occupies its lane.
     #[must_use]
     pub const fn holds_lane(self) -> bool {
         match self {
@@ -186,19 +188,19 @@ impl CommandPhase {
     }
 }
 
-/// A phase of the command's life and when it was reached.
+/// A phase of a command and when the command reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracePoint {
     /// The phase.
     pub phase: TracePhase,
     /// When.
     pub at: Timestamp,
-    /// In which delivery, if it was delivered by then.
+    /// The delivery of that time, if there was one.
     pub attempt: Option<Attempt>,
 }
 
 impl Command {
-    /// A command that was just accepted (row 1).
+    /// A newly accepted command (row 1).
     #[must_use]
     pub fn new(spec: CommandSpec) -> Self {
         let queued = TracePoint { phase: TracePhase::Queued, at: spec.created, attempt: None };
@@ -206,37 +208,37 @@ impl Command {
         Self { spec: spec.into(), state, trace: vec![queued], is_restored: false }
     }
 
-    /// What it is.
+    /// Its specification.
     #[must_use]
     pub fn spec(&self) -> &CommandSpec {
         &self.spec
     }
 
-    /// The phases that it has been through, in the order of time.
+    /// The phases that it has reached, in order.
     #[must_use]
     pub fn marks(&self) -> &[TracePoint] {
         &self.trace
     }
 
-    /// When it may have begun; when it was accepted, if it has not.
+    /// When it started; if it has not started, when it was accepted.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.reached(TracePhase::Started).unwrap_or(self.spec.created)
     }
 
-    /// When it was sent to an extension last; when it was accepted, if it never was.
+    /// When it was last sent to an extension; if never, when it was accepted.
     #[must_use]
     pub fn delivered_at(&self) -> Timestamp {
         self.reached(TracePhase::Delivered).unwrap_or(self.spec.created)
     }
 
-    /// Where it stands.
+    /// Its state.
     #[must_use]
     pub const fn state(&self) -> &CommandState {
         &self.state
     }
 
-    /// Where it stands, in a word.
+    /// Its phase.
     #[must_use]
     pub const fn phase(&self) -> CommandPhase {
         match &self.state {
@@ -250,7 +252,7 @@ impl Command {
         }
     }
 
-    /// Who has it, or had it last.
+    /// Its current delivery, or its last one.
     #[must_use]
     pub const fn delivery(&self) -> Option<&Delivery> {
         match &self.state {
@@ -264,7 +266,7 @@ impl Command {
         }
     }
 
-    /// Whether `go` may leave for this attempt (row 5a).
+    /// Whether `go` may be sent for this attempt (row 5a).
     #[must_use]
     pub fn may_go(&self, attempt: Attempt) -> bool {
         matches!(&self.state, CommandState::Started { delivery, .. } if delivery.attempt == attempt)
@@ -275,6 +277,7 @@ impl Command {
     pub fn may_have_run(&self) -> bool {
         match &self.state {
             CommandState::Queued { attempts, may_have_run, .. } => {
+                // A safe command runs on delivery, and deliveries of an earlier run are not recorded.
                 let was_sent = *attempts > 0 || self.is_restored;
                 *may_have_run || self.spec.work.is_safe() && was_sent
             }
@@ -286,6 +289,7 @@ impl Command {
             CommandState::Working { .. } => true,
             CommandState::Ended { outcome, .. } => match outcome {
                 CommandOutcome::Complete { .. } | CommandOutcome::Timeout { .. } => true,
+                // An extension that does not say may have run part of the command.
                 CommandOutcome::Error { error } => error.may_have_run.unwrap_or(true),
                 CommandOutcome::Expired { may_have_run, .. }
                 | CommandOutcome::Cancelled { may_have_run, .. } => *may_have_run,
@@ -293,13 +297,13 @@ impl Command {
         }
     }
 
-    /// Whether its owner has had its outcome.
+    /// Whether its owner has read the outcome.
     #[must_use]
     pub const fn is_read(&self) -> bool {
         matches!(self.state, CommandState::Ended { read: true, .. })
     }
 
-    /// How many bytes its result has, if it has one.
+    /// The size of its result in bytes; 0 without a result.
     #[must_use]
     pub fn result_size(&self) -> usize {
         match &self.state {
@@ -315,13 +319,13 @@ impl Command {
         }
     }
 
-    /// The latest moment at which it is over, whatever happens.
+    /// The latest time at which it ends.
     #[must_use]
     pub fn total_by(&self) -> Timestamp {
         self.spec.created + self.spec.work.total(self.spec.timeout)
     }
 
-    /// When its record goes, once it has ended.
+    /// When its record is dropped. `None` until it has ended.
     #[must_use]
     pub fn retain_until(&self) -> Option<Timestamp> {
         match self.state {
@@ -337,6 +341,7 @@ impl Command {
     fn kept_until(&self, ended: Timestamp) -> Timestamp {
         match self.spec.work.kind() {
             WorkKind::Browser => ended + limits::RETAIN,
+            // A person may need the whole time of the wait before the agent looks again.
             WorkKind::Annotations => {
                 (ended + limits::RETAIN).max(self.spec.created + limits::PERSON)
             }
@@ -344,7 +349,7 @@ impl Command {
         }
     }
 
-    /// The next moment at which something happens to it by itself.
+    /// The next deadline that changes it without an event from outside.
     #[must_use]
     pub fn next_deadline(&self) -> Timestamp {
         let total = self.total_by();
@@ -353,6 +358,8 @@ impl Command {
             CommandState::Sent { respond_by, .. } => total.min(*respond_by),
             CommandState::Started { execute_by, away, .. } => match away {
                 None => total.min(*execute_by),
+                // The other deadlines ran while the daemon was down; they take effect when the browser
+                // is back (`resumed`).
                 Some(BrowserAbsence { until, lost: ExpiryReason::DaemonRestarted }) => *until,
                 Some(BrowserAbsence { until, .. }) => total.min(*execute_by).min(*until),
             },
@@ -365,7 +372,7 @@ impl Command {
 }
 
 impl CommandState {
-    /// Of a command that was just accepted.
+    /// The state of a newly accepted command.
     const fn first(work: &CommandWork) -> Self {
         match work {
             CommandWork::Browser(_) => Self::queued(false),
@@ -373,15 +380,15 @@ impl CommandState {
         }
     }
 
-    /// Of a command that waits and was never delivered.
+    /// The state of a command that was never delivered.
     const fn queued(may_have_run: bool) -> Self {
         Self::Queued { attempts: 0, may_have_run, respond_by: None, reachable: false }
     }
 }
 
 impl Delivery {
-    /// Whether a report of `attempt` from `peer` counts. The browser decides, not the
-    /// life of its worker: an outbox outlives the worker that filled it.
+    /// Whether a report of `attempt` from `peer` counts. The run of the worker may differ, because
+    /// the extension's outbox outlives the worker that filled it.
     fn is(&self, peer: &Peer, attempt: Attempt) -> bool {
         self.attempt == attempt && self.peer.browser == peer.browser
     }

@@ -1,7 +1,6 @@
-//! The command lifecycle, pure: `now` is an argument, there is no IO, and nothing
-//! in it can fail. What is left for the shell ([`crate::hub`]) is to hold the
-//! commands, to wake whoever waits, to carry frames and to sleep until the next
-//! deadline.
+//! The command lifecycle, pure: `now` is an argument, there is no IO, and no function can fail. The
+//! engine ([`crate::engine`]) holds the commands, and the shell around it ([`crate::hub`]) wakes
+//! waiters, carries frames and sleeps until the next deadline.
 //!
 //! The page below is `docs/lifecycle.md`; tests hold its tables against the code.
 #![doc = ""]

@@ -1,12 +1,11 @@
 //! Lanes, caps and fairness.
 //!
-//! Each tab is a lane, and so is each browser as a whole. A lane runs one command at
-//! a time; in it, each client's commands run first in, first out, and clients take
-//! turns. A client runs in a bounded number of lanes side by side. Commands for which
-//! there is no browser yet wait outside the lanes.
+//! Each tab is a lane, and each browser as a whole is one more. A lane runs one command at a time.
+//! In a lane, the commands of one client run first in, first out, and clients take turns. The number
+//! of lanes that one client occupies is limited. Commands without a browser wait outside the lanes.
 //!
-//! Some commands pass the lanes: they run at once, whatever else runs in their tab, and
-//! keep nothing from running.
+//! Some commands pass the lanes: they run at once, beside any other command in their tab, and hold
+//! up no other.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -18,11 +17,11 @@ use crate::protocol::{Action, BrowserId, ClientId, CorrelationId, TabId};
 pub struct Lane {
     /// The browser.
     pub browser: BrowserId,
-    /// The tab; none for what concerns the browser as a whole.
+    /// The tab; `None` for the browser as a whole.
     pub tab: Option<TabId>,
 }
 
-/// What a call says of where its command is to run.
+/// The browser and the tab that a call names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetSelector {
     /// A browser, by id or by label.
@@ -31,17 +30,17 @@ pub struct TargetSelector {
     pub tab: Option<TabId>,
 }
 
-/// How a command makes its way.
+/// Whether a command takes its turn in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulingMode {
-    /// It waits until its lane is free, and then has the lane to itself.
+    /// It waits until its lane is free, and then occupies the lane.
     InTurn,
-    /// It waits for no lane and holds none.
+    /// It waits for no lane and occupies none.
     PassingLanes,
 }
 
 impl SchedulingMode {
-    /// How commands of this work make their way, if they need a lane at all.
+    /// The mode for this work.
     #[must_use]
     pub fn of(work: &CommandWork) -> Self {
         let passes = work.action().is_some_and(Action::passes_lanes);
@@ -49,38 +48,38 @@ impl SchedulingMode {
     }
 }
 
-/// The commands that wait and those that run. It knows ids only: the
-/// commands themselves are elsewhere and are followed by [`CommandQueue::follow`].
+/// The ids of all commands that wait for a lane or occupy one. [`CommandQueue::follow`] keeps them in
+/// step with the commands.
 #[derive(Debug, Default)]
 pub struct CommandQueue {
-    tracks: HashMap<BrowserId, BTreeMap<LaneKey, LaneState>>,
+    lanes_of: HashMap<BrowserId, BTreeMap<LaneKey, LaneState>>,
     unplaced: RunQueue,
-    places: HashMap<CorrelationId, ScheduledCommand>,
+    scheduled: HashMap<CorrelationId, ScheduledCommand>,
     loads: HashMap<ClientId, ClientLoad>,
-    /// How many have joined: each command's number, by which a client's own are in order.
+    /// How many commands have joined. Each gets its number, which orders the commands of a client.
     joined: u64,
 }
 
-/// In the order in which tracks are looked at.
+/// The order of the variants is the order in which lanes are searched for the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LaneKey {
-    /// Beside all lanes. Nobody ever occupies it.
+    /// Commands that pass the lanes. No command ever occupies this one.
     Passing,
     Lane(Option<TabId>),
 }
 
-/// One lane, or what passes them: who is in it and who waits.
+/// One lane: the command that occupies it, and the commands that wait for it.
 #[derive(Debug, Default)]
 struct LaneState {
     occupant: Option<CorrelationId>,
     waiting: RunQueue,
 }
 
-/// Commands in the order of their turns.
+/// Waiting commands in the order of their turns.
 #[derive(Debug, Default)]
 struct RunQueue {
     turns: VecDeque<ClientId>,
-    /// Each client's own, by number.
+    /// The commands of each client, by number.
     of: HashMap<ClientId, VecDeque<(u64, CorrelationId)>>,
 }
 
@@ -88,8 +87,8 @@ struct RunQueue {
 struct ScheduledCommand {
     number: u64,
     client: ClientId,
-    manner: SchedulingMode,
-    spot: Slot,
+    mode: SchedulingMode,
+    slot: Slot,
 }
 
 #[derive(Debug)]
@@ -99,18 +98,18 @@ enum Slot {
     Running(Lane),
 }
 
-/// Where something may run now that could not before.
+/// The lanes that have become free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FreedLanes {
-    /// Nowhere.
+    /// None.
     Nothing,
-    /// In this browser.
+    /// Lanes of this browser.
     In(BrowserId),
-    /// In any: the client ran in as many lanes as it may, and now in one less.
+    /// Lanes of any browser: the client had reached its limit of lanes, and now occupies one less.
     Everywhere,
 }
 
-/// What one client has in the queue and in the lanes.
+/// How much one client has queued and running.
 #[derive(Debug, Default)]
 struct ClientLoad {
     queued: usize,
@@ -124,57 +123,57 @@ impl CommandQueue {
         self.loads.get(client).map_or(0, |load| load.queued)
     }
 
-    /// Whether one more command of this client would be too many (row 2).
+    /// Whether the client has reached its limit of queued commands (row 2).
     #[must_use]
     pub fn is_full_for(&self, client: &ClientId, limits: &Limits) -> bool {
         self.queued(client) >= limits.queued
     }
 
-    /// Puts a command at the back of its lane, or outside the lanes while there is no
-    /// browser for it (row 1). Caps are the caller's to ask for first.
+    /// Puts a command at the back of its lane, or outside the lanes while there is no browser for it
+    /// (row 1). The caller checks the limits first.
     pub fn join(
         &mut self,
         client: ClientId,
         id: CorrelationId,
-        manner: SchedulingMode,
+        mode: SchedulingMode,
         lane: Option<Lane>,
     ) {
         self.loads.entry(client.clone()).or_default().queued += 1;
         let number = self.next_number();
-        let spot = match lane {
+        let slot = match lane {
             None => {
                 self.unplaced.insert(&client, number, id.clone());
                 Slot::Unplaced
             }
             Some(lane) => {
-                self.track(manner, &lane).waiting.insert(&client, number, id.clone());
+                self.lane_state(mode, &lane).waiting.insert(&client, number, id.clone());
                 Slot::Waiting(lane)
             }
         };
-        self.places.insert(id, ScheduledCommand { number, client, manner, spot });
+        self.scheduled.insert(id, ScheduledCommand { number, client, mode, slot });
     }
 
-    /// Puts a command where it runs already: it was started in an earlier life of the daemon
-    /// (row 17b). If its lane is taken, it runs beside it.
+    /// Lets a command occupy its lane that an earlier run of the daemon has started (row 17b). If the
+    /// lane is occupied, the command passes it.
     pub fn occupy(
         &mut self,
         client: ClientId,
         id: CorrelationId,
-        mut manner: SchedulingMode,
+        mut mode: SchedulingMode,
         lane: Lane,
     ) {
-        if manner == SchedulingMode::InTurn {
-            let track = self.track(manner, &lane);
-            if track.occupant.is_some() {
-                manner = SchedulingMode::PassingLanes;
+        if mode == SchedulingMode::InTurn {
+            let lane_state = self.lane_state(mode, &lane);
+            if lane_state.occupant.is_some() {
+                mode = SchedulingMode::PassingLanes;
             } else {
-                track.occupant = Some(id.clone());
+                lane_state.occupant = Some(id.clone());
                 self.loads.entry(client.clone()).or_default().lanes += 1;
             }
         }
         let number = self.next_number();
-        self.places
-            .insert(id, ScheduledCommand { number, client, manner, spot: Slot::Running(lane) });
+        self.scheduled
+            .insert(id, ScheduledCommand { number, client, mode, slot: Slot::Running(lane) });
     }
 
     const fn next_number(&mut self) -> u64 {
@@ -188,102 +187,103 @@ impl CommandQueue {
         self.unplaced.in_order()
     }
 
-    /// Gives a command that waits outside the lanes one. There it comes before those of
-    /// its client that were submitted after it and named the lane.
+    /// Gives a lane to a command that waits outside the lanes. In the lane it comes before later
+    /// commands of its client.
     pub fn place(&mut self, id: &CorrelationId, lane: Lane) {
-        let Some(place) = self.places.get(id) else { return };
-        if !matches!(place.spot, Slot::Unplaced) {
+        let Some(place) = self.scheduled.get(id) else { return };
+        if !matches!(place.slot, Slot::Unplaced) {
             return;
         }
-        let (number, client, manner) = (place.number, place.client.clone(), place.manner);
+        let (number, client, mode) = (place.number, place.client.clone(), place.mode);
         self.unplaced.remove(&client, id);
-        self.track(manner, &lane).waiting.insert(&client, number, id.clone());
-        self.places.insert(
+        self.lane_state(mode, &lane).waiting.insert(&client, number, id.clone());
+        self.scheduled.insert(
             id.clone(),
-            ScheduledCommand { number, client, manner, spot: Slot::Waiting(lane) },
+            ScheduledCommand { number, client, mode, slot: Slot::Waiting(lane) },
         );
     }
 
     /// The commands that wait for this browser.
     #[must_use]
     pub fn waiting_for(&self, browser: &BrowserId) -> Vec<CorrelationId> {
-        let tracks = self.tracks.get(browser).into_iter().flat_map(BTreeMap::values);
-        tracks.flat_map(|track| track.waiting.in_order()).collect()
+        let lanes_of = self.lanes_of.get(browser).into_iter().flat_map(BTreeMap::values);
+        lanes_of.flat_map(|lane_state| lane_state.waiting.in_order()).collect()
     }
 
-    /// Takes the next command that may run in this browser, and gives it its lane unless
-    /// it passes them (row 3).
+    /// Takes the next command that may run in this browser. It occupies its lane, unless it passes
+    /// the lanes (row 3).
     pub fn next(&mut self, browser: &BrowserId, limits: &Limits) -> Option<(CorrelationId, Lane)> {
         let id = self.take_turn(browser, limits)?;
-        let place = self.places.get_mut(&id)?;
-        let Slot::Waiting(lane) = &place.spot else { return None };
-        let (lane, manner) = (lane.clone(), place.manner);
-        place.spot = Slot::Running(lane.clone());
+        let place = self.scheduled.get_mut(&id)?;
+        let Slot::Waiting(lane) = &place.slot else { return None };
+        let (lane, mode) = (lane.clone(), place.mode);
+        place.slot = Slot::Running(lane.clone());
         let load = self.loads.entry(place.client.clone()).or_default();
         load.queued = load.queued.saturating_sub(1);
-        match manner {
-            SchedulingMode::PassingLanes => self.drop_if_idle(manner, &lane),
+        match mode {
+            SchedulingMode::PassingLanes => self.drop_if_idle(mode, &lane),
             SchedulingMode::InTurn => {
                 load.lanes += 1;
-                self.track(manner, &lane).occupant = Some(id.clone());
+                self.lane_state(mode, &lane).occupant = Some(id.clone());
             }
         }
         Some((id, lane))
     }
 
-    /// Takes the command whose turn it is out of the line in which it waits.
+    /// Takes the command whose turn it is out of its run queue.
     fn take_turn(&mut self, browser: &BrowserId, limits: &Limits) -> Option<CorrelationId> {
         let loads = &self.loads;
         let has_lanes =
             |client: &ClientId| loads.get(client).is_none_or(|l| l.lanes < limits.lanes);
-        let tracks = self.tracks.get_mut(browser)?.iter_mut();
-        let mut free = tracks.filter(|(_, track)| track.occupant.is_none());
-        free.find_map(|(name, track)| match name {
-            LaneKey::Passing => track.waiting.take_turn(|_| true),
-            LaneKey::Lane(_) => track.waiting.take_turn(has_lanes),
+        let lanes_of = self.lanes_of.get_mut(browser)?.iter_mut();
+        let mut free = lanes_of.filter(|(_, lane_state)| lane_state.occupant.is_none());
+        free.find_map(|(name, lane_state)| match name {
+            // Commands that pass the lanes do not count towards the client's limit of lanes.
+            LaneKey::Passing => lane_state.waiting.take_turn(|_| true),
+            LaneKey::Lane(_) => lane_state.waiting.take_turn(has_lanes),
         })
     }
 
-    /// The browsers in which something waits.
+    /// The browsers with lanes in use.
     #[must_use]
     pub fn browsers(&self) -> Vec<BrowserId> {
-        self.tracks.keys().cloned().collect()
+        self.lanes_of.keys().cloned().collect()
     }
 
-    /// Follows a command into the phase that it has reached: a lane is freed when its
-    /// command needs it no longer, one that came back goes to the front of its lane
-    /// (row 7), one that ended while it waited leaves.
+    /// Follows a command into a new phase: a command that ended leaves its lane, or the run queue in
+    /// which it waited; a command that came back goes to the front of its lane (row 7).
     #[must_use]
     pub fn follow(&mut self, id: &CorrelationId, to: CommandPhase, limits: &Limits) -> FreedLanes {
-        let Some(ScheduledCommand { number, client, manner, spot }) = self.places.get(id) else {
+        let Some(ScheduledCommand { number, client, mode, slot }) = self.scheduled.get(id) else {
             return FreedLanes::Nothing;
         };
-        match (spot, to) {
+        match (slot, to) {
             (
                 Slot::Running(_),
                 CommandPhase::Sent | CommandPhase::Started | CommandPhase::Leaving,
             )
             | (Slot::Unplaced | Slot::Waiting(_), CommandPhase::Queued) => FreedLanes::Nothing,
             (Slot::Running(lane), CommandPhase::Queued | CommandPhase::Ended) => {
-                let (number, manner) = (*number, *manner);
+                let (number, mode) = (*number, *mode);
                 let (lane, client) = (lane.clone(), client.clone());
+                // Other browsers matter only if the limit of lanes kept the client out of them.
                 let was_held_up = self.loads.get(&client).is_some_and(|l| l.lanes >= limits.lanes);
                 self.leave(id);
                 if to == CommandPhase::Queued {
-                    let spot = Slot::Waiting(lane.clone());
+                    let slot = Slot::Waiting(lane.clone());
                     self.return_to_front(
                         id.clone(),
-                        ScheduledCommand { number, client, manner, spot },
+                        ScheduledCommand { number, client, mode, slot },
                     );
                 }
-                match manner {
+                match mode {
                     SchedulingMode::InTurn if was_held_up => FreedLanes::Everywhere,
                     SchedulingMode::InTurn | SchedulingMode::PassingLanes => {
                         FreedLanes::In(lane.browser)
                     }
                 }
             }
-            // What needs no lane is in none.
+            // Host tasks never join a lane; a command that is given up while it waits leaves.
             (Slot::Running(_), CommandPhase::Waiting | CommandPhase::Working)
             | (Slot::Unplaced | Slot::Waiting(_), _) => {
                 self.leave(id);
@@ -293,37 +293,37 @@ impl CommandQueue {
     }
 
     fn return_to_front(&mut self, id: CorrelationId, place: ScheduledCommand) {
-        let ScheduledCommand { number, client, manner, spot: Slot::Waiting(lane) } = &place else {
+        let ScheduledCommand { number, client, mode, slot: Slot::Waiting(lane) } = &place else {
             return;
         };
         self.loads.entry(client.clone()).or_default().queued += 1;
-        let waiting = &mut self.track(*manner, lane).waiting;
+        let waiting = &mut self.lane_state(*mode, lane).waiting;
         waiting.insert(client, *number, id.clone());
         waiting.move_to_front(client);
-        self.places.insert(id, place);
+        self.scheduled.insert(id, place);
     }
 
-    /// Takes a command out of wherever it is.
+    /// Removes a command.
     fn leave(&mut self, id: &CorrelationId) {
-        let Some(ScheduledCommand { client, manner, spot, .. }) = self.places.remove(id) else {
+        let Some(ScheduledCommand { client, mode, slot, .. }) = self.scheduled.remove(id) else {
             return;
         };
         let load = self.loads.entry(client.clone()).or_default();
-        match spot {
+        match slot {
             Slot::Unplaced => {
                 load.queued = load.queued.saturating_sub(1);
                 self.unplaced.remove(&client, id);
             }
             Slot::Waiting(lane) => {
                 load.queued = load.queued.saturating_sub(1);
-                self.track(manner, &lane).waiting.remove(&client, id);
-                self.drop_if_idle(manner, &lane);
+                self.lane_state(mode, &lane).waiting.remove(&client, id);
+                self.drop_if_idle(mode, &lane);
             }
-            Slot::Running(_) if manner == SchedulingMode::PassingLanes => {}
+            Slot::Running(_) if mode == SchedulingMode::PassingLanes => {}
             Slot::Running(lane) => {
                 load.lanes = load.lanes.saturating_sub(1);
-                self.track(manner, &lane).occupant = None;
-                self.drop_if_idle(manner, &lane);
+                self.lane_state(mode, &lane).occupant = None;
+                self.drop_if_idle(mode, &lane);
             }
         }
         if self.loads.get(&client).is_some_and(|load| load.queued == 0 && load.lanes == 0) {
@@ -331,26 +331,26 @@ impl CommandQueue {
         }
     }
 
-    fn track(&mut self, manner: SchedulingMode, lane: &Lane) -> &mut LaneState {
-        let tracks = self.tracks.entry(lane.browser.clone()).or_default();
-        tracks.entry(LaneKey::of(manner, lane)).or_default()
+    fn lane_state(&mut self, mode: SchedulingMode, lane: &Lane) -> &mut LaneState {
+        let lanes_of = self.lanes_of.entry(lane.browser.clone()).or_default();
+        lanes_of.entry(LaneKey::of(mode, lane)).or_default()
     }
 
-    fn drop_if_idle(&mut self, manner: SchedulingMode, lane: &Lane) {
-        let Some(tracks) = self.tracks.get_mut(&lane.browser) else { return };
-        let name = LaneKey::of(manner, lane);
-        if tracks.get(&name).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
-            tracks.remove(&name);
+    fn drop_if_idle(&mut self, mode: SchedulingMode, lane: &Lane) {
+        let Some(lanes_of) = self.lanes_of.get_mut(&lane.browser) else { return };
+        let name = LaneKey::of(mode, lane);
+        if lanes_of.get(&name).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
+            lanes_of.remove(&name);
         }
-        if tracks.is_empty() {
-            self.tracks.remove(&lane.browser);
+        if lanes_of.is_empty() {
+            self.lanes_of.remove(&lane.browser);
         }
     }
 }
 
 impl LaneKey {
-    const fn of(manner: SchedulingMode, lane: &Lane) -> Self {
-        match manner {
+    const fn of(mode: SchedulingMode, lane: &Lane) -> Self {
+        match mode {
             SchedulingMode::InTurn => Self::Lane(lane.tab),
             SchedulingMode::PassingLanes => Self::Passing,
         }
@@ -362,7 +362,7 @@ impl RunQueue {
         self.turns.is_empty()
     }
 
-    /// Lets a command wait: after its client's earlier ones, and before its later ones.
+    /// Inserts a command after the earlier ones of its client and before the later ones.
     fn insert(&mut self, client: &ClientId, number: u64, id: CorrelationId) {
         if !self.of.contains_key(client) {
             self.turns.push_back(client.clone());
@@ -371,14 +371,14 @@ impl RunQueue {
         own.insert(own.partition_point(|(earlier, _)| *earlier < number), (number, id));
     }
 
-    /// Gives a client that waits the next turn.
+    /// Gives the next turn to this client.
     fn move_to_front(&mut self, client: &ClientId) {
         self.turns.retain(|other| other != client);
         self.turns.push_front(client.clone());
     }
 
-    /// Takes the first command of the first client that may run one; that client's
-    /// next turn comes after everybody else's.
+    /// Takes the first command of the first client that may run one. The client's next turn comes
+    /// after the turns of all others.
     fn take_turn(&mut self, may_run: impl Fn(&ClientId) -> bool) -> Option<CorrelationId> {
         let turn = self.turns.iter().position(may_run)?;
         let client = self.turns.remove(turn)?;
@@ -401,7 +401,7 @@ impl RunQueue {
         }
     }
 
-    /// Everything in the line, in the order in which it would be taken.
+    /// All commands, in the order of their turns.
     fn in_order(&self) -> Vec<CorrelationId> {
         let longest = self.of.values().map(VecDeque::len).max().unwrap_or(0);
         let nth =
@@ -679,7 +679,7 @@ mod tests {
         assert_eq!(take(&mut queue), ["1"]);
         let _ = end(&mut queue, "close");
         let _ = end(&mut queue, "1");
-        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+        assert!(queue.lanes_of.is_empty() && queue.scheduled.is_empty() && queue.loads.is_empty());
     }
 
     #[test]
@@ -693,7 +693,7 @@ mod tests {
         let _ = end(&mut queue, "1");
         assert_eq!(take(&mut queue), ["3"]);
         let _ = end(&mut queue, "3");
-        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+        assert!(queue.lanes_of.is_empty() && queue.scheduled.is_empty() && queue.loads.is_empty());
     }
 
     #[test]
@@ -706,6 +706,6 @@ mod tests {
         let _ = end(&mut queue, "3");
         let _ = end(&mut queue, "2");
         let _ = end(&mut queue, "1");
-        assert!(queue.tracks.is_empty() && queue.places.is_empty() && queue.loads.is_empty());
+        assert!(queue.lanes_of.is_empty() && queue.scheduled.is_empty() && queue.loads.is_empty());
     }
 }

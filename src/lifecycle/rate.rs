@@ -1,4 +1,4 @@
-//! How often something may happen.
+//! Limits on how often something may happen.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct TokenBucket {
     per_minute: usize,
-    /// When the bucket will be full again. Each call moves it on by one token's time.
+    /// When the bucket will be full again. Every call moves this by the time that one token takes, so
+    /// no timer has to refill the bucket.
     full_at: Timestamp,
 }
 

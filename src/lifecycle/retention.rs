@@ -1,20 +1,19 @@
-//! What is kept of commands that are over, and until when: the newest results of each
-//! client, a ring of its failures, and tombstones, so that a late question gets
-//! `expired` rather than `not_found`.
+//! The history of each client: its newest results, a ring of its failures, and tombstones, so that a
+//! late question gets `expired` rather than `not_found`.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::{ExpiryReason, Limits};
 use crate::protocol::{ClientId, CorrelationId, FailedCommand, Owner, Timestamp};
 
-/// What is kept of each client's ended commands. It knows ids only, but for failures.
+/// The histories of all clients. They hold ids only, except for failures.
 #[derive(Debug, Default)]
 pub struct Retention {
-    shelves: HashMap<ClientId, ClientHistory>,
-    gone: HashMap<CorrelationId, Tombstone>,
+    histories: HashMap<ClientId, ClientHistory>,
+    tombstones: HashMap<CorrelationId, Tombstone>,
 }
 
-/// What is kept of one client's.
+/// The history of one client.
 #[derive(Debug, Default)]
 struct ClientHistory {
     ended: VecDeque<RetainedResult>,
@@ -28,20 +27,20 @@ struct RetainedResult {
     read: bool,
 }
 
-/// What is remembered of a command whose record is gone.
+/// The memory of a command whose record was dropped.
 #[derive(Clone, Debug)]
 pub struct Tombstone {
-    /// Who may know that it was.
+    /// The only owner who may know of the command.
     pub owner: Owner,
-    /// When its record went.
+    /// When its record was dropped.
     pub at: Timestamp,
     /// Whether it may have begun in the page.
     pub may_have_run: bool,
 }
 
 impl Retention {
-    /// Keeps a command that has just ended. Returns the one that has to go for it, if
-    /// the client has too many: the oldest read one, else the oldest.
+    /// Keeps the result of a command that has just ended. If that is one too many for the client,
+    /// returns the command to drop: the oldest that was read, else the oldest.
     #[must_use]
     pub fn keep(
         &mut self,
@@ -49,7 +48,7 @@ impl Retention {
         id: CorrelationId,
         limits: &Limits,
     ) -> Option<CorrelationId> {
-        let ended = &mut self.shelves.entry(client.clone()).or_default().ended;
+        let ended = &mut self.histories.entry(client.clone()).or_default().ended;
         ended.push_back(RetainedResult { id, read: false });
         if ended.len() <= limits.retained {
             return None;
@@ -58,17 +57,17 @@ impl Retention {
         ended.remove(oldest_read.unwrap_or(0)).map(|kept| kept.id)
     }
 
-    /// Notes that an ended command was read.
+    /// Marks an ended command as read.
     pub fn mark_read(&mut self, client: &ClientId, id: &CorrelationId) {
-        let Some(shelf) = self.shelves.get_mut(client) else { return };
-        if let Some(kept) = shelf.ended.iter_mut().rev().find(|kept| kept.id == *id) {
+        let Some(history) = self.histories.get_mut(client) else { return };
+        if let Some(kept) = history.ended.iter_mut().rev().find(|kept| kept.id == *id) {
             kept.read = true;
         }
     }
 
-    /// Lists a failure (rows 2, 20 and 21); the oldest leaves when there are too many.
+    /// Lists a failure (rows 2, 20 and 21). The oldest failures leave when there are too many.
     pub fn list_failure(&mut self, client: &ClientId, failure: FailedCommand, limits: &Limits) {
-        let failures = &mut self.shelves.entry(client.clone()).or_default().failures;
+        let failures = &mut self.histories.entry(client.clone()).or_default().failures;
         failures.push_back(failure);
         while failures.len() > limits.failures {
             failures.pop_front();
@@ -77,17 +76,20 @@ impl Retention {
 
     /// The client's failures, oldest first.
     pub fn failures(&self, client: &ClientId) -> impl Iterator<Item = &FailedCommand> {
-        self.shelves.get(client).into_iter().flat_map(|shelf| &shelf.failures)
+        self.histories.get(client).into_iter().flat_map(|history| &history.failures)
     }
 
-    /// The client's ended commands that are kept, oldest first.
+    /// The client's ended commands with a record, oldest first.
     pub fn kept(&self, client: &ClientId) -> impl Iterator<Item = &CorrelationId> {
-        self.shelves.get(client).into_iter().flat_map(|shelf| shelf.ended.iter().map(|k| &k.id))
+        self.histories
+            .get(client)
+            .into_iter()
+            .flat_map(|history| history.ended.iter().map(|k| &k.id))
     }
 
-    /// Notes that a command's record goes now (rows 19 and 20). If it had a result that nobody has
-    /// read, it joins the failures as `unread`. Returns the id that is forgotten for it, if the
-    /// client has too many tombstones.
+    /// Drops the record of a command (rows 19 and 20) and leaves a tombstone. A result that nobody
+    /// has read joins the failures as `unread`. If the client has too many tombstones, returns the
+    /// id of the one that is forgotten.
     pub fn evict(
         &mut self,
         client: &ClientId,
@@ -96,20 +98,19 @@ impl Retention {
         unread: Option<FailedCommand>,
         limits: &Limits,
     ) -> Option<CorrelationId> {
-        if let Some(failure) = unread.filter(|_| self.shelves.contains_key(client)) {
+        if let Some(failure) = unread.filter(|_| self.histories.contains_key(client)) {
             self.list_failure(client, failure, limits);
         }
-        // A client that was forgotten leaves no tombstones: nobody would clear them.
-        let shelf = self.shelves.get_mut(client)?;
-        // The oldest goes, as a rule: it is found at once.
-        if let Some(at) = shelf.ended.iter().position(|kept| kept.id == *id) {
-            shelf.ended.remove(at);
+        // A forgotten client leaves no tombstones: nothing would ever clear them.
+        let history = self.histories.get_mut(client)?;
+        // Usually the oldest is dropped, so the search ends at once.
+        if let Some(at) = history.ended.iter().position(|kept| kept.id == *id) {
+            history.ended.remove(at);
         }
         self.add_tombstone(client, id, gone, limits)
     }
 
-    /// Remembers a command whose record is gone. Returns the id that is forgotten for it,
-    /// if the client has too many tombstones.
+    /// Adds a tombstone. If the client has too many, returns the id of the one that is forgotten.
     pub fn add_tombstone(
         &mut self,
         client: &ClientId,
@@ -117,34 +118,34 @@ impl Retention {
         gone: Tombstone,
         limits: &Limits,
     ) -> Option<CorrelationId> {
-        let tombstones = &mut self.shelves.entry(client.clone()).or_default().tombstones;
+        let tombstones = &mut self.histories.entry(client.clone()).or_default().tombstones;
         tombstones.push_back(id.clone());
-        self.gone.insert(id.clone(), gone);
+        self.tombstones.insert(id.clone(), gone);
         if tombstones.len() <= limits.tombstones {
             return None;
         }
         let oldest = tombstones.pop_front()?;
-        self.gone.remove(&oldest);
+        self.tombstones.remove(&oldest);
         Some(oldest)
     }
 
-    /// What is remembered of a command whose record is gone.
+    /// The tombstone of a command.
     #[must_use]
     pub fn tombstone(&self, id: &CorrelationId) -> Option<&Tombstone> {
-        self.gone.get(id)
+        self.tombstones.get(id)
     }
 
     /// Forgets everything of one client.
     pub fn forget_client(&mut self, client: &ClientId) {
-        let Some(shelf) = self.shelves.remove(client) else { return };
-        for id in shelf.tombstones {
-            self.gone.remove(&id);
+        let Some(history) = self.histories.remove(client) else { return };
+        for id in history.tombstones {
+            self.tombstones.remove(&id);
         }
     }
 }
 
 impl Tombstone {
-    /// Why a late question gets no result.
+    /// The reason that a late question gets.
     pub const REASON: ExpiryReason = ExpiryReason::ResultExpired;
 }
 
@@ -235,7 +236,7 @@ mod tests {
         let unread = Some(failure("1"));
         let gone = retention.evict(&"ann".into(), &"1".into(), gone, unread, &limits());
         assert_eq!(gone, None);
-        assert!(retention.shelves.is_empty() && retention.gone.is_empty());
+        assert!(retention.histories.is_empty() && retention.tombstones.is_empty());
     }
 
     #[test]
@@ -249,6 +250,6 @@ mod tests {
         assert!(retention.tombstone(&"3".into()).is_some());
         retention.forget_client(&"ann".into());
         assert!(retention.tombstone(&"3".into()).is_none());
-        assert!(retention.gone.is_empty());
+        assert!(retention.tombstones.is_empty());
     }
 }

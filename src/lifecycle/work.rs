@@ -1,5 +1,5 @@
-//! What a command is about: something in a browser, a person who draws, or a job of the
-//! daemon's own. All of them live the same life.
+//! The work of a command: an action in a browser, a drawing by a person, or a job of the daemon.
+//! All of them have the same lifecycle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use crate::protocol::{
     Action, CommandAim, CorrelationId, Job, LegacyAction, SessionName, TabId, WorkKind, in_short,
 };
 
-/// What a command is about.
+/// The work of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CommandWork {
-    /// A person is asked to draw; nothing is sent, and a drawing ends it.
+    /// Waits for a person to draw. Nothing is sent to a browser; a drawing ends the wait.
     Annotations {
-        /// Which drawings are meant.
+        /// The drawings that end the wait.
         annotations: AwaitedDrawings,
     },
-    /// The daemon does it itself.
+    /// The daemon runs a job.
     Job {
         /// The job.
         job: Job,
     },
-    /// An extension does it.
+    /// An extension runs an action.
     Browser(Action),
 }
 
-/// Which drawings somebody waits for.
+/// The drawings that a wait is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitedDrawings {
-    /// Those of this session; none: those of no session.
+    /// Drawings of this session; `None`: drawings without a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionName>,
 }
 
 impl CommandWork {
-    /// The name that lists show.
+    /// Its name in lists.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl CommandWork {
         }
     }
 
-    /// What it is aimed at, in short.
+    /// Its target in short, for lists.
     #[must_use]
     pub fn target(&self) -> Option<Arc<str>> {
         match self {
@@ -59,13 +59,13 @@ impl CommandWork {
         }
     }
 
-    /// What it is to do, and in which tab.
+    /// Its name, tab and target, for lists.
     #[must_use]
     pub fn aim(&self, tab_id: Option<TabId>) -> CommandAim {
         CommandAim { command: Some(self.name()), tab_id, target: self.target() }
     }
 
-    /// Which of the three it is.
+    /// The kind of work.
     #[must_use]
     pub const fn kind(&self) -> WorkKind {
         match self {
@@ -85,7 +85,7 @@ impl CommandWork {
         }
     }
 
-    /// What an extension is asked to do, if one is.
+    /// The action, if an extension runs it.
     #[must_use]
     pub const fn action(&self) -> Option<&Action> {
         match self {
@@ -100,28 +100,28 @@ impl CommandWork {
         self.action().map(Action::params).unwrap_or_default().into()
     }
 
-    /// Whether an extension that has it may begin it without a further word.
+    /// Whether an extension may begin it on delivery, without `go`.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.action().is_some_and(Action::is_safe)
     }
 
-    /// Whether an extension that polls says `pending` while it runs this.
+    /// Whether an extension that polls reports `pending` while it runs this action.
     pub(super) fn reports_pending(&self) -> bool {
         let known = self.action().and_then(|action| LegacyAction::of(action, 0));
         known.is_some_and(|known| known.says_pending)
     }
 
-    /// From its creation, how long it may take at most if it may run for `timeout`.
+    /// The longest time from its creation to its end, with this timeout.
     pub(super) fn total(&self, timeout: Duration) -> Duration {
         match self {
             Self::Browser(_) => timeout + limits::QUEUE_ALLOWANCE,
-            // Neither waits for a tab: its whole time is its own.
+            // Neither waits for a tab, so neither needs an allowance for the queue.
             Self::Annotations { .. } | Self::Job { .. } => timeout,
         }
     }
 
-    /// How it is recorded.
+    /// Its form in the journal.
     #[must_use]
     pub fn to_record(&self) -> String {
         match self {

@@ -1,67 +1,67 @@
-//! What can happen to a command, and what it does.
+//! The events that change a command, and what they lead to.
 
 use super::{CommandOutcome, CommandPhase, Peer};
 use crate::protocol::{
     Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Transport,
 };
 
-/// What can happen to a command.
+/// An event in the lifecycle of a command.
 #[derive(Debug)]
 pub enum LifecycleEvent {
-    /// The browser that it is for is connected.
+    /// Its browser is connected.
     Reachable,
-    /// It leaves for this extension, which has room for it; its tab is free (row 3).
+    /// It is sent to this extension, which has room for it; its lane is free (row 3).
     Deliver(Peer, Transport),
-    /// An extension wants to run it (row 5).
+    /// An extension asks to run it (row 5).
     Claim(Peer, Attempt),
-    /// Its start is recorded, and `go` is about to leave (row 5a).
+    /// The journal has recorded its start, and `go` is about to be sent (row 5a).
     Go(Attempt),
-    /// An extension says what became of it (rows 6, 6a, 9, 10, 18).
+    /// An extension reports on it (rows 6, 6a, 9, 10, 18).
     Report(Peer, Attempt, ExtensionReport),
-    /// The link of the extension that holds it is closed (rows 7, 7a, 11).
+    /// The link of the extension that has it closed (rows 7, 7a, 11).
     LinkClosed,
-    /// The browser that holds it is back; what it says of this attempt, if anything
-    /// (rows 11a, 12).
+    /// The browser that had it is connected again, and reports this state of the attempt, if it
+    /// knows the attempt (rows 11a, 12).
     Reconnected(Peer, Option<InFlightState>),
-    /// The daemon gets to this job (row 22).
+    /// The daemon begins this job (row 22).
     Begin,
-    /// The daemon says how far this job is (row 23).
+    /// The daemon reports progress of this job (row 23).
     Advance(CommandProgress),
-    /// The daemon is done with this job, or a person with their drawing (row 24).
+    /// The daemon finished this job, or a person finished the drawing (row 24).
     Finish(CommandOutcome),
     /// Its owner cancels it (rows 15, 16).
     Cancel,
-    /// The person at the browser ends it (rows 15, 16).
+    /// The person at the browser stops it (rows 15, 16).
     Stop,
-    /// Its owner has had the outcome.
+    /// Its owner read the outcome.
     Read,
-    /// Time has passed: whatever deadline is over takes effect (rows 4, 8, 12–14).
+    /// Time has passed: every deadline that is over takes effect (rows 4, 8, 12–14).
     Tick,
 }
 
-/// What an event did.
+/// The effect of an event.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Transition {
-    /// Nothing changed; the sender gets this answer.
+    /// Nothing changed. The sender of the event gets this reply.
     Unchanged(EventReply),
-    /// Something changed: waiters wake, and lanes follow the phase.
+    /// The command changed: waiters wake up, and its lane follows the new phase.
     Changed {
         /// The phase before.
         from: CommandPhase,
         /// The phase after.
         to: CommandPhase,
-        /// The answer to the sender.
+        /// The reply to the sender of the event.
         reply: EventReply,
-        /// Why the extension that holds it is told to stop, if it is.
+        /// The reason to send the extension with `cancel`, if it must stop.
         cancel: Option<CancelReason>,
     },
 }
 
-/// What the sender of an event is answered.
+/// The reply to the sender of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventReply {
-    /// Nothing.
+    /// No reply.
     Nothing,
     /// `go`, once the start is recorded.
     Go,

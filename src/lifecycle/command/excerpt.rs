@@ -1,9 +1,9 @@
-//! How much of a long text a report tells.
+//! How much of a long text a report contains.
 
 use std::sync::Arc;
 
-/// How much is told of an error's message and of its stack, in bytes. A page can throw errors of
-/// any length, and an answer about one is not read in parts.
+/// The longest error message and the longest stack in a report, in bytes. A page can throw errors of
+/// any length, and agents do not read a report in parts.
 pub(super) const MESSAGE_TOLD: usize = 2_000;
 pub(super) const STACK_TOLD: usize = 3_000;
 

@@ -6,27 +6,30 @@ use super::{CommandOutcome, ExpiryReason};
 use crate::lifecycle::limits;
 use crate::protocol::{CorrelationId, ReportedError, WorkKind};
 
-/// The next step for each code that extensions report. The hint of a report goes first: the
-/// extension has seen the page.
+/// The next step for each code that extensions report. A hint in the report takes precedence,
+/// because the extension has seen the page.
 static OF_CODES: [(&str, &str); 16] = [
-    ("script_threw", "Correct the script and call again. What it did before it threw stays done."),
+    (
+        "script_threw",
+        "Correct the script and call again. What the script did before it threw stays done.",
+    ),
     ("syntax_error", "Nothing of the script has run: correct it and call again."),
     ("no_such_tab", OTHER_TAB),
     ("tab_closed", OTHER_TAB),
     (
         "tab_crashed",
-        "Load the page anew with interact({action:\"refresh\"}) and the same tab_id, then call again. \
+        "Reload the page with interact({action:\"refresh\"}) and the same tab_id, then call again. \
          The command may have run in part; unsaved input in the page is lost.",
     ),
     ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),
     (
         "navigation_failed",
-        "Check the URL, and look at where the tab is now with interact({action:\"page_info\"}); \
+        "Check the URL, and see where the tab is now with interact({action:\"page_info\"}); \
          then call again.",
     ),
     (
         "navigation_interrupted",
-        "The command may have run in part: look at where the page is now with \
+        "The command may have run in part: see where the page is now with \
          interact({action:\"page_info\"}) before you call again.",
     ),
     (
@@ -40,10 +43,10 @@ static OF_CODES: [(&str, &str); 16] = [
     ),
     (
         "unknown_action",
-        "observe({what:\"browsers\"}) lists the actions that the extension knows; after `tabwire \
-         install` and a reload of the extension it knows all.",
+        "observe({what:\"browsers\"}) lists the actions that the extension knows. To get all of them, \
+         the person runs `tabwire install` and reloads the extension.",
     ),
-    ("invalid_params", "Correct the parameter that `error` is about, and call again."),
+    ("invalid_params", "Correct the parameter that `error` names, and call again."),
     (
         "internal",
         "Look at the page before you call again. If the error stays, ask the person to reload the \
@@ -56,13 +59,13 @@ static OF_CODES: [(&str, &str); 16] = [
     ),
     (
         CommandOutcome::STOPPED_BY_USER,
-        "Ask the person before you go on; only they can let agents go on, in the popup of the \
+        "Ask the person before you continue: only they can let agents act again, in the popup of the \
          Tabwire extension.",
     ),
     (
         CommandOutcome::EXECUTION_TIMEOUT,
-        "It may have run in part: look at the page (page_info, screenshot) before you call again, \
-         with a larger timeout_ms if it needs more time.",
+        "The command may have run in part: look at the page (page_info, screenshot) before you call \
+         again, with a larger timeout_ms if the command needs more time.",
     ),
 ];
 
@@ -75,17 +78,17 @@ const OF_OTHER_CODES: &str =
 
 /// The next step after the person at the browser stopped the command.
 pub(super) const STOPPED_HINT: &str =
-    "The person at the browser stopped it: ask them before you try it again.";
+    "The person at the browser stopped the command: ask them before you try again.";
 
 /// The next step after the owner cancelled a command that may have begun.
 pub(super) const HALF_DONE_HINT: &str =
-    "It may have run in part: look at the page before you go on.";
+    "The command may have run in part: look at the page before you continue.";
 
 /// The next step while the command waits for a browser.
-pub(super) const BROWSER_AWAY_HINT: &str = "Ask the person to open the browser: the command then goes on by itself. `tabwire doctor` \
+pub(super) const BROWSER_AWAY_HINT: &str = "Ask the person to open the browser: the command then continues by itself. `tabwire doctor` \
      names what is missing.";
 
-/// The next step for this code, if extensions report it.
+/// The next step for a code that extensions report; `None` for any other code.
 #[must_use]
 pub fn next_step_of_code(code: &str) -> Option<&'static str> {
     OF_CODES.iter().find(|(known, _)| *known == code).map(|(_, step)| *step)
@@ -106,7 +109,7 @@ pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
 
 /// The next step while this command is pending.
 pub(super) fn next_step_of_pending(id: &CorrelationId, kind: WorkKind) -> String {
-    // People and jobs take their time.
+    // A person or a job takes minutes, so a short wait would only make the caller poll.
     let wait_ms = match kind {
         WorkKind::Browser => 10_000,
         WorkKind::Annotations | WorkKind::Job => limits::WAIT_MAX.as_millis(),

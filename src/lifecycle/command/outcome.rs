@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{CommandProgress, ExtensionReport, ReportedError, Timestamp, WorkKind};
 
-/// How a command ended. Set once.
+/// How a command ended. It is set once and never changes.
 #[derive(Clone, Debug)]
 pub enum CommandOutcome {
     /// The extension reported a result.
@@ -22,7 +22,7 @@ pub enum CommandOutcome {
         /// How.
         error: Arc<ReportedError>,
     },
-    /// It ran past its time, by the extension's clock or by ours.
+    /// The command ran longer than it may, by the extension's clock or by the daemon's.
     Timeout {
         /// How.
         error: Arc<ReportedError>,
@@ -43,8 +43,8 @@ pub enum CommandOutcome {
     },
 }
 
-/// Results are the same if they are the same byte for byte: so a replayed report is
-/// told from another one. Who cancelled is no part of a report.
+/// Results are equal if they are equal byte for byte: that tells a replayed report from a different
+/// one. A report does not say who cancelled the command, so `by_user` does not count.
 impl PartialEq for CommandOutcome {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -73,7 +73,7 @@ impl PartialEq for CommandOutcome {
     }
 }
 
-/// What an extension says of a command that goes on.
+/// An extension's report that a command is still running.
 pub(super) struct StillRunning {
     message: Option<String>,
     progress: Option<f64>,
@@ -87,19 +87,19 @@ impl StillRunning {
 }
 
 impl CommandOutcome {
-    /// The word that programs know the terminal timeout by.
+    /// The code of a timeout while the command ran.
     pub const EXECUTION_TIMEOUT: &'static str = "execution_timeout";
 
-    /// The word that programs know a stop by the person by.
+    /// The code of a command that the person at the browser stopped.
     pub const STOPPED_BY_USER: &'static str = "stopped_by_user";
 
-    /// It was cancelled by its owner, or by whoever the extension does not name.
+    /// A cancellation by the owner, or by someone whom the extension does not name.
     #[must_use]
     pub const fn cancelled(may_have_run: bool) -> Self {
         Self::Cancelled { may_have_run, by_user: false }
     }
 
-    /// What a report makes of a running command: its end, or that it goes on.
+    /// Turns a report on a running command into its outcome, or into progress.
     pub(super) fn reported(report: ExtensionReport) -> Result<Self, StillRunning> {
         Ok(match report {
             ExtensionReport::Pending { message, progress } => {
@@ -114,8 +114,8 @@ impl CommandOutcome {
         })
     }
 
-    /// What a report makes of a command that needs `go` and has had none: its end, if it says that
-    /// nothing has run.
+    /// Turns a report on a command that needs `go` and has not had it into an outcome. Only a report
+    /// that nothing has run counts: any other would be of a command that ran without permission.
     pub(super) fn reported_unstarted(report: ExtensionReport) -> Option<Self> {
         match report {
             ExtensionReport::Cancelled { may_have_run } => Some(Self::cancelled(may_have_run)),
@@ -129,7 +129,7 @@ impl CommandOutcome {
         }
     }
 
-    /// Row 13: neither a result nor the extension's own timeout came.
+    /// Row 13: neither a result nor the extension's own timeout report arrived.
     pub(super) fn overran(timeout: Duration) -> Self {
         let message = format!("execution exceeded {} s", timeout.as_secs_f64());
         let code = Self::EXECUTION_TIMEOUT.to_owned();
@@ -137,29 +137,29 @@ impl CommandOutcome {
     }
 }
 
-/// Why no answer came in time.
+/// Why a command ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiryReason {
     /// No browser was connected while the command waited (row 4).
     NoExtension,
-    /// Its browser was connected, but its turn did not come (row 4).
+    /// The browser was connected, but the command did not get its turn (row 4).
     NotDelivered,
-    /// It was lost on the way in every attempt (row 7a).
+    /// Every delivery was lost (row 7a).
     DeliveryFailed,
-    /// The extension had it and said nothing (row 8).
+    /// The extension received the command and did not answer (row 8).
     ExtensionNoResponse,
-    /// The extension went away in mid-command (row 12).
+    /// The extension disconnected while the command ran (row 12).
     ExtensionDisconnected,
-    /// Its whole time, from creation, was over while it ran (row 14).
+    /// The command's total time, counted from its creation, ended while it ran (row 14).
     CommandExpired,
-    /// The daemon was restarted, and its browser neither runs it nor has its result
+    /// The daemon restarted, and the browser neither runs the command nor has its result
     /// (row 17).
     DaemonRestarted,
-    /// The machine was started anew: whatever ran is gone (row 17).
+    /// The machine restarted, which ended everything that ran (row 17).
     MachineRebooted,
     /// Nobody drew anything in time.
     NobodyDrew,
-    /// It had ended, but its result was no longer kept (row 20).
+    /// The command had ended, but its result is no longer kept (row 20).
     ResultExpired,
 }
 
@@ -178,13 +178,13 @@ impl ExpiryReason {
         Self::ResultExpired,
     ];
 
-    /// The one of this [code](Self::code).
+    /// The reason with this [code](Self::code).
     #[must_use]
     pub fn of_code(code: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.code() == code)
     }
 
-    /// A word for programs.
+    /// The code that programs branch on.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -205,38 +205,38 @@ impl ExpiryReason {
     #[must_use]
     pub const fn message(self) -> &'static str {
         match self {
-            Self::NoExtension => "No browser that could take it was connected",
+            Self::NoExtension => "No browser that could run the command was connected",
             Self::NotDelivered => {
-                "Its turn did not come before its time was over: the tab was busy, or its browser away"
+                "The command did not get its turn in time: the tab was busy, or the browser was away"
             }
-            Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
+            Self::DeliveryFailed => "The connection to the extension broke in all 3 deliveries",
             Self::ExtensionNoResponse => {
-                "Extension did not respond in time after receiving command"
+                "The extension did not respond in time after it received the command"
             }
-            Self::ExtensionDisconnected => "The extension went away while the command ran",
-            Self::CommandExpired => "The command's whole time was over before it was done",
-            Self::DaemonRestarted => "The daemon was restarted before it had an answer",
-            Self::MachineRebooted => "The machine was restarted before there was an answer",
+            Self::ExtensionDisconnected => "The extension disconnected while the command ran",
+            Self::CommandExpired => "The command ran out of its total time",
+            Self::DaemonRestarted => "The daemon restarted before the command had a result",
+            Self::MachineRebooted => "The machine restarted before the command had a result",
             Self::NobodyDrew => "The user did not finish a drawing within 10 minutes",
             Self::ResultExpired => "The result is no longer kept",
         }
     }
 
-    /// What to do next after a job that has failed, in a sentence.
+    /// The next step after a failed job, in a sentence.
     pub(super) const OF_JOBS: &'static str =
-        "Call again: it is begun anew, and what was recorded until then is kept.";
+        "Call again: the job starts over and keeps what it has recorded so far.";
 
-    /// What to do next, in a sentence, if this is what it ended for.
+    /// The next step for this kind of work, in a sentence.
     #[must_use]
     pub const fn hint_for(self, kind: WorkKind) -> &'static str {
         match kind {
-            // No page has to do with it.
+            // A hint that tells an agent to look at the page makes no sense for a job.
             WorkKind::Job => Self::OF_JOBS,
             WorkKind::Browser | WorkKind::Annotations => self.hint(),
         }
     }
 
-    /// What to do next, in a sentence, if an extension did it.
+    /// The next step for a command that an extension ran, in a sentence.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -246,25 +246,25 @@ impl ExpiryReason {
             }
             Self::NotDelivered => {
                 "Look at observe({what:\"pending_commands\"}) and observe({what:\"browsers\"}): cancel \
-                 what blocks the tab, or use another one; then call again."
+                 the command that blocks the tab, or use another tab; then call again."
             }
             Self::DeliveryFailed => {
-                "It is safe to call again. If it happens again, reload the extension."
+                "It is safe to call again. If the error repeats, reload the extension."
             }
             Self::ExtensionNoResponse => {
                 "Check with observe({what:\"browsers\"}) that the browser answers, reload the \
                  extension if it does not, then call again."
             }
             Self::ExtensionDisconnected | Self::DaemonRestarted | Self::MachineRebooted => {
-                "Unless may_have_run is false it may have run, whole or in part: look at the page \
-                 (page_info, screenshot) before you call again."
+                "Unless may_have_run is false, the command may have run in full or in part: look at \
+                 the page (page_info, screenshot) before you call again."
             }
             Self::CommandExpired => {
-                "It may have run in part: look at the page before you call again, with a larger \
-                 timeout_ms if it needs more time."
+                "The command may have run in part: look at the page before you call again, with a \
+                 larger timeout_ms if the command needs more time."
             }
             Self::NobodyDrew => {
-                "Ask the user whether to go on; analyze({what:\"annotations\", wait:true}) asks for \
+                "Ask the user whether to continue; analyze({what:\"annotations\", wait:true}) asks for \
                  a drawing again."
             }
             Self::ResultExpired => {

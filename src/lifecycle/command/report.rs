@@ -56,7 +56,7 @@ impl Command {
             CommandState::Queued { .. } => self.pending(None, self.why_queued()),
             CommandState::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
             CommandState::Started { progress, .. } => {
-                self.pending(progress.clone(), "Command still executing in browser".to_owned())
+                self.pending(progress.clone(), "The command is running in the browser".to_owned())
             }
             CommandState::Waiting => self.pending(None, self.why_waiting()),
             CommandState::Working { progress } => {
@@ -89,14 +89,17 @@ impl Command {
     fn why_queued(&self) -> String {
         match self.state {
             CommandState::Queued { reachable: false, .. } => {
-                format!("Waits for a browser with the Tabwire extension, until {}", self.total_by())
+                format!(
+                    "Waiting until {} for a browser with the Tabwire extension",
+                    self.total_by()
+                )
             }
             CommandState::Queued { .. }
             | CommandState::Sent { .. }
             | CommandState::Started { .. }
             | CommandState::Waiting
             | CommandState::Working { .. }
-            | CommandState::Ended { .. } => "Waits for its turn in the tab".to_owned(),
+            | CommandState::Ended { .. } => "Waiting for its turn in the tab".to_owned(),
         }
     }
 
@@ -104,9 +107,9 @@ impl Command {
         match self.spec.work.kind() {
             WorkKind::Annotations => {
                 let until = self.total_by();
-                format!("Waits for the user to finish drawing, until {until}")
+                format!("Waiting until {until} for the user to finish drawing")
             }
-            WorkKind::Browser | WorkKind::Job => "Waits for its turn".to_owned(),
+            WorkKind::Browser | WorkKind::Job => "Waiting for its turn".to_owned(),
         }
     }
 
@@ -155,7 +158,8 @@ impl Command {
         }
     }
 
-    /// Why it expired, in a sentence. How long an extension has to answer is not the same for all.
+    /// Why the command expired, in a sentence. It states the time, because extensions that poll have
+    /// a different time to answer than others.
     fn why_expired(&self, reason: ExpiryReason, at: Timestamp) -> Cow<'static, str> {
         match (reason, self.reached(TracePhase::Delivered)) {
             (ExpiryReason::ExtensionNoResponse, Some(delivered)) => {
@@ -166,18 +170,18 @@ impl Command {
         }
     }
 
-    /// What to do about one that expired, in a sentence.
+    /// The next step after the command expired, in a sentence.
     fn hint_for(&self, reason: ExpiryReason, may_have_run: bool) -> &'static str {
         if reason == ExpiryReason::ExtensionNoResponse && may_have_run && !self.spec.work.is_safe()
         {
-            return "The extension that had it may have run it: look at the page before you call \
-                    again. Check with observe({what:\"browsers\"}) that the browser answers; reload \
-                    its extension if not.";
+            return "The extension may have run the command: look at the page before you call \
+                    again. Check with observe({what:\"browsers\"}) that the browser answers, and \
+                    reload its extension if it does not.";
         }
         reason.hint_for(self.spec.work.kind())
     }
 
-    /// The mark of the extension's words, which pages decide for all but jobs.
+    /// Marks text that a page may have written. No page has a say in a job's text.
     fn page_mark(&self, origin: Option<&str>) -> Option<PageMark> {
         (self.spec.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
     }
@@ -218,7 +222,7 @@ impl Command {
         }
     }
 
-    /// The command's whole way, without its result.
+    /// Every phase of the command, without its result.
     #[must_use]
     pub fn story(&self, target: Option<&Lane>) -> CommandStory {
         let (message, error, hint) = match self.status() {
@@ -246,7 +250,8 @@ impl Command {
         }
     }
 
-    /// The last phase on its way; what happens after its end is none.
+    /// The last phase that the command reached. Late results and reads come after its end, so they
+    /// do not count.
     #[must_use]
     pub fn furthest(&self) -> TracePhase {
         let on_its_way = |phase: &TracePhase| match phase {
@@ -263,7 +268,7 @@ impl Command {
         phases.rev().find(on_its_way).unwrap_or(TracePhase::Queued)
     }
 
-    /// When it reached a phase for the last time.
+    /// When the command last reached a phase.
     pub(super) fn reached(&self, phase: TracePhase) -> Option<Timestamp> {
         self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
     }
@@ -313,8 +318,8 @@ impl Command {
         }
     }
 
-    /// The command as lists of failures show it, if it failed (row 21); `target` is the lane that
-    /// it was given. A cancelled one did not: its owner wanted that.
+    /// The command's entry in lists of failures, if it failed (row 21); `target` is its lane. A
+    /// cancelled command did not fail: its owner wanted it to end.
     #[must_use]
     pub fn as_failed(&self, target: Option<&Lane>) -> Option<FailedCommand> {
         let CommandState::Ended { at, outcome, .. } = &self.state else { return None };
@@ -344,8 +349,8 @@ impl Command {
         })
     }
 
-    /// The command as lists of failures show it if nobody had read its result when that went, at
-    /// this moment; `why` says why it went.
+    /// The command's entry in lists of failures when its result is dropped unread at this time;
+    /// `why` says why it is dropped.
     #[must_use]
     pub fn as_unread(&self, target: Option<&Lane>, why: &str, at: Timestamp) -> FailedCommand {
         FailedCommand {
@@ -363,7 +368,7 @@ impl Command {
         self.spec.work.aim(target.and_then(|lane| lane.tab))
     }
 
-    /// What is said of its result if nobody had read it when its time was over (row 20).
+    /// What callers read when the result expired unread (row 20).
     #[must_use]
     pub fn unread_at_last(&self) -> &'static str {
         match self.spec.work.kind() {

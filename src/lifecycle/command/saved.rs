@@ -1,4 +1,4 @@
-//! A command from an earlier life of the daemon, and how it goes on in this one (row 17).
+//! A command from an earlier run of the daemon, and how this run continues it (row 17).
 
 use std::sync::Arc;
 
@@ -10,56 +10,56 @@ use crate::lifecycle::limits;
 use crate::protocol::{Timestamp, TracePhase};
 use crate::seeded_bug;
 
-/// A command as it outlives the process.
+/// A command as the journal records it.
 #[derive(Clone, Debug)]
 pub struct SavedCommand {
-    /// What it is.
+    /// Its specification.
     pub spec: CommandSpec,
-    /// How far it had come.
+    /// How far it had got.
     pub stage: SavedStage,
-    /// The phases that it had been through, as far as they were recorded.
+    /// The recorded phases of the command.
     pub trace: Vec<TracePoint>,
 }
 
-/// How far a command had come when it was recorded last.
+/// How far a command had got when it was last recorded.
 #[derive(Clone, Debug)]
 pub enum SavedStage {
-    /// It was accepted. It may have been sent, but unless it is safe it had not begun.
+    /// It was accepted. It may have been sent, but only a safe command can have begun.
     Accepted,
     /// It may have begun in the page.
     Started {
-        /// Who had it.
+        /// Its delivery.
         delivery: Delivery,
-        /// Since when.
+        /// When it started.
         at: Timestamp,
     },
-    /// The daemon was at it.
+    /// The daemon ran the job.
     Working {
-        /// Since when.
+        /// When the job began.
         at: Timestamp,
     },
-    /// It was over.
+    /// It had ended.
     Ended {
         /// When it ended.
         at: Timestamp,
-        /// How.
+        /// How it ended.
         outcome: CommandOutcome,
-        /// Who had it last, if anybody did.
+        /// Its last delivery, if it was ever delivered.
         delivery: Option<Delivery>,
-        /// Whether its owner had the outcome.
+        /// Whether its owner had read the outcome.
         read: bool,
     },
 }
 
 impl Command {
-    /// A command that was saved, in the next life of the daemon, which begins `now`.
+    /// Continues a saved command in a run of the daemon that begins `now`.
     ///
-    /// One that had not begun waits for its turn again, with what is left of its time.
-    /// One that had is waited for, and never sent again. After a restart of the machine
-    /// both are over. What was over stays as it was.
+    /// A command that had not begun waits for its turn again, with the rest of its time. A command
+    /// that may have begun waits for its browser and is never sent again. After a restart of the
+    /// machine both have expired. An ended command stays as it was.
     ///
-    /// Nothing of it lies after `now`: a clock that was set back must not give it more
-    /// than its whole time, nor keep it for longer than is its due.
+    /// No time in the restored command lies after `now`: a clock that was set back must not give
+    /// the command more than its total time, nor keep its record for longer than its retention.
     #[must_use]
     pub fn restore(saved: SavedCommand, is_same_boot: bool, now: Timestamp) -> Self {
         let SavedCommand { mut spec, stage, mut trace } = saved;
@@ -74,11 +74,11 @@ impl Command {
             is_restored: true,
         };
         match stage {
-            // The person may still be about it, and the job is begun when its turn comes.
+            // The person may still be drawing, and the daemon begins the job when its turn comes.
             SavedStage::Accepted if matches!(command.state, CommandState::Waiting) => {}
             SavedStage::Accepted => command.restore_accepted(is_same_boot, now),
             SavedStage::Working { .. } if seeded_bug::is_on("job-begins-again") => {}
-            // What was done of it is done, and nobody is at it any more.
+            // Part of the job is done, and the process that ran it is gone.
             SavedStage::Working { .. } if is_same_boot => {
                 command.expire(ExpiryReason::DaemonRestarted, true, now);
             }
@@ -98,9 +98,8 @@ impl Command {
         command
     }
 
-    /// Whether what has become of it since it was in the phase `from` must outlive the
-    /// process: that it may have begun, or that it is over. What was polled for may begin
-    /// without a further word.
+    /// Whether the journal must record the change from the phase `from`: that the command may have
+    /// begun, or that it has ended. A command that was handed to a poll may begin at once.
     #[must_use]
     pub fn is_to_be_recorded_since(&self, from: CommandPhase) -> bool {
         let runs_at_once =
@@ -114,7 +113,8 @@ impl Command {
         }
     }
 
-    /// Rows 17, 17a and 17c.
+    /// Rows 17, 17a and 17c. Attempts count from 1 again: with the new epoch the extension forgets the
+    /// old ones.
     fn restore_accepted(&mut self, is_same_boot: bool, now: Timestamp) {
         let may_have_run = self.may_have_run();
         if !is_same_boot {
@@ -126,9 +126,9 @@ impl Command {
         }
     }
 
-    /// Row 17b. Attempts count from 1 again: at a new epoch the extension has forgotten the
-    /// old ones. One that only polls says no more of it than that it is done. Whether `go` had left
-    /// is not recorded: it may have.
+    /// Row 17b. An extension that polls reports nothing but the end of a command, so there is no
+    /// reconnection to wait for. The journal does not record whether `go` was sent, so it may have
+    /// been.
     fn restore_started(&mut self, delivery: Delivery, at: Timestamp, now: Timestamp) {
         let execute_by = at + self.spec.timeout + limits::REPORT_GRACE;
         let asked =

@@ -1,12 +1,12 @@
-//! How a command starts: the claim, and `go`.
+//! How a command starts: the claim and `go`.
 
 use super::{Command, CommandPhase, CommandState, Delivery, EventReply, Peer, Transition};
 use crate::lifecycle::limits;
 use crate::protocol::{Attempt, NackReason, Timestamp, TracePhase};
 
 impl Command {
-    /// Rows 5 and 11a; a claim that is repeated is answered again, since a second
-    /// `go` does nothing in the extension.
+    /// Rows 5 and 11a. A repeated claim gets the same reply, because the first `go` may be lost and a
+    /// second one does nothing in the extension.
     pub(super) fn claim(&mut self, peer: Peer, attempt: Attempt, now: Timestamp) -> Transition {
         match &self.state {
             CommandState::Sent { delivery, .. } if delivery.is(&peer, attempt) => {
@@ -31,7 +31,7 @@ impl Command {
         }
     }
 
-    /// From here on it is this life of the worker's.
+    /// Starts the command. From here on only this run of the worker may run it.
     pub(super) fn start(&mut self, by: Peer, let_go: bool, now: Timestamp) -> Transition {
         let CommandState::Sent { delivery: Delivery { attempt, transport, .. }, .. } = self.state
         else {
@@ -45,7 +45,8 @@ impl Command {
         self.changed(CommandPhase::Sent, EventReply::Go)
     }
 
-    /// Row 5a. Whoever asks sends `go` if this says so: nothing can come in between.
+    /// Row 5a. The caller sends `go` if the reply is `Go`, under the same lock: no cancellation can
+    /// come in between.
     pub(super) fn let_go(&mut self, attempt: Attempt) -> Transition {
         if !self.may_go(attempt) {
             return Transition::Unchanged(EventReply::Nothing);

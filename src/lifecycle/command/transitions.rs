@@ -1,4 +1,4 @@
-//! [`Command::apply`]: the one place where a command's state changes, and the rows of the
+//! [`Command::apply`], the one place where a command's state changes, and the rows of the
 //! transition table, each under its number.
 
 use super::{
@@ -12,18 +12,19 @@ use crate::protocol::{
 };
 use crate::seeded_bug;
 
-/// The most entries that late reports may add to one trace.
+/// How many entries late reports may add to one trace: an extension may repeat a report for ever.
 pub(super) const LATE_MARKS: usize = 8;
 
 impl Command {
-    /// Lets an event happen to the command: the one place where its state changes.
+    /// Applies an event. No other function changes the state.
     ///
-    /// A deadline that is over takes effect first, at its own moment, even if the
-    /// timer was late: so an event never wins against a deadline that it missed.
+    /// Deadlines that are over take effect first, each at its own time, even if the timer was late:
+    /// an event never wins against a deadline that it missed.
     pub fn apply(&mut self, event: LifecycleEvent, now: Timestamp) -> Transition {
         let from = self.phase();
         let elapsed = self.elapse(now);
         let step = self.react(event, now);
+        // Waiters must learn of a deadline that took effect even if the event changed nothing.
         let Some(cancel) = elapsed else { return step };
         let (to, reply) = match step {
             Transition::Unchanged(reply) => (self.phase(), reply),
@@ -32,8 +33,8 @@ impl Command {
         Transition::Changed { from, to, reply, cancel }
     }
 
-    /// Takes every deadline that is over. `None`: there was none. Else whether the
-    /// extension is to be told to stop.
+    /// Applies every deadline that is over. `None`: there was none; else the reason to cancel it in
+    /// the extension, if it must stop.
     fn elapse(&mut self, now: Timestamp) -> Option<Option<CancelReason>> {
         let mut taken = None;
         while !self.is_forgettable() && self.next_deadline() <= now {
@@ -43,14 +44,14 @@ impl Command {
         taken
     }
 
-    /// Whether the only deadline left is the end of its retention, which is not the
-    /// command's to take: its keeper drops it.
+    /// Whether the only deadline left is the end of its retention. The engine applies that one, as it
+    /// drops the whole command.
     const fn is_forgettable(&self) -> bool {
         matches!(self.phase(), CommandPhase::Ended)
     }
 
-    /// Rows 4, 8, 12, 13, 14, and the end of a lane's hold: takes the next deadline, which
-    /// is over, as of `at`.
+    /// Rows 4, 8, 12, 13, 14, and the release of a lane: applies the next deadline, which is over,
+    /// as of `at`.
     fn pass_deadline(&mut self, at: Timestamp) -> Option<CancelReason> {
         let due = self.next_deadline();
         let may_have_run = self.may_have_run();
@@ -64,6 +65,7 @@ impl Command {
             CommandState::Queued { .. } => {
                 self.expire(ExpiryReason::NotDelivered, may_have_run, at)
             }
+            // The extension may have run it in silence: keep the next command out of the tab.
             CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
                 let reason = ExpiryReason::ExtensionNoResponse;
                 self.end_leaving(CommandOutcome::Expired { reason, may_have_run }, at);
@@ -144,16 +146,17 @@ impl Command {
         self.changed(CommandPhase::Queued, EventReply::Nothing)
     }
 
-    /// When it must be claimed, or heard of, if it is delivered now.
+    /// When a delivery of this moment must be claimed, or reported on.
     fn respond_by(&self, transport: Transport, now: Timestamp) -> Timestamp {
         match transport {
             Transport::WebSocket | Transport::Http => now + limits::RESPOND,
             Transport::Poll if self.spec.work.reports_pending() => now + limits::RESPOND_POLL,
-            // Whichever extension it is need not say anything before it is done.
+            // Extensions with `/sync` do not all report `pending`, so silence says nothing until the
+            // command's time is over.
             Transport::Sync if self.spec.work.reports_pending() => {
                 now + self.spec.timeout + limits::REPORT_GRACE
             }
-            // Nothing is heard of it before it is done.
+            // No report comes before the command has ended.
             Transport::Poll | Transport::Sync => self.total_by(),
         }
     }
@@ -176,8 +179,9 @@ impl Command {
             {
                 stale
             }
-            // Only a safe command, or one that was polled for, is reported without a claim, or
-            // one that is not to be run. Any other has run without `go`: its word does not count.
+            // Without a claim the daemon accepts reports on safe commands, on polled commands, and
+            // reports that the extension will not run the command. Any other report is of a command
+            // that ran without `go`, so it does not count.
             CommandState::Sent { .. } if !self.may_have_run() => {
                 match CommandOutcome::reported_unstarted(report) {
                     Some(outcome) => self.finish(outcome, now),
@@ -216,8 +220,8 @@ impl Command {
         self.resumed(from, EventReply::Nothing, now)
     }
 
-    /// Row 18: the outcome stands. A report from whoever had the command last says
-    /// that the page is done with it, so its tab is free.
+    /// Row 18: the outcome stands. A report from the last holder shows that the page is done with
+    /// the command, so its lane is free.
     fn late(
         &mut self,
         peer: &Peer,
@@ -235,6 +239,7 @@ impl Command {
             Ok(reported) if from_holder && reported == *outcome => EventReply::Ack,
             Ok(_) => EventReply::Nack(NackReason::AlreadyTerminal),
         };
+        // A stale attempt says nothing about what runs in the page now.
         if from_holder {
             *lane_until = None;
         }
@@ -271,7 +276,7 @@ impl Command {
                     CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
                 self.changed(CommandPhase::Started, EventReply::Nothing)
             }
-            // It says when it is done, whichever life of it polls now.
+            // The extension reports the end to the next poll, even from a new run of its worker.
             CommandState::Started { delivery, .. } if delivery.transport.runs_at_once() => {
                 Transition::Unchanged(EventReply::Nothing)
             }
@@ -303,13 +308,15 @@ impl Command {
         }
         let is_same_instance = delivery.peer == *peer;
         let reply = match says {
+            // The claim may have been answered on the link that broke: answer it again.
             Some(InFlightState::Claimed) if is_same_instance => EventReply::Go,
             Some(InFlightState::Running) if is_same_instance => EventReply::Nothing,
-            // The result follows; until then what was waited for is waited for.
+            // The result follows in a frame of its own; until then the absence and its deadline stay.
             Some(InFlightState::Done) if is_restart(away.as_ref()) => {
                 return Transition::Unchanged(EventReply::Nothing);
             }
             Some(InFlightState::Done) => EventReply::Nothing,
+            // A new run of the worker knows nothing of the page that the old one worked in.
             Some(InFlightState::Claimed | InFlightState::Running) | None => {
                 let lost = away.map_or(ExpiryReason::ExtensionDisconnected, |away| away.lost);
                 let may_have_run = self.may_have_run();
@@ -321,8 +328,8 @@ impl Command {
         self.resumed(CommandPhase::Started, reply, now)
     }
 
-    /// Its browser is back. Deadlines that passed while the daemon was down have waited for
-    /// that, and take effect now.
+    /// Its browser is connected again. Deadlines that passed while the daemon was down have waited
+    /// for this, and take effect now.
     fn resumed(&mut self, from: CommandPhase, reply: EventReply, now: Timestamp) -> Transition {
         if self.next_deadline() > now {
             return self.changed(from, reply);
@@ -340,6 +347,7 @@ impl Command {
                 self.end(outcome, now);
                 self.changed(from, EventReply::Nothing)
             }
+            // The extension never runs it without `go`, so the lane is free at once.
             CommandState::Sent { delivery, .. } if !delivery.transport.runs_at_once() => {
                 self.end(outcome, now);
                 self.stopped(from)
@@ -377,7 +385,7 @@ impl Command {
         self.mark(TracePhase::Done, at, attempt);
     }
 
-    /// Ends it while the page may still be at it: its tab stays taken for a while.
+    /// Ends the command while the page may still run it: its lane stays occupied for a while.
     fn end_leaving(&mut self, outcome: CommandOutcome, at: Timestamp) {
         self.end(outcome, at);
         if let CommandState::Ended { lane_until, .. } = &mut self.state {

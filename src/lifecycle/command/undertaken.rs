@@ -1,4 +1,4 @@
-//! The transitions of what no browser does: waits for a person, and jobs.
+//! The transitions of host tasks: waits for a person, and jobs. No browser runs them.
 
 use super::{
     Command, CommandOutcome, CommandPhase, CommandState, EventReply, ExpiryReason, Transition,
@@ -6,7 +6,7 @@ use super::{
 use crate::protocol::{CommandProgress, Timestamp, TracePhase, WorkKind};
 
 impl Command {
-    /// Row 25: why it is over at its time.
+    /// Row 25: the reason for which it expires.
     pub(super) fn overdue(&self) -> ExpiryReason {
         match self.spec.work.kind() {
             WorkKind::Annotations => ExpiryReason::NobodyDrew,
