@@ -1,4 +1,4 @@
-//! What can be set from outside: flags, environment, defaults.
+//! Settings from outside: flags, environment variables, defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::home::{PERSON_FOLDER, UsualFolder};
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
 
-/// Which daemon a command is about.
+/// The daemon that a command works with: its state directory and its port.
 #[derive(Args, Clone, Debug)]
 pub struct DaemonLocation {
-    /// State directory [default: the platform's]
+    /// State directory [default: the platform's directory for state]
     #[arg(long, env = "TABWIRE_HOME", value_name = "DIR", global = true)]
     pub home: Option<PathBuf>,
-    /// Port on the loopback; 0 for any that is free
+    /// Loopback port; 0 picks a free one
     #[arg(long, env = "TABWIRE_PORT", default_value_t = DEFAULT_PORT, global = true)]
     pub port: u16,
 }
@@ -59,23 +59,22 @@ impl DaemonLocation {
     }
 }
 
-/// How a daemon is to run.
+/// The options of `tabwire serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeOptions {
     /// Set a capacity (repeatable), for example --limit queued=10
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub limits: Vec<(String, usize)>,
-    /// How long `interact` blocks for its result unless the call says otherwise, in ms; at most
-    /// 25000, since the bridge gives such a call 35 s
+    /// Default of `wait_ms`: block `interact` up to this many ms for its result (maximum 25000)
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=25_000))]
     pub wait_ms: u64,
-    /// End after this many seconds without a call and without a command; 0: never
+    /// Exit after this many seconds without calls and commands; 0 runs forever
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub idle_exit: u64,
-    /// Keep no journal: commands and results do not outlive the daemon
+    /// Keep no journal: commands and results are lost when the daemon ends
     #[arg(long)]
     pub ephemeral: bool,
-    /// A folder that `wksm_monitor_sync` may look into (repeatable) [default: the home directory]
+    /// Let `wksm_monitor_sync` read this folder (repeatable) [default: the home directory]
     #[arg(
         long = "monitor-root",
         env = "TABWIRE_MONITOR_ROOTS",
@@ -83,12 +82,12 @@ pub struct ServeOptions {
         value_delimiter = ':'
     )]
     pub monitor_roots: Vec<PathBuf>,
-    /// Run on when the terminal is closed, and end after 30 minutes without work
+    /// Keep running after the terminal closes; exit after 30 minutes without work
     #[arg(long, hide = true)]
     pub detach: bool,
 }
 
-/// How long a daemon that a bridge has started stays without work.
+/// A daemon that a bridge started exits after this long without work.
 const DETACHED_IDLE: Duration = Duration::from_secs(30 * 60);
 
 impl ServeOptions {
@@ -103,7 +102,7 @@ impl ServeOptions {
     ) -> Result<daemon::DaemonSettings, etcetera::HomeDirError> {
         let mut capacities = Limits::default();
         for (name, value) in &self.limits {
-            // They were checked one by one when they were read.
+            // `parse_limit` has checked each of them already.
             let _ = capacities.set(name, *value);
         }
         let idle_exit = match self.idle_exit {
@@ -122,7 +121,7 @@ impl ServeOptions {
         })
     }
 
-    /// The folders that may be synced.
+    /// The folders that agents may sync.
     fn monitor_roots(&self) -> Vec<PathBuf> {
         if self.monitor_roots.is_empty() {
             return Self::usual_monitor_roots();
@@ -130,7 +129,7 @@ impl ServeOptions {
         self.monitor_roots.clone()
     }
 
-    /// The folders that may be synced if none is named.
+    /// The folders that agents may sync if the command line names none.
     #[must_use]
     pub fn usual_monitor_roots() -> Vec<PathBuf> {
         etcetera::home_dir().into_iter().collect()
@@ -138,19 +137,19 @@ impl ServeOptions {
 }
 
 fn parse_limit(text: &str) -> Result<(String, usize), String> {
-    let (name, value) = text.split_once('=').ok_or("say it as NAME=VALUE")?;
-    let value: usize = value.parse().map_err(|_| format!("`{value}` is not a whole number"))?;
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let value: usize = value.parse().map_err(|_| format!("invalid number `{value}`"))?;
     if Limits::default().set(name, value) {
         return Ok((name.to_owned(), value));
     }
     if Limits::NAMES.contains(&name) {
-        return Err(format!("{value} is too small for `{name}`"));
+        return Err(format!("value {value} is below the minimum of `{name}`"));
     }
     let near = |known: &&str| strsim::jaro_winkler(name, known);
     let nearest = Limits::NAMES.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     let all = Limits::NAMES.join(", ");
     Err(format!(
-        "no limit `{name}`; did you mean `{}`? There are: {all}",
+        "unknown limit `{name}`; did you mean `{}`? Valid limits: {all}",
         nearest.unwrap_or_default()
     ))
 }

@@ -1,7 +1,6 @@
-//! What a person reads: colours, tables and progress on a terminal, plain lines elsewhere.
+//! Output for people: colours, tables and progress on a terminal, plain lines elsewhere.
 //!
-//! Whatever comes from elsewhere (a browser's label, a page's error) is shown without
-//! control characters: it must not command the terminal.
+//! Text from browsers and pages loses its control characters: it must not command the terminal.
 
 mod local_time;
 
@@ -11,19 +10,19 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 pub use local_time::{LocalTime, ago};
 
-/// The width that is assumed where none can be asked for.
+/// The width in characters of a terminal that does not tell its size.
 const WIDTH: u16 = 100;
 
 /// How many characters a wrapped line has at least, on a terminal that is narrower than its indent.
 const NARROWEST: usize = 20;
 
-/// The height that is assumed where none can be asked for.
+/// The height in lines of a terminal that does not tell its size.
 const HEIGHT: u16 = 24;
 
-/// Why nothing more can be said.
+/// Why standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Whoever read standard output has closed it, as `| head` does: nothing is wrong.
+    /// The reader has closed it, as `| head` does: no error.
     #[error("standard output is closed")]
     Closed,
     /// It cannot be written.
@@ -110,7 +109,7 @@ impl TextStyle {
     }
 }
 
-/// A terminal, and nobody has set `NO_COLOR` (no-color.org) or a terminal without colours.
+/// Whether standard output is a terminal with colours, and `NO_COLOR` (no-color.org) is not set.
 fn has_colours() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     is_terminal() && !is_set("NO_COLOR") && !is_dumb()
@@ -283,7 +282,7 @@ fn aligned_row(row: &[(String, TextStyle)], widths: &[usize], width: usize) -> S
     line
 }
 
-/// Says on a terminal what takes its time, until it is dropped.
+/// Names the work in progress on a terminal, until it is dropped.
 #[derive(Debug)]
 pub struct ProgressNotice {
     is_shown: bool,
@@ -295,7 +294,7 @@ impl ProgressNotice {
     pub fn start(what: &str) -> Self {
         let is_shown = io::stderr().is_terminal() && !is_dumb();
         if is_shown {
-            // Nobody is worse off for not seeing it.
+            // Progress is no result: a closed standard error must not fail the command.
             let _ = write!(io::stderr(), "{what} …");
         }
         Self { is_shown }
@@ -310,8 +309,7 @@ impl Drop for ProgressNotice {
     }
 }
 
-/// A sign that turns on standard output while something is waited for, until it is dropped. On a
-/// terminal only.
+/// A turning sign on standard output during a wait, until it is dropped. On a terminal only.
 #[derive(Debug)]
 pub struct Spinner {
     what: Option<String>,
@@ -324,10 +322,10 @@ impl Spinner {
     /// One that says what is waited for, in less than a line.
     #[must_use]
     pub fn start(what: &str) -> Self {
-        // A longer one would wrap, and only its last line be written anew.
+        // A text that wraps would leave its first line on the screen at every turn.
         let turns = 0;
         if is_terminal() && is_dumb() {
-            // Nobody is worse off for not seeing it.
+            // A turn that cannot be shown must not end the wait.
             let _ = print_line(what);
             return Self { what: None, turns };
         }
@@ -340,7 +338,7 @@ impl Spinner {
         let Some(what) = &self.what else { return };
         let sign = Self::SIGNS[self.turns % Self::SIGNS.len()];
         self.turns += 1;
-        // Nobody is worse off for not seeing it.
+        // A turn that cannot be shown must not end the wait.
         let _ = print(format_args!("\r{sign} {what}\x1b[K"));
     }
 }

@@ -1,4 +1,4 @@
-//! `tabwire commands`: the list, and the same as it changes.
+//! `tabwire commands`: the list of commands, once or as it changes.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ enum CommandTimes<'a> {
     Clock(&'a LocalTime),
 }
 
-/// What a live table leaves of the terminal to the rest: headings, foot, prompt.
+/// The rows of a terminal that a live table needs for headings, foot and prompt.
 const ROWS_TAKEN: usize = 3;
 
 /// How many commands a live view remembers at most; the oldest leave first.
@@ -48,7 +48,7 @@ pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Resul
     }
     let commands = body["commands"].as_array().map(Vec::as_slice).unwrap_or_default();
     if commands.is_empty() && terminal::is_terminal() {
-        print_line("no commands are known (they are kept for 60 s after their end)")?;
+        print_line("no commands (the daemon keeps a command for 60 s after its end)")?;
     }
     for line in table(commands, CommandTimes::Ages(ClockSample::now().system)).lines() {
         print_line(line)?;
@@ -56,14 +56,17 @@ pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows changes until Ctrl-C, which is how it is meant to end, or until the daemon ends.
+/// Shows changes until Ctrl+C, the intended end, or until the daemon ends.
 pub(super) async fn follow(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let daemon = DaemonClient::of(location)?;
     let response = daemon.stream("/api/commands?follow=1").await?;
     if response.status() != StatusCode::OK {
-        bail!("the daemon refuses ({}). `tabwire doctor` says what is wrong", response.status());
+        bail!(
+            "the daemon rejected the request ({}). Run `tabwire doctor` to find the cause",
+            response.status()
+        );
     }
     let mut lines = EventLines { body: response.into_body(), unread: Vec::new() };
     let mut view = if json {
@@ -80,7 +83,7 @@ pub(super) async fn follow(location: &DaemonLocation, json: bool) -> anyhow::Res
             _ = terminate.recv() => break,
             line = lines.next() => line,
         };
-        let Some(line) = line else { bail!("the daemon has ended") };
+        let Some(line) = line else { bail!("the daemon ended") };
         view.show(&line)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -129,7 +132,7 @@ impl CommandView {
             Some("known") => event["commands"].as_array().cloned().unwrap_or_default(),
             Some("changed") => vec![event["command"].clone()],
             Some("skipped") => return self.skipped(&event["count"]),
-            // A newer daemon may have more to tell.
+            // A newer daemon may send events that this version does not know.
             Some(_) | None => return Ok(()),
         };
         match self {
@@ -145,7 +148,7 @@ impl CommandView {
     }
 
     fn skipped(&mut self, count: &Value) -> anyhow::Result<()> {
-        let note = format!("{count} change(s) not shown: they came too fast");
+        let note = format!("skipped {count} change(s) that came too fast");
         match self {
             Self::Json => {}
             Self::Plain(_) => print_line(format!("# {note}"))?,
@@ -199,7 +202,7 @@ impl LiveTable {
         let rows = height.saturating_sub(ROWS_TAKEN).max(1);
         let newest = &self.commands[self.commands.len().saturating_sub(rows)..];
         let mut lines = columns(newest, CommandTimes::Clock(&self.zone)).lines();
-        let foot = format!("{} command(s); Ctrl-C ends this. {}", self.commands.len(), self.note);
+        let foot = format!("{} command(s); Ctrl+C ends this. {}", self.commands.len(), self.note);
         let foot: String = foot.chars().take(width).collect();
         lines.push(TextStyle::Dim.paint(&foot).into_owned());
         let back = match self.shown {

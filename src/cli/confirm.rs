@@ -20,8 +20,8 @@ pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitC
     }
     if !can_ask() {
         return Err(consent_failure(
-            "nothing was confirmed: a person confirms at a terminal, or in the popup of the Tabwire \
-             extension. `tabwire status` lists what waits",
+            "nothing was confirmed: only a person can confirm, at a terminal or in the popup of the \
+             Tabwire extension. `tabwire status` lists the changes",
         ));
     }
     let (mut kept, mut left) = (Vec::new(), Vec::new());
@@ -43,7 +43,7 @@ pub(super) fn widening_line(
 ) -> String {
     let back = take_back
         .as_ref()
-        .map_or_else(String::new, |command| format!("; `{}` takes it back", clean(command)));
+        .map_or_else(String::new, |command| format!("; undo with `{}`", clean(command)));
     format!("{at}: let {}{back}", clean(what))
 }
 
@@ -55,7 +55,7 @@ fn print_outcome(
     if json {
         print_line(json!({"confirmed": kept, "unconfirmed": left}))?;
     } else if kept.is_empty() && left.is_empty() {
-        print_line("Nothing waits to be confirmed.")?;
+        print_line("There is nothing to confirm.")?;
     } else {
         print_line(format!("{} confirmed, {} not.", kept.len(), left.len()))?;
     }

@@ -1,4 +1,4 @@
-//! Asking a running daemon.
+//! HTTP requests to a running daemon.
 
 use std::time::Duration;
 
@@ -19,90 +19,89 @@ use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT};
 
-/// How long a daemon may take to answer what it knows already.
+/// Time limit of requests that the daemon answers from memory.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// What a call that waits has on top of its own time.
+/// Added to the time that a tool call may take.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The way to one daemon.
+/// Sends requests to one daemon.
 pub(super) struct DaemonClient {
     pub(super) record: DaemonRecord,
     http: Client<HttpConnector, Full<Bytes>>,
     authorization: String,
 }
 
-/// An answer in JSON.
+/// A response whose body is JSON.
 #[derive(Debug)]
 pub(super) struct DaemonAnswer {
     pub(super) status: StatusCode,
     pub(super) body: Value,
 }
 
-/// Why there is no answer.
+/// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DaemonClientError {
-    #[error("nobody listens on port {0}")]
+    #[error("no program listens on port {0}")]
     Nobody(u16),
     #[error("the daemon (process {pid}, port {port}) does not answer within {} s", .waited.as_secs())]
     TimedOut { pid: u32, port: u16, waited: Duration },
-    #[error("the daemon's answer cannot be read: {0}")]
+    #[error("cannot read the daemon's answer: {0}")]
     Broken(String),
 }
 
 impl DaemonClient {
-    /// The daemon of this place.
+    /// A client for the daemon of this location.
     pub(super) fn of(location: &DaemonLocation) -> anyhow::Result<Self> {
         let dir = location.home()?;
         let home = StateDirectory::find(&dir)?;
         let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
         let Some(home) = home else {
             return Err(not_running(format!(
-                "no daemon runs (nor has one run on {})",
+                "no daemon runs, and none has ever used {}",
                 dir.display()
             ))
             .into());
         };
         if !home.has_daemon()? {
             return Err(not_running(
-                "no daemon runs; `tabwire serve` starts one, and so does a client's first call"
-                    .to_owned(),
+                "no daemon runs; `tabwire serve` or a client's first call starts one".to_owned(),
             )
             .into());
         }
         let record = home.daemon_record()?;
         let record =
-            record.ok_or_else(|| not_running("a daemon is just starting; try again".to_owned()))?;
+            record.ok_or_else(|| not_running("a daemon is starting; try again".to_owned()))?;
         Ok(Self::new(&home, record))
     }
 
-    /// The daemon that this record is of. Its state directory's lock must be held: it is
-    /// what shows that the token goes to nobody else.
+    /// A client for the daemon of this record. A daemon must hold the lock of the state directory:
+    /// otherwise another program may listen on the port and would get the token.
     pub(super) fn new(home: &StateDirectory, record: DaemonRecord) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { record, http, authorization: format!("Bearer {token}") }
     }
 
-    /// Asks for what it knows.
+    /// Sends a GET request.
     pub(super) async fn get(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("GET", path).body(Full::default());
         self.within(ANSWER, read(self.send(request))).await
     }
 
-    /// Asks for something to be done.
+    /// Sends a POST request.
     pub(super) async fn post(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("POST", path).header(CONTENT_TYPE, "application/json");
         self.within(ANSWER, read(self.send(request.body(Full::default())))).await
     }
 
-    /// Asks for what never ends: the answer's body.
+    /// Sends a GET request whose response body goes on until the daemon ends.
     pub(super) async fn stream(&self, path: &str) -> Result<Response<Incoming>, DaemonClientError> {
         let request = self.request("GET", path).body(Full::default());
         self.within(ANSWER, self.send(request)).await
     }
 
-    /// Calls a tool, which may take this long; the body of its answer.
+    /// Calls a tool, which may take as long as `takes`, and returns the body of its answer.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -170,14 +169,14 @@ async fn read(
 }
 
 impl DaemonAnswer {
-    /// The body of an answer that is one.
+    /// The body, if the daemon has answered with 200.
     pub(super) fn ok(self) -> anyhow::Result<Value> {
         let Self { status, body } = self;
         if status == StatusCode::OK {
             return Ok(body);
         }
-        let message = body["message"].as_str().unwrap_or("it says nothing more");
-        let next = body["hint"].as_str().unwrap_or("`tabwire doctor` says what is wrong");
-        anyhow::bail!("the daemon refuses ({status}): {message}. {next}")
+        let message = body["message"].as_str().unwrap_or("it gave no reason");
+        let next = body["hint"].as_str().unwrap_or("Run `tabwire doctor` to find the cause");
+        anyhow::bail!("the daemon rejected the request ({status}): {message}. {next}")
     }
 }

@@ -1,4 +1,4 @@
-//! `tabwire drawings`: what people drew, and how it is got rid of.
+//! `tabwire drawings`: lists and deletes the drawings that people made.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -12,21 +12,21 @@ use crate::home::{DrawingStore, KeptDrawing, StateDirectory};
 use crate::protocol::{DrawingId, Owner, SessionName};
 use crate::terminal::{TextStyle, TextTable, print_line};
 
-const NO_DRAWINGS: &str = "nothing was drawn yet";
+const NO_DRAWINGS: &str = "no drawings";
 
 #[derive(Subcommand, Debug)]
 pub(super) enum DrawingsCommand {
-    /// List them; what is done if nothing else is said
+    /// List the drawings (default)
     List,
-    /// Delete one, with its screenshot
+    /// Delete one drawing and its screenshot
     Delete {
-        /// As the list names it; its beginning is enough
+        /// The drawing's id, or its first characters
         #[arg(value_parser = beginning_of_id)]
         id: String,
     },
-    /// Delete all, or those of one session
+    /// Delete all drawings, or those of one session
     Clear {
-        /// Only those of this session
+        /// Delete the drawings of this session only
         #[arg(long, value_name = "NAME", value_parser = SessionName::parse)]
         session: Option<SessionName>,
     },
@@ -37,7 +37,7 @@ fn beginning_of_id(text: &str) -> Result<String, String> {
     if (1..=32).contains(&text.len()) && text.bytes().all(is_digit) {
         return Ok(text.to_owned());
     }
-    Err("the id of a drawing has 32 digits and letters a to f".to_owned())
+    Err("a drawing's id has up to 32 digits and letters from a to f".to_owned())
 }
 
 pub(super) fn run(
@@ -98,7 +98,7 @@ fn id_beginning_with(
         (None, _) => bail!("there is no drawing `{beginning}`; `tabwire drawings` lists them"),
         (Some(one), Some(other)) => {
             bail!(
-                "several ids begin with {beginning}, {one} and {other} among them: give more of it"
+                "several ids begin with {beginning}, for example {one} and {other}: give more characters"
             )
         }
     }

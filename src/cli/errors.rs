@@ -1,4 +1,4 @@
-//! How a command that failed says so.
+//! Error messages on standard error, and errors with exit codes of their own.
 
 use std::io::{self, Write as _};
 
@@ -12,8 +12,8 @@ pub(super) struct ExitFailure {
     pub(super) message: String,
 }
 
-/// Says so if a value that is refused came from the environment: on the command line it is
-/// not to be seen.
+/// Names the environment variable if an invalid value came from there: the command line does not show
+/// that value.
 pub(super) fn with_origin(error: clap::Error) -> clap::Error {
     let argument = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => argument.clone(),
@@ -28,12 +28,12 @@ pub(super) fn with_origin(error: clap::Error) -> clap::Error {
     let variable = of.iter().find(|(flag, _)| argument.starts_with(flag)).map(|(_, name)| *name);
     let is_set_so = |name: &str| std::env::var_os(name).is_some_and(|set| set == value.as_str());
     if let Some(name) = variable.filter(|name| is_set_so(name)) {
-        print_error(format_args!("the value of {name} cannot be used"));
+        print_error(format_args!("the environment variable {name} has an invalid value"));
     }
     error
 }
 
-/// An error with its causes, each once: some say themselves what they were caused by.
+/// An error with each of its causes once. Some errors include their cause in their own text.
 pub(super) fn message_with_causes(error: &anyhow::Error) -> String {
     let mut said = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -45,7 +45,7 @@ pub(super) fn message_with_causes(error: &anyhow::Error) -> String {
 }
 
 pub(super) fn print_error(what: std::fmt::Arguments<'_>) {
-    // Standard error may be closed; there is nobody else to tell.
+    // With standard error closed there is no other channel for the message.
     let _ = writeln!(io::stderr(), "tabwire: {what}");
 }
 

@@ -18,31 +18,31 @@ use crate::terminal::{print_line, wrapped_behind};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum ExtensionCommand {
-    /// Write the extension to a folder, with the key to this daemon
+    /// Copy the extension and its key to a folder
     #[command(after_help = "Example:\n  tabwire extension unpack ~/tabwire-extension")]
     Unpack {
-        /// Where to [default: ~/Tabwire/extension; with --home `extension` in that directory]
+        /// Target folder [default: ~/Tabwire/extension; with --home `extension` in that directory]
         dir: Option<PathBuf>,
-        /// Say where it is as JSON
+        /// Print the folder as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the extension's id
     Id {
-        /// As JSON
+        /// Print id and version as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Let another extension connect, from its next try on
+    /// Let another extension connect, from its next attempt on
     #[command(
-        after_help = "Examples:\n  tabwire extension allow abcdefghijklmnopabcdefghijklmnop\n\nAsked at the terminal. A script needs --unattended: the extension is then let in, and named to a\nperson until they confirm it."
+        after_help = "Examples:\n  tabwire extension allow abcdefghijklmnopabcdefghijklmnop\n\nThe command asks at the terminal. A script needs --unattended: the extension can then connect, and\nTabwire shows it until a person confirms it."
     )]
     Allow {
-        /// Its id, 32 letters from a to p
+        /// The extension's id, 32 letters from a to p
         id: String,
         #[command(flatten)]
         consent: UnattendedFlag,
-        /// Say what it needs as JSON
+        /// Print the extension's config.json as JSON
         #[arg(long)]
         json: bool,
     },
@@ -71,7 +71,7 @@ pub(super) fn port_for_extension(
     let running = home.map(StateDirectory::running_daemon).transpose()?.flatten();
     match running.map_or(location.port, |record| record.port) {
         0 => bail!(
-            "the extension has to know the port: start the daemon first, or name a port with --port"
+            "the extension needs a fixed port: start the daemon first, or name a port with --port"
         ),
         port => Ok(port),
     }
@@ -96,7 +96,7 @@ fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow
     }
     if let Some(before) = replaced.filter(|before| before != SERVER_VERSION) {
         print_line(format!(
-            "It replaces version {before} with {SERVER_VERSION}: reload it in the browser."
+            "Version {SERVER_VERSION} replaces version {before}: reload the extension in the browser."
         ))?;
     }
     print_line("To load it:")?;
@@ -138,7 +138,7 @@ fn allow(
 ) -> anyhow::Result<()> {
     if !is_extension_id(id) {
         bail!(
-            "`{id}` is no extension id: those are 32 letters from a to p (see chrome://extensions)"
+            "invalid extension id `{id}`: use the 32 letters from a to p that chrome://extensions shows"
         );
     }
     let home = StateDirectory::open(&location.home()?)?;
@@ -157,7 +157,11 @@ fn allow(
         print_line(json!({"id": id, "new": is_new, "config": config}))?;
         return Ok(());
     }
-    print_line(if is_new { "Allowed, from its next try on." } else { "It was allowed already." })?;
-    print_line(format!("It needs this as its config.json (keep it private):\n{config}"))?;
+    print_line(if is_new {
+        "Allowed, from its next attempt on."
+    } else {
+        "It was already allowed."
+    })?;
+    print_line(format!("Write this to its config.json (keep it private):\n{config}"))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tabwire files`: where agents may write files.
+//! `tabwire files`: the folders that agents may write files to.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,14 +15,14 @@ use crate::terminal::{clean, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum FilesCommand {
-    /// List the folders; the default
+    /// List the folders (default)
     List,
     /// Open a folder to agents
     #[command(
-        after_help = "Examples:\n  tabwire files allow ~/shop/pictures --write\n\nAgents may then make new pictures in the folder and in the folders in it, readable for you alone.\nThey overwrite nothing and follow no links. Asked at the terminal; a script needs --unattended."
+        after_help = "Examples:\n  tabwire files allow ~/shop/pictures --write\n\nAgents may then write new pictures to the folder and its subfolders; only you can read the files.\nAgents overwrite nothing and follow no links. The command asks at the terminal; a script needs\n--unattended."
     )]
     Allow {
-        /// A folder that exists
+        /// An existing folder
         dir: PathBuf,
         /// Let agents write new files there
         #[arg(long, required = true)]
@@ -32,7 +32,7 @@ pub(super) enum FilesCommand {
     },
     /// Close a folder to agents
     Remove {
-        /// As the list names it
+        /// The folder's path, as the list prints it
         dir: PathBuf,
     },
 }

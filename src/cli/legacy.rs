@@ -1,4 +1,4 @@
-//! `tabwire legacy`: which extensions that only poll are let in.
+//! `tabwire legacy`: the older, polling extensions that may connect.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
@@ -19,36 +19,36 @@ use crate::terminal::{print, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum LegacyCommand {
-    /// List who is let in and who asks; what is done if nothing else is said
+    /// List allowed and asking extensions (default)
     List,
-    /// Let an extension in, from its next request on
+    /// Allow an extension, from its next request on
     Allow {
-        /// Its id, 32 letters from a to p [default: choose one of those that ask]
+        /// The extension's id, 32 letters from a to p [default: choose an asking extension]
         #[arg(value_parser = extension_id)]
         id: Option<String>,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
-    /// Let an extension in no more
+    /// Block an extension
     Remove {
         /// Its id, 32 letters from a to p
         #[arg(value_parser = extension_id)]
         id: String,
     },
-    /// Let in only those that a person allows; how it is at first
+    /// Allow only the extensions that a person allows (initial mode)
     Ask(UnattendedFlag),
-    /// Let in the first one that polls, until the Tabwire extension connects or you remove one
+    /// Allow the first one that polls, until the Tabwire extension connects or you remove one
     Auto(UnattendedFlag),
-    /// Let in every one that polls
+    /// Allow every extension that polls
     Any(UnattendedFlag),
-    /// Let in none, not even those that were allowed
+    /// Block all of them, even those allowed before
     Deny,
 }
 
 /// What `tabwire serve` takes of this.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct LegacyFlag {
-    /// Which extensions that only poll are let in from now on, as `tabwire legacy MODE` sets it
+    /// Allow older, polling extensions by this mode, same as `tabwire legacy MODE`
     #[arg(long, value_name = "MODE")]
     legacy: Option<LegacyModeName>,
 }
@@ -68,11 +68,11 @@ impl LegacyFlag {
 /// The modes, as `tabwire serve --legacy` takes them.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum LegacyModeName {
-    /// Those that a person allows
+    /// The extensions that a person allows
     Ask,
     /// The first one that polls, until the Tabwire extension connects
     Auto,
-    /// Every one that polls
+    /// Every extension that polls
     Any,
     /// None
     Deny,
@@ -93,7 +93,8 @@ fn extension_id(text: &str) -> Result<String, String> {
     if is_extension_id(text) {
         return Ok(text.to_owned());
     }
-    Err("an extension's id is 32 letters from a to p (see chrome://extensions)".to_owned())
+    Err("invalid extension id: use the 32 letters from a to p that chrome://extensions shows"
+        .to_owned())
 }
 
 pub(super) async fn run(
@@ -111,7 +112,7 @@ pub(super) async fn run(
         }
         LegacyCommand::Remove { id } => {
             if !home.legacy().remove(&id)? && !json {
-                print_line(format!("{id} was not let in by name."))?;
+                print_line(format!("No rule named {id}, so nothing changed."))?;
             }
         }
         LegacyCommand::Ask(consent) => set_mode(&home, LegacyMode::Ask, consent)?,
@@ -151,9 +152,7 @@ fn set_mode(
         require_consent(home, what, consent.unattended)?;
     }
     if !home.legacy().replace_mode(before, mode)? {
-        bail!(
-            "which older extensions are let in has just been changed by somebody else: try again"
-        );
+        bail!("another command changed the mode at the same time; try again");
     }
     Ok(())
 }
@@ -193,13 +192,13 @@ fn choose(status: &Value) -> anyhow::Result<String> {
     let asking_ids = asking_ids(status);
     if asking_ids.is_empty() {
         bail!(
-            "no older extension asks to be let in. Open the browser that has it while the daemon \
-             runs (`tabwire serve`), or name its id, which chrome://extensions shows"
+            "no older extension asks to connect. Open its browser while the daemon runs (`tabwire \
+             serve`), or name the id that chrome://extensions shows"
         );
     }
     let list: Vec<_> = asking_ids.iter().map(|id| format!("tabwire legacy allow {id}")).collect();
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("say which older extension is to be let in:\n  {}", list.join("\n  "));
+        bail!("name the older extension to allow:\n  {}", list.join("\n  "));
     }
     for line in lines(status) {
         print_line(line)?;
@@ -210,12 +209,12 @@ fn choose(status: &Value) -> anyhow::Result<String> {
     for (number, id) in asking_ids.iter().enumerate() {
         print_line(format!("  {}  {id}", number + 1))?;
     }
-    print(format_args!("Let in which? A number, or Enter for none: "))?;
+    print(format_args!("Allow which one? Type a number, or press Enter for none: "))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     match picked(&answer, &asking_ids) {
         Some(id) => Ok(id.clone()),
-        None => bail!("none was chosen; nothing was changed"),
+        None => bail!("you chose none; nothing was changed"),
     }
 }
 

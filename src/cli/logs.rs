@@ -1,4 +1,4 @@
-//! Where the log goes: to standard error, and the daemon's to a file as well.
+//! Logs to standard error; the daemon also logs to a file.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -10,12 +10,12 @@ use super::print_error;
 use crate::daemon::LogFile;
 use crate::home::StateDirectory;
 
-/// What decides which lines are logged.
+/// The environment variable with the log filter.
 const VARIABLE: &str = "TABWIRE_LOG";
 
 /// Logs to standard error.
 pub(super) fn to_stderr(default: &str) {
-    // Fails if a log was set up already, which then is as good.
+    // An error means that the process has a log already.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter(default))
         .with_writer(io::stderr)
@@ -23,15 +23,15 @@ pub(super) fn to_stderr(default: &str) {
         .try_init();
 }
 
-/// Logs to the state directory's file, and to standard error unless that is nobody's: a
-/// daemon that a bridge has started has the same file there, for its last words.
+/// Logs to the file in the state directory, and to standard error unless the daemon is detached. The
+/// standard error of a detached daemon is that same file, so that a panic is recorded too.
 pub(super) fn of_daemon(home: &StateDirectory, detached: bool) {
     let file = match LogFile::open(&home.log_path()) {
         Ok(file) => Some(Mutex::new(file)),
         Err(error) => {
             let path = home.log_path();
             print_error(format_args!(
-                "cannot write {}: {error}; logging here only",
+                "cannot write {}: {error}; logging to standard error only",
                 path.display()
             ));
             None
@@ -45,7 +45,7 @@ pub(super) fn of_daemon(home: &StateDirectory, detached: bool) {
         .try_init();
 }
 
-/// What is asked for; what cannot be understood is said, and the default taken.
+/// The filter from the environment. An invalid one is reported, and the default applies.
 fn filter(default: &str) -> EnvFilter {
     let Some(asked) = std::env::var_os(VARIABLE).filter(|asked| !asked.is_empty()) else {
         return EnvFilter::new(default);
@@ -55,7 +55,7 @@ fn filter(default: &str) -> EnvFilter {
         return filter;
     }
     print_error(format_args!(
-        "{VARIABLE} is not understood (example: tabwire=debug); using {default}"
+        "invalid filter in {VARIABLE} (example: tabwire=debug); using {default}"
     ));
     EnvFilter::new(default)
 }

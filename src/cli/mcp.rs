@@ -33,7 +33,7 @@ pub(super) fn target(
         home: location.home()?,
         port: location.port,
         client,
-        program: std::env::current_exe().context("cannot tell where this program is")?,
+        program: std::env::current_exe().context("cannot find the path of this program")?,
         job_notifications: false,
     })
 }

@@ -1,4 +1,4 @@
-//! The command line: what there is to say, and with which code each command ends.
+//! The command line: the subcommands, their help and their exit codes.
 
 mod call;
 mod commands;
@@ -38,41 +38,41 @@ use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::terminal::{OutputError, print_line};
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
 
-/// There is no daemon to ask.
+/// Exit code: no daemon runs.
 const NOT_RUNNING: u8 = 3;
 
-/// It would widen what agents may do, and no person has agreed.
+/// Exit code: the command would widen what agents may do, and no person agreed.
 const NEEDS_PERSON: u8 = 77;
 
-/// Nothing to connect to, or a port that somebody else has.
+/// Exit code: another program uses the port.
 const UNAVAILABLE: u8 = 69;
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0   done (also: a daemon runs already; whoever read the output has had enough)
-  1   failed; for `doctor`: something is broken
-  2   wrong usage
+  0   success (also: a daemon already runs; the reader of the output closed it)
+  1   failure; for `doctor`: something is broken
+  2   invalid arguments
   3   no daemon runs (`status`, `commands`, `trace`)
   69  port in use (`serve`)
-  75  the wait is over and the command is not (`call`)
-  77  it would widen what agents may do, and no person agreed: run it in a terminal, or with
-      --unattended
-  130 Ctrl+C: the command is cancelled (`call`)
+  75  the wait ended before the command did (`call`)
+  77  the command would widen what agents may do, and no person agreed: run it in a
+      terminal, or add --unattended
+  130 Ctrl+C cancelled the command (`call`)
 
 Environment:
-  TABWIRE_HOME, TABWIRE_PORT  as --home and --port
-  TABWIRE_CLIENT              as --client of `call`
-  TABWIRE_LOG                 what is logged, for example tabwire=debug
-  NO_COLOR                    no colours on a terminal
+  TABWIRE_HOME, TABWIRE_PORT  same as --home and --port
+  TABWIRE_CLIENT              same as --client of `call`
+  TABWIRE_LOG                 log filter, for example tabwire=debug
+  NO_COLOR                    turn colours off
 
 Examples:
-  tabwire                               what is set up, and what to do next
-  tabwire install                       set up the extension, browsers and MCP clients
-  tabwire mcp                           what an MCP client runs
-  tabwire call                          the tools, to call them from a script
-  tabwire doctor                        find out what is wrong
-  tabwire serve                         the daemon, in this terminal
-  tabwire demo                          see it work with a throw-away browser";
+  tabwire            show the set-up and the next step
+  tabwire install    set up the extension, browsers and MCP clients
+  tabwire mcp        run the server that an MCP client starts
+  tabwire call       list the tools; call one from a script
+  tabwire doctor     find the broken part
+  tabwire serve      run the daemon in this terminal
+  tabwire demo       try Tabwire with a throw-away browser";
 
 /// Lets AI agents use the browser that you already have open.
 #[derive(Parser, Debug)]
@@ -80,50 +80,50 @@ Examples:
 pub struct Cli {
     #[command(flatten)]
     location: DaemonLocation,
-    // Without one the person is told what is set up, and what to do next.
+    // Without a subcommand, `overview` shows the set-up and the next step.
     #[command(subcommand)]
     command: Option<CliCommand>,
 }
 
 #[derive(Subcommand, Debug)]
 enum CliCommand {
-    /// Set up the extension, what browsers need for it, and MCP clients
+    /// Set up the extension, browsers and MCP clients
     #[command(
-        after_help = "Examples:\n  tabwire install                           asks which MCP clients to add Tabwire to\n  tabwire install --client cursor --print   shows what would be written\n  tabwire install --all\n  tabwire install --all --json --wait       for a script: waits until the extension connects\n\nOn a terminal it then starts the daemon and waits for the extension; Ctrl+C ends the wait, and\neverything stays set up.\n\nIt is safe to run again, for example after an update: it brings the extension, and the clients\nthat it has set up, up to date. With a state directory of its own (TABWIRE_HOME, --home)\nnothing outside of it is changed."
+        after_help = "Examples:\n  tabwire install                           ask which MCP clients to configure\n  tabwire install --client cursor --print   print the changes and write nothing\n  tabwire install --all                     configure every MCP client that is found\n  tabwire install --all --json --wait       from a script: wait until the extension connects\n\nThe command copies the extension to a folder, registers a native messaging host with each browser\nand configures MCP clients. On a terminal it then starts the daemon and waits for the extension.\nCtrl+C ends the wait and keeps the set-up.\n\nSafe to re-run, for example after an upgrade: the command updates the extension and the clients\nthat it configured before. With TABWIRE_HOME or --home it changes nothing outside that directory."
     )]
     Install(install::InstallArguments),
-    /// Take away what `install` has set up
+    /// Remove the extension's files, the native messaging host and the entries in MCP clients
     #[command(
-        after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state            the keys, the journal and what people drew, too\n  tabwire uninstall --state --print    shows each path that would go\n\nFiles in the state directory that are not Tabwire's stay, and are named."
+        after_help = "Examples:\n  tabwire uninstall\n  tabwire uninstall --state            remove keys, journal, logs and drawings as well\n  tabwire uninstall --state --print    print each path that would be removed\n\nFiles of other programs in the state directory stay, and the command prints their paths."
     )]
     Uninstall(install::UninstallArguments),
-    /// Print the line that pairs an extension, to paste into its popup
+    /// Print a pairing line to paste into the extension's popup
     #[command(
-        after_help = "Not needed where the extension was unpacked by `tabwire`, or after `tabwire install`.\nThe line holds the key to your browser: keep it to yourself."
+        after_help = "You need no pairing line after `tabwire install` or `tabwire extension unpack`.\nThe line holds the key to your browser: keep it private.\n\nExamples:\n  tabwire pair\n  tabwire pair --json | jq -r .line"
     )]
     Pair {
-        /// Say port, key and line as JSON
+        /// Print port, key and line as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Replace the secret: every key and token that was given out is dead
+    /// Replace the secret, which revokes every key and token
     #[command(
-        after_help = "A daemon that runs is ended; the next call starts one with the new secret. An extension\nwhose browser `tabwire install` has set up pairs itself again, others are paired with\n`tabwire pair`."
+        after_help = "The command ends a running daemon; the next call of a client starts one with the new secret. An\nextension pairs itself again in a browser that `tabwire install` has set up. Pair any other\nextension with `tabwire pair`, and give out new tokens with `tabwire token`."
     )]
     Unpair {
-        /// Say what was done as JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// What browsers start to tell the extension its key; not for people
+    /// Native messaging host: browsers start it to give the extension its key
     NativeHost {
-        /// Who asks, as the browser says it
+        /// The origin of the caller, as the browser passes it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         caller: Vec<String>,
     },
     /// Run the daemon in this terminal
     #[command(
-        after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0"
+        after_help = "Examples:\n  tabwire serve\n  tabwire serve --port 7891\n  tabwire serve --limit queued=10 --limit calls_per_minute=0\n  tabwire serve --idle-exit 600      end after 10 minutes without work"
     )]
     Serve {
         #[command(flatten)]
@@ -132,17 +132,17 @@ enum CliCommand {
         older: legacy::LegacyFlag,
         #[command(flatten)]
         consent: person::UnattendedFlag,
-        /// Say where it listens as JSON
+        /// Print the address as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Speak MCP over stdio; starts the daemon if none runs
+    /// Run an MCP server over stdio; starts the daemon if none runs
     #[command(after_help = "Example, for Claude Code:\n  claude mcp add tabwire -- tabwire mcp")]
     Mcp {
-        /// What this client is called in lists [default: a name of its own each time]
+        /// The client's name in lists [default: a new name for each start]
         #[arg(long, value_name = "NAME", value_parser = mcp::client_name)]
         client: Option<String>,
-        /// Tell of jobs by notifications also if the client does not ask for it
+        /// Send job notifications even to a client that does not ask for them
         #[arg(long)]
         job_notifications: bool,
     },
@@ -151,31 +151,31 @@ enum CliCommand {
     Call(call::CallArguments),
     /// End the daemon
     Stop {
-        /// Say what was done as JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Show the daemon, its browsers and its clients
     #[command(after_help = "Exit codes: 0 it runs, 3 no daemon runs, 1 it does not answer.")]
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find out what is broken, and what to do about it
+    /// Check every part from the state directory to the browser, and name the fix
     #[command(
-        after_help = "Exit codes: 0 all is well, 1 something is broken.\nNothing is changed; the one thing that is done is to ask each browser for its list of tabs.\n\nExamples:\n  tabwire doctor\n  tabwire doctor --report            also writes a file to attach to a bug report"
+        after_help = "Exit codes: 0 nothing is broken, 1 something is broken.\nThe command changes nothing. It asks each browser for its list of tabs.\n\nExamples:\n  tabwire doctor\n  tabwire doctor --json | jq -r .first_broken\n  tabwire doctor --report     write a file to attach to a bug report"
     )]
     Doctor(doctor::DoctorArguments),
-    /// List the commands that are known
+    /// List current commands, and those that ended within the last 60 s
     #[command(
-        after_help = "On a terminal this is a table: times are local, and an id is the part of it that is enough for\n`tabwire trace`. Elsewhere each command is a line with tabs between its fields: time (UTC),\nstatus, ms, id, action, tab, client, browser.\n\nExamples:\n  tabwire commands --follow\n  tabwire commands --json | jq '.commands[] | select(.status == \"error\")'"
+        after_help = "A terminal shows a table with local times and short ids, which `tabwire trace` accepts. A pipe gets\none line for each command, with tabs between the fields: time (UTC), status, ms, id, action, tab,\nclient, browser.\n\nExamples:\n  tabwire commands --follow\n  tabwire commands --json | jq '.commands[] | select(.status == \"error\")'"
     )]
     Commands {
-        /// Show each change as it happens, until Ctrl-C
+        /// Print each change as it happens, until Ctrl+C
         #[arg(long, short)]
         follow: bool,
-        /// As JSON; with --follow one event a line
+        /// Print JSON; with --follow one event per line
         #[arg(long)]
         json: bool,
     },
@@ -184,65 +184,65 @@ enum CliCommand {
         after_help = "Examples:\n  tabwire trace 6f71ae53d622\n  tabwire trace exec_1795300721675_6f71ae53d622db4ad4776e39d9143a37 --json"
     )]
     Trace {
-        /// Its correlation id, or the beginning of it or of its last part
+        /// The command's correlation id, or the first characters of the id or of its last part
         #[arg(value_parser = correlation_id)]
         id: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Print a bearer token for POST /mcp
     Token {
-        /// An owner of its own, whose commands nobody else can read
+        /// Issue the token for this owner; other owners cannot read the owner's commands
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
         owner: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print what to put into an MCP client's configuration
+    /// Print the JSON entry for an MCP client's configuration
     McpConfig {
-        /// As JSON, which it is anyway
+        /// Accepted for uniformity: the output is JSON in any case
         #[arg(long)]
         json: bool,
     },
-    /// The browser extension
+    /// Unpack the browser extension, print its id, or allow another one
     #[command(subcommand)]
     Extension(extension::ExtensionCommand),
-    /// Which extensions that only poll are let in
+    /// List or change the older, polling extensions that may connect
     #[command(
-        after_help = "Older extensions hold no key; a person lets them in. A running daemon follows at once.\n\nExamples:\n  tabwire legacy                 who is let in, and who asks\n  tabwire legacy allow           choose one of those that ask\n  tabwire legacy allow abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy remove abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy deny            none from now on\n\nWhat lets in more than before is asked at the terminal; a script needs --unattended for it."
+        after_help = "An older extension polls and holds no key, so a person has to allow it. A running daemon applies\nevery change at once.\n\nExamples:\n  tabwire legacy                 list allowed and asking extensions\n  tabwire legacy allow           choose one of the asking extensions\n  tabwire legacy allow abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy remove abcdefghijklmnopabcdefghijklmnop\n  tabwire legacy deny            block all of them\n\nThe command asks at the terminal before it allows more than before. A script needs --unattended."
     )]
     Legacy {
         #[command(subcommand)]
         command: Option<legacy::LegacyCommand>,
-        /// Say who is let in and who asks as JSON
+        /// Print allowed and asking extensions as JSON
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Which sites agents may use, in all browsers
+    /// List or change the sites that agents may use, in all browsers
     #[command(
-        after_help = "A running daemon follows at once. deny wins; where anything is allowed, nothing else may be used.\n\nExamples:\n  tabwire sites                       what holds now\n  tabwire sites deny bank.example     keep agents out of it, with all that is below it\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json\n  tabwire sites clear --agents        take back what agents have denied\n  tabwire sites files allow ~/site    let agents open the files in this folder\n\nWhat lets agents use more than before is asked at the terminal. A script needs --unattended: the\nchange is then made, and named to a person until they confirm it."
+        after_help = "A running daemon applies every change at once. A deny rule beats an allow rule. With at least one\nallow rule, agents may use the allowed sites only.\n\nExamples:\n  tabwire sites                       list the rules\n  tabwire sites deny bank.example     block the site and its subdomains\n  tabwire sites allow '*.corp.example'\n  tabwire sites remove bank.example --json\n  tabwire sites clear --agents        remove the rules that agents added\n  tabwire sites files allow ~/site    let agents open the files in this folder\n\nThe command asks at the terminal before it lets agents use more than before. A script needs\n--unattended: the change then takes effect, and Tabwire shows it until a person confirms it."
     )]
     Sites {
         #[command(subcommand)]
         command: Option<sites::SitesCommand>,
-        /// Say what holds as JSON
+        /// Print the rules as JSON
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Confirm what was widened with --unattended
+    /// Confirm the changes that scripts made with --unattended
     #[command(
-        after_help = "Asks at the terminal for each change whether it stays. `tabwire status` lists them, and so does\nthe popup of the extension, which confirms them too.\n\nExamples:\n  tabwire confirm\n  tabwire confirm --json"
+        after_help = "The command asks at the terminal whether each change stays. `tabwire status` lists the changes. The\nextension's popup lists them too and can confirm them.\n\nExamples:\n  tabwire confirm\n  tabwire confirm --json"
     )]
     Confirm {
-        /// Print what was confirmed and what was not as JSON
+        /// Print confirmed and unconfirmed changes as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Which folders agents may write files to
+    /// List or change the folders that agents may write files to
     #[command(
-        after_help = "A running daemon follows at once.\n\nExamples:\n  tabwire files                                what is open now\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
+        after_help = "A running daemon applies every change at once.\n\nExamples:\n  tabwire files                                list the open folders\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
     )]
     Files {
         #[command(subcommand)]
@@ -251,27 +251,27 @@ enum CliCommand {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// What people drew for agents: list it, delete it
+    /// List or delete the drawings that people made for agents
     #[command(
-        after_help = "Examples:\n  tabwire drawings                            what there is\n  tabwire drawings clear --session checkout   delete those of one session\n  tabwire drawings --json | jq -r '.drawings[].screenshot'"
+        after_help = "Examples:\n  tabwire drawings                            list the drawings\n  tabwire drawings clear --session checkout   delete one session's drawings\n  tabwire drawings --json | jq -r '.drawings[].screenshot'"
     )]
     Drawings {
         #[command(subcommand)]
         command: Option<drawings::DrawingsCommand>,
-        /// For whom they were drawn
+        /// List the drawings for this owner
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER, global = true)]
         owner: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Start a throw-away daemon and browser and drive them as an MCP client would
+    /// Start a throw-away daemon and browser, and drive them as an MCP client does
     #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
     Demo {
         /// Show the browser in a window, and take a second for each step
         #[arg(long)]
         headed: bool,
-        /// Say each step as a line of JSON
+        /// Print each step as a line of JSON
         #[arg(long)]
         json: bool,
     },
@@ -281,12 +281,11 @@ enum CliCommand {
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| with_origin(error).exit());
-    // One thread: what is done for a command takes microseconds, and to wake another
-    // thread for it takes longer than that.
+    // One thread: the work for a command takes microseconds, less than waking another thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = runtime.context("cannot start the runtime").and_then(|runtime| {
         let done = runtime.block_on(cli.run());
-        // A thread may still be blocked in a read of standard input.
+        // A normal shutdown would wait for the thread that is blocked in a read of standard input.
         runtime.shutdown_background();
         done
     });
@@ -354,7 +353,7 @@ impl Cli {
 
 fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
     let owner = valid_owner(owner)
-        .with_context(|| format!("`{owner}` is no owner: use 1 to 64 letters, digits, - or _"))?;
+        .with_context(|| format!("invalid owner `{owner}`: use 1 to 64 letters, digits, - or _"))?;
     let token = StateDirectory::open(&location.home()?)?.auth().token(&owner);
     if json {
         print_line(json!({"owner": owner, "token": token}))?;

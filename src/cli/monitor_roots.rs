@@ -30,7 +30,7 @@ pub(super) fn require_consent_to_roots(
             "agents sync (see names, sizes and hashes of) all files below {}",
             root.display()
         );
-        // A daemon in the background has nobody to ask, and is to start all the same.
+        // A daemon in the background cannot ask anybody, and must start all the same.
         require_consent(&home, &what, consent.unattended || options.detach)?;
         home.note_synced_folder(&root)?;
     }

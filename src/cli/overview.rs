@@ -1,4 +1,4 @@
-//! Bare `tabwire`: in five lines where a person stands, and what is next.
+//! Bare `tabwire`: the state of the set-up and the next step, in five lines.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::install::{Installation, McpClient};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{clean, cut_to_width, print_line};
 
-/// How far somebody is with Tabwire.
+/// The state of the set-up.
 #[derive(Debug, Default)]
 struct SetupOverview {
     /// The folder of the extension as it is shown, if it is there.

@@ -38,28 +38,28 @@ pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<Exit
 
 pub(super) async fn unpair(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
     let home = StateDirectory::open(&location.home()?)?;
-    // No bridge may start a daemon with the old secret meanwhile.
+    // Without this lock a bridge could start a daemon with the old secret in between.
     let _nobody_starts_one = home.lock_start()?;
     home.replace_key()?;
     let ended = end_daemon(&home).await.context(
-        "the secret is replaced, but a daemon may still run with the old one: `tabwire stop` ends it",
+        "the secret was replaced, but a daemon may still run with the old one; run `tabwire stop`",
     )?;
     if json {
         print_line(json!({"unpaired": true, "daemon_ended": ended.map(|record| record.pid)}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print_line("Every key and every token that was given out is dead.")?;
+    print_line("All keys and tokens are revoked.")?;
     if let Some(record) = ended {
         print_line(format!(
-            "The daemon (process {}) was ended; the next call of an MCP client, or `tabwire serve`, \
-             starts one.",
+            "Tabwire ended the daemon (process {}). The next call of an MCP client or `tabwire serve` \
+             starts a new one.",
             record.pid
         ))?;
     }
     print_line(
-        "An extension whose browser `tabwire install` has set up pairs itself again. For any other: \
-         `tabwire install` and reload it, or paste the line of `tabwire pair`. Tokens: `tabwire \
-         token`.",
+        "In browsers that `tabwire install` has set up, the extension pairs itself again. For any \
+         other extension, run `tabwire install` and reload the extension, or paste the line of \
+         `tabwire pair`. `tabwire token` prints a new token.",
     )?;
     Ok(ExitCode::SUCCESS)
 }
@@ -77,7 +77,7 @@ pub(super) fn native_host(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What our extension is told. Looked up anew for each message, so that it is never old.
+/// Port and key for our extension, read anew for each message: the daemon may have moved since.
 fn pairing_answer(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
     let refused =
         |code| move |error: anyhow::Error| PairingRefusal { code, message: format!("{error:#}") };

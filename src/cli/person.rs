@@ -13,7 +13,7 @@ use crate::terminal::clean;
 /// The flag of every command that can widen what agents may do.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct UnattendedFlag {
-    /// Widen without asking a person; a person is asked to confirm it later
+    /// Make the change without a question; Tabwire asks a person to confirm it later
     #[arg(long)]
     pub(super) unattended: bool,
 }
@@ -68,8 +68,8 @@ fn widen(
     Err(consent_failure("you did not agree, so nothing was changed"))
 }
 
-/// Whether there is a terminal to ask at. Standard output may go to a file or to `jq`: the
-/// question is not for it.
+/// Whether there is a terminal to ask at. The question goes to standard error, since standard output
+/// may go to a file or to `jq`.
 pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -88,10 +88,10 @@ fn is_yes(answer: &str) -> bool {
 
 fn nobody_to_ask(what: &str) -> anyhow::Error {
     consent_failure(&format!(
-        "nothing was changed: this would let {}, and a person has to agree to that. Run the command \
-         in a terminal, or make the change in the popup of the Tabwire extension if the popup has \
-         it. A script can add --unattended: the change is then made, and the extension's icon, its \
-         popup and `tabwire status` name it until a person confirms it",
+        "nothing was changed: this would let {}, and a person has to agree. Run the command in a \
+         terminal, or make the change in the popup of the Tabwire extension if the popup offers \
+         it. A script can add --unattended: the change then takes effect, and the extension's icon, \
+         its popup and `tabwire status` show it until a person confirms it",
         clean(what)
     ))
 }

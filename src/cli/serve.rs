@@ -15,7 +15,7 @@ use crate::home::{DaemonRecord, StateDirectory};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{ProgressNotice, print_line};
 
-/// How often, and how far apart, a daemon that was asked to end is looked for.
+/// The number of looks for a daemon that was asked to end, and the pause between them.
 const STOP_LOOKS: u32 = 250;
 const STOP_LOOK: Duration = Duration::from_millis(20);
 
@@ -33,13 +33,13 @@ pub(super) async fn serve(
     let daemon = match Daemon::start(options.settings(location)?).await {
         Ok(daemon) => daemon,
         Err(error @ StartError::Running(_)) => {
-            print_line(format!("{error}; nothing to do"))?;
+            print_line(format!("{error}; no second one is needed"))?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(StartError::PortTaken { port, holder }) if holder.is_own_tabwire => {
             print_line(format!(
-                "port {port} is served by {holder} already, on another state directory; use that one \
-                 (TABWIRE_HOME), or another port"
+                "{holder} already serves port {port} from another state directory. Set TABWIRE_HOME to that \
+                 directory, or use another port"
             ))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -56,18 +56,18 @@ pub(super) async fn serve(
         print_line(json!({"pid": std::process::id(), "port": port, "version": SERVER_VERSION}))
     } else {
         print_line(format!(
-            "tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl-C ends it)"
+            "tabwire {SERVER_VERSION} listens on http://127.0.0.1:{port} (Ctrl+C ends it)"
         ))
     };
-    // A daemon that nobody listens to is a daemon all the same.
+    // The daemon runs on without a reader of its standard output.
     if let Err(error) = said {
-        tracing::debug!(%error, "nobody was told");
+        tracing::debug!(%error, "cannot print the address");
     }
     daemon.run(shutdown).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks for a shutdown when the system or the user does.
+/// Starts the shutdown on SIGTERM and SIGINT.
 fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
@@ -101,8 +101,9 @@ pub(super) async fn end_daemon(home: &StateDirectory) -> anyhow::Result<Option<D
     if !home.has_daemon()? {
         return Ok(None);
     }
-    let record = home.daemon_record()?.context("a daemon is just starting; try again")?;
-    // The lock is held, so the record is of the process that holds it.
+    let record = home.daemon_record()?.context("a daemon is starting; try again")?;
+    // A signal to a recycled process id would hit another program. The lock is held, so the record
+    // names a live daemon.
     let pid = i32::try_from(record.pid).ok().and_then(Pid::from_raw).context("no such process")?;
     kill_process(pid, Signal::TERM).context("cannot end the daemon")?;
     let _progress = ProgressNotice::start("ending the daemon");

@@ -1,4 +1,4 @@
-//! `tabwire uninstall --state`: what goes of the state directory, and what stays.
+//! `tabwire uninstall --state`: removes the state directory, but for files of other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl StateRemoval {
         consent: UnattendedFlag,
     ) -> anyhow::Result<()> {
         let Some(home) = Self::home(installation)? else { return Ok(()) };
-        // What cannot be read may hold any rule.
+        // Unreadable rules may deny a site, so they count as rules.
         let unconfirmed = home.unconfirmed();
         let has_rules = !home.site_rules().read().is_ok_and(|rules| rules.is_empty());
         let has_unconfirmed = !unconfirmed.as_ref().is_ok_and(Vec::is_empty);
@@ -56,7 +56,7 @@ impl StateRemoval {
         let what = "agents use every site once Tabwire is installed again (the rules for sites go)";
         require_consent(&home, what, consent.unattended)?;
         if !consent.unattended {
-            // What was widened before goes with the rest, and a person has seen to that.
+            // The removal undoes earlier changes too, and a person has just agreed to it.
             let ids: Vec<_> = unconfirmed?.into_iter().map(|widening| widening.id).collect();
             home.confirm_widenings(&ids)?;
         }
@@ -138,13 +138,13 @@ impl StateRemoval {
         let state = clean(&state);
         if matches!(self, Self::NoKey) {
             print_line(format!(
-                "\n{state} stays: without its auth.key nobody can tell that it is Tabwire's. If it \
-                 is, remove it by hand."
+                "\n{state} stays: it has no auth.key, so Tabwire cannot know that the directory is its \
+                 own. If it is, remove it by hand."
             ))?;
         }
         let stays = self.stays();
         if !stays.is_empty() {
-            print_line(format!("\n{state} stays, since this does:"))?;
+            print_line(format!("\n{state} stays, because it contains:"))?;
         }
         for path in stays.iter().take(SHOWN) {
             print_line(format!("  {}", clean(&path.to_string_lossy())))?;

@@ -44,15 +44,15 @@ fn print_unconfirmed(unconfirmed: &[UnconfirmedWidening]) -> anyhow::Result<()> 
     if unconfirmed.is_empty() {
         return Ok(());
     }
-    print_line("\nChanged without a person, and not confirmed:")?;
+    print_line("\nChanges that no person has confirmed:")?;
     for widening in unconfirmed {
         print_line(format!("  {}", confirm::widening_line(widening)))?;
     }
-    print_line("`tabwire confirm` confirms them, and so does the popup of the extension.")?;
+    print_line("Confirm them with `tabwire confirm` or in the extension's popup.")?;
     Ok(())
 }
 
-/// That there is no daemon is an answer too, and not a failure to give one.
+/// Reports that no daemon runs: for `status` that is an answer, not an error.
 fn not_running(
     error: anyhow::Error,
     unconfirmed: &[UnconfirmedWidening],
@@ -76,7 +76,7 @@ fn not_running(
 }
 
 /// What there is to say of an extension that speaks an older protocol than the daemon.
-const OUTDATED: &str = "an extension tried to connect that is older than the daemon: run `tabwire install`, then reload it at chrome://extensions";
+const OUTDATED: &str = "an extension older than the daemon tried to connect: run `tabwire install`, then reload the extension at chrome://extensions";
 
 fn status_lines(body: &Value, now: Timestamp) -> Vec<String> {
     let since = |at: &Value| timestamp(at).map_or_else(|| text(at).to_owned(), |at| ago(at, now));
@@ -158,7 +158,7 @@ fn describe_poller(browser: &Value, browsers: &[Value]) -> String {
     let id = text(&browser["browser"]);
     let beside = match browsers.iter().find(is_proven) {
         Some(other) => format!(
-            "; it is there beside Tabwire: calls that name no browser go to {}, not to it",
+            "; it runs beside Tabwire: calls that name no browser go to {}",
             doctor::label(other)
         ),
         None => String::new(),
@@ -174,15 +174,16 @@ fn describe_storage(describe_storage: &Value) -> (&'static str, TextStyle, Strin
     match (text("state"), text("moved_aside")) {
         ("journal", "") => ("kept", TextStyle::Good, String::new()),
         ("journal", aside) => {
-            let what = format!("the old one could not be used and is now {aside}");
+            let what = format!("the old journal could not be used and is now {aside}");
             ("new", TextStyle::Notable, what)
         }
         ("ephemeral", _) => {
-            let what = "commands and results do not outlive this daemon".to_owned();
+            let what = "commands and results are lost when this daemon ends".to_owned();
             ("ephemeral", TextStyle::Notable, what)
         }
         _ => {
-            let what = format!("{}; nothing new is taken until it can be", text("why"));
+            let what =
+                format!("{}; the daemon rejects new commands until it can write", text("why"));
             ("cannot be written", TextStyle::Bad, what)
         }
     }

@@ -1,4 +1,4 @@
-//! `tabwire trace`: one command's way, phase by phase.
+//! `tabwire trace`: one command's timeline, phase by phase.
 
 use std::process::ExitCode;
 
@@ -26,13 +26,13 @@ pub(super) async fn trace(
     }
     let story = match answer {
         DaemonAnswer { status: StatusCode::GONE, body } => bail!(
-            "{id} is over, and its record went at {}: records are kept for 60 s after the end",
+            "{id} ended, and its record expired at {}: the daemon keeps records for 60 s after the end",
             timestamp(&body["gone_at"]).map_or_else(String::new, |at| LocalTime::new().clock(at))
         ),
         DaemonAnswer { status: StatusCode::NOT_FOUND, body }
             if body["error"] == "no_such_command" =>
         {
-            bail!("there is no command {id}; `tabwire commands` lists those that are known")
+            bail!("unknown command {id}; `tabwire commands` lists the known ones")
         }
         DaemonAnswer { status: StatusCode::CONFLICT, body } => {
             bail!("{}", clean(text(&body["message"])))
@@ -106,7 +106,7 @@ fn lines(story: &Value) -> Vec<String> {
         }
     }
     if status != "complete" && status != "pending" && story["may_have_run"] == true {
-        lines.push("it may have begun in the page".to_owned());
+        lines.push("the command may have begun in the page".to_owned());
     }
     lines.push(String::new());
     lines.extend(timeline(&story["trace"]).lines());

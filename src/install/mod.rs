@@ -51,7 +51,7 @@ pub enum PlanError {
         source: std::io::Error,
     },
     /// A client's settings are not what they should be.
-    #[error("{path} is left alone: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
+    #[error("cannot edit {path}: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
     Settings {
         /// Whose they are.
         client: McpClient,
@@ -141,7 +141,8 @@ impl Installation {
         for (client, path) in self.files_of(clients) {
             edits.extend(plan_edit(client, &path, server, &mut record)?);
         }
-        // Noted before it is done: what was not done then is no harm.
+        // The record comes first: a noted edit that never happened is harmless, an edit without a
+        // record could not be undone.
         if !edits.is_empty() {
             changes.extend(self.record_change(&record)?);
         }
@@ -159,7 +160,7 @@ impl Installation {
         let mut record = EditRecord::read(&self.state)?;
         let mut changes = Vec::new();
         if self.user_folders.is_some() {
-            // By the record: a file stays where it was, whatever the environment says today.
+            // The record, not the environment, names the files: the environment may have changed.
             for edit in record.take_all() {
                 changes.extend(plan_undo(&edit)?);
             }
@@ -212,7 +213,7 @@ fn plan_edit(
     let known = record.of(&path).filter(|_| before.is_some());
     let is_untouched = known.is_some_and(|edit| edit.is_after(before.as_deref()));
     let (backup, keep) = match known {
-        // What was there at first is kept already.
+        // The first edit has kept the original already.
         Some(edit) if is_untouched => (edit.backup.clone(), None),
         Some(_) | None => {
             let own = known.and_then(|edit| edit.backup.clone());
@@ -245,7 +246,7 @@ fn plan_undo(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
         _ if before.is_none() => None,
         (None, _) if noted.is_after(before.as_deref()) => None,
         (_, Some(kept)) if noted.is_after(before.as_deref()) => Some(read(kept)?),
-        // Somebody has changed it since: only what is ours goes.
+        // Another program has changed the file since, so only our entry goes.
         _ => {
             let wrong = |source| PlanError::Settings { client, path: path.clone(), source };
             let text = text_of(before.as_deref()).map_err(wrong)?;
@@ -271,8 +272,8 @@ fn backup_of(path: &Path, number: u32) -> PathBuf {
     name.into()
 }
 
-/// The first of those names that nothing has: of what nobody has noted, nobody knows whether it
-/// may go.
+/// The first of those names that is free. A file of that name without a record may be anybody's, so
+/// it must not be replaced.
 fn free_backup_of(path: &Path) -> PathBuf {
     let is_taken = |number: &u32| fs::symlink_metadata(backup_of(path, *number)).is_ok();
     let taken = (1..u32::MAX).take_while(is_taken).count();

@@ -67,7 +67,7 @@ fn answer(
     pairing: impl Fn() -> Result<Value, PairingRefusal>,
 ) -> Result<Value, PairingRefusal> {
     if caller != Some(origin().as_str()) {
-        let message = "only the Tabwire extension is told the key".to_owned();
+        let message = "only the Tabwire extension gets the key".to_owned();
         return Err(PairingRefusal { code: "foreign_origin", message });
     }
     let message: Value = serde_json::from_slice(message).map_err(|_| bad_message("not JSON"))?;

@@ -79,7 +79,7 @@ pub enum ApplyError {
         source: io::Error,
     },
     /// Somebody else has just changed a file.
-    #[error("{0} was changed by another program just now and is left alone. Try again")]
+    #[error("another program has just changed {0}, so Tabwire did not edit it. Try again")]
     Changed(PathBuf),
     /// The extension cannot be written.
     #[error(transparent)]
@@ -269,7 +269,7 @@ fn write_whole(
         .and_then(|()| may_replace())
         .and_then(|()| fs::rename(&aside, path).map_err(io));
     written.inspect_err(|_| {
-        // It is not there if it could not be written.
+        // The error says more than a failed removal of a file that may never have been written.
         let _ = fs::remove_file(&aside);
     })
 }

@@ -1,5 +1,5 @@
-//! Other programs' settings, as text: our MCP server is put in and taken out, and every other
-//! byte, comments among them, stays. Pure.
+//! Adds our MCP server to the text of other programs' settings, and removes it. Every other byte,
+//! comments included, stays. Pure.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
@@ -42,13 +42,13 @@ pub struct ServerEntry {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// It is not in its format.
-    #[error("it cannot be parsed: {0}")]
+    #[error("it is not valid: {0}")]
     Unparsable(String),
     /// A place where the servers should be holds something else.
-    #[error("`{0}` in it is not what MCP clients expect there")]
+    #[error("`{0}` has another type than MCP clients expect")]
     Misshapen(String),
     /// What has to be edited stands there more than once. Programs do not agree on which counts.
-    #[error("`{0}` stands in it more than once")]
+    #[error("it has `{0}` more than once")]
     Repeated(String),
 }
 

@@ -36,7 +36,7 @@ pub(super) fn read(
 fn text_of(mut input: impl Read) -> Result<String, String> {
     let mut text = String::new();
     let read = input.read_to_string(&mut text);
-    read.map_err(|error: io::Error| format!("standard input cannot be read: {error}"))?;
+    read.map_err(|error: io::Error| format!("cannot read standard input: {error}"))?;
     Ok(text)
 }
 
@@ -48,10 +48,10 @@ fn object(text: &str, whence: &str) -> Result<Map<String, Value>, String> {
 fn pair(tool: &ToolSchema, word: &str) -> Result<(String, Value), String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
         let next = tool.selecting(word).map_or_else(
-            || format!("the keys of {} are {}", tool.name(), tool.keys().join(", ")),
+            || format!("valid keys of {}: {}", tool.name(), tool.keys().join(", ")),
             |selector| format!("did you mean {selector}={word}?"),
         );
-        return Err(format!("`{word}` is no argument: {WAYS}; {next}"));
+        return Err(format!("invalid argument `{word}`: {WAYS}; {next}"));
     };
     match name.strip_suffix(':').filter(|name| !name.is_empty()) {
         Some(name) => {
@@ -137,7 +137,7 @@ mod tests {
     fn a_word_that_is_no_argument_is_refused_with_what_it_may_have_meant() {
         for (word, says) in [
             ("screenshot", "did you mean action=screenshot?"),
-            ("fly", "the keys of interact are action, "),
+            ("fly", "valid keys of interact: action, "),
             ("=7", "write key=value"),
             ("tab_id:=seven", "the value of `tab_id` is not JSON"),
             ("{tab_id: 7}", "the argument is not a JSON object"),

@@ -1,5 +1,5 @@
-//! One call, followed to its command's end: submitted, read on while it is pending, put together
-//! from its parts, cancelled if the person presses Ctrl+C.
+//! Follows one call to its command's end: submits the command, reads its result until it is over,
+//! joins the parts, and cancels the command on Ctrl+C.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -17,10 +17,10 @@ use crate::lifecycle::limits::WAIT_MAX;
 use crate::terminal::ProgressNotice;
 use crate::tools;
 
-/// How long a call goes on before a terminal shows that it does.
+/// A terminal shows progress after this long.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The time in which the daemon must answer a cancel.
+/// Time limit for the daemon's answer to a cancel.
 const CANCEL: Duration = Duration::from_secs(5);
 
 /// Exit codes of a process that a signal has ended: 128 and the signal's number.
@@ -73,7 +73,7 @@ impl CallFollower {
             tokio::select! {
                 biased;
                 code = signals.next() => {
-                    let told = "interrupted; the command is over".to_owned();
+                    let told = "interrupted; the command has ended".to_owned();
                     return Ok(CallEnd::Stopped { code, told });
                 }
                 read = parts::complete(session, tool.name(), given, answer) => read?,
@@ -85,7 +85,7 @@ impl CallFollower {
     async fn end_of_call(&mut self) -> anyhow::Result<CallEnd> {
         let mut arguments = self.given.clone();
         if self.reads_on() && self.tool.parameter("wait_ms").is_some() {
-            // The answer comes at once and has the id, by which Ctrl+C can cancel the command.
+            // Without a wait the answer comes at once, and Ctrl+C can cancel by the id in it.
             arguments.entry("wait_ms").or_insert(json!(0));
         }
         self.session.send(self.tool.name(), &arguments).await?;
@@ -182,8 +182,8 @@ impl CallFollower {
             }
             Some(answer) => return Ok(CallEnd::Answered(answer)),
             None => {
-                "interrupted before the daemon has answered; `tabwire commands` lists the command \
-                     if it goes on"
+                "interrupted before the daemon answered; `tabwire commands` lists the command if it \
+                 still runs"
             }
         };
         Ok(CallEnd::Stopped { code, told: told.to_owned() })
@@ -202,19 +202,19 @@ impl CallFollower {
     async fn stop_command(&mut self, id: &str, code: u8) -> anyhow::Result<CallEnd> {
         self.session.cancel().await?;
         if !self.submits() {
-            let told = format!("interrupted; {id} goes on");
+            let told = format!("interrupted; {id} keeps running");
             return Ok(CallEnd::Stopped { code, told });
         }
         let cancel = json!({"action": "cancel", "correlation_id": id});
         let cancel = cancel.as_object().cloned().unwrap_or_default();
         self.session.send("configure", &cancel).await?;
         let Some(answer) = self.answer_to_stop().await? else {
-            let told = format!("the daemon was told to cancel {id}, and has not answered");
+            let told = format!("the daemon did not answer the request to cancel {id}");
             return Ok(CallEnd::Stopped { code, told });
         };
         let told = match answer.text("status") {
             "cancelled" if answer.body["may_have_run"] == false => {
-                "cancelled; the page has noticed nothing of it".to_owned()
+                "cancelled before it began in the page".to_owned()
             }
             "cancelled" => "cancelled; it may have begun in the page".to_owned(),
             // It was over before it could be cancelled.

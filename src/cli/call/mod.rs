@@ -1,4 +1,4 @@
-//! `tabwire call`: any tool from the command line.
+//! `tabwire call`: calls any tool from the command line.
 
 mod arguments;
 mod caller;
@@ -27,10 +27,10 @@ use catalog::ToolSchema;
 use follow::{CallEnd, CallFollower};
 use show::AnswerPrinter;
 
-/// The command line is wrong.
+/// Exit code: the arguments are invalid.
 const USAGE: u8 = 2;
 
-/// The wait is over, and the command is not.
+/// Exit code: the wait ended before the command did.
 pub(super) const PENDING: u8 = 75;
 
 #[cfg(test)]
@@ -38,25 +38,26 @@ pub(super) use follow::INTERRUPTED;
 
 pub(super) const AFTER_HELP: &str = "\
 Prints the value alone: text as it is, anything else as JSON. --json prints the whole answer, as MCP
-clients get it. A picture goes to a new file, whose path is printed. Notes and errors go to standard
-error. A large result is put together from its parts. `tabwire call` without a tool lists the tools and their parameters.
+clients get it. A picture goes to a new file, and the command prints the file's path. Notes and
+errors go to standard error. The command joins the parts of a large result. `tabwire call` without a
+tool lists the tools and their parameters.
 
-A value gets the type that the tool's schema names; key:=JSON gives any JSON. A later argument
-replaces an earlier one. The tool itself refuses unknown parameters and wrong values.
+The tool's schema decides the type of a value; key:=JSON passes any JSON. A later argument replaces
+an earlier one. The tool itself rejects unknown parameters and invalid values.
 
-The call waits until its command is over. --wait DURATION ends the wait earlier and prints the id.
-wait_ms=MS does the same by the tool's own parameter. Ctrl+C cancels a command that this call has
+The call waits until its command ends. --wait DURATION stops waiting earlier and prints the id;
+wait_ms=MS does the same through the tool's own parameter. Ctrl+C cancels a command that this call
 submitted.
 
-All calls of one terminal, and all calls of one script without a terminal, are the same client:
-each goes to the tab that the one before used. --client or TABWIRE_CLIENT names another client.
+All calls from one terminal, or from one script without a terminal, share a client: each call uses
+the tab of the call before. --client or TABWIRE_CLIENT names another client.
 
 Exit codes:
-  0    done
-  1    the tool refused or the command failed
-  2    wrong usage
-  75   the wait is over and the command is not; its id is on standard output
-  130  Ctrl+C (143: SIGTERM): the command is cancelled
+  0    success
+  1    the tool rejected the call, or the command failed
+  2    invalid arguments
+  75   the wait ended before the command did; standard output has the id
+  130  Ctrl+C (143: SIGTERM) cancelled the command
 
 Examples:
   tabwire call interact action=navigate url=https://example.com
@@ -77,10 +78,10 @@ pub(super) struct CallArguments {
     /// key=value, key:=JSON, a JSON object, or - for an object on standard input
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
-    /// Call as this client [default: one for each terminal, and for each script without one]
+    /// Call as this client [default: one client per terminal, or per script without a terminal]
     #[arg(long, env = "TABWIRE_CLIENT", value_name = "NAME", value_parser = client_name)]
     client: Option<String>,
-    /// Wait this long at most, for example 30s or 5min [default: until the command is over]
+    /// Wait at most this long, for example 30s or 5min [default: until the command ends]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     wait: Option<Duration>,
     /// Write the picture to this new file [default: a new file in the current directory]
@@ -106,7 +107,7 @@ pub(super) async fn run(
         && let Some(beginning) = id.as_str().filter(|text| correlation_id(text).is_ok())
         && let Some(whole) = trace::whole_id(location, beginning).await
     {
-        // `tabwire commands` shows the beginning only. An id that is not known is the tool's to name.
+        // `tabwire commands` shows the beginning of an id only. The tool reports an unknown id.
         *id = whole.into();
     }
     if let Some(out) = &out {
@@ -137,7 +138,7 @@ fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
         let names: Vec<_> = ToolSchema::all().map(|tool| tool.name().to_owned()).collect();
         let near = tools::closest(name, names.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-        format!("{near}The tools are {}; `tabwire call` lists their parameters", names.join(", "))
+        format!("{near}Valid tools: {}; `tabwire call` lists their parameters", names.join(", "))
     })
 }
 

@@ -51,12 +51,12 @@ pub(super) async fn complete(
         read_on.insert("offset".to_owned(), offset.into());
         let part = session.call(tool, &read_on).await?;
         if part.is_error || field.is_some_and(|field| part.body.get(field).is_none()) {
-            bail!("the rest of the value is gone: {}", part.body);
+            bail!("cannot read the rest of the value: {}", part.body);
         }
         joined.add(&part.body, part_in(&part.body, field))?;
         next = part.body["next_offset"].as_u64();
         if next.is_some_and(|next| next <= offset) {
-            bail!("the parts of the value do not go on behind byte {offset}");
+            bail!("the daemon sent no part behind byte {offset}");
         }
     }
     let whole = joined.whole()?;

@@ -14,7 +14,7 @@ use crate::bridge::{self, DaemonTarget};
 use crate::mcp::CANCELLED;
 use crate::tools::PENDING_STATUSES;
 
-/// How many bytes of a line are on their way at the same time.
+/// The size of the buffers between this client and the bridge.
 const PIPE: usize = 64 * 1024;
 
 /// A conversation with the daemon.
@@ -79,7 +79,7 @@ impl ToolSession {
                 return ToolAnswer::read(message);
             }
         }
-        bail!("the way to the daemon has ended; call again")
+        bail!("the connection to the daemon ended; call again")
     }
 
     pub(super) async fn call(
@@ -106,7 +106,7 @@ impl ToolSession {
 
     async fn write(&mut self, message: &Value) -> anyhow::Result<()> {
         let line = format!("{message}\n");
-        self.requests.write_all(line.as_bytes()).await.context("the way to the daemon has ended")
+        self.requests.write_all(line.as_bytes()).await.context("the connection to the daemon ended")
     }
 }
 

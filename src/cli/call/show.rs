@@ -43,7 +43,7 @@ impl AnswerPrinter<'_> {
         match self.out {
             Some(out) if !has_picture && !failed => {
                 print_error(format_args!(
-                    "the answer has no picture: {} is not there",
+                    "the answer has no picture, so {} was not written",
                     out.display()
                 ));
                 Ok(false)
@@ -68,7 +68,7 @@ impl AnswerPrinter<'_> {
         let id = answer.command_id();
         print_line(clean(id))?;
         print_error(format_args!(
-            "it is not over. `tabwire call observe what=command_result correlation_id={}` waits for it",
+            "the command still runs; `tabwire call observe what=command_result correlation_id={}` waits for it",
             clean(id)
         ));
         Ok(())

@@ -1,5 +1,4 @@
-//! Which extensions are connected, which older ones are let in or ask, and of which version they
-//! are.
+//! The connected extensions and their versions, and the older extensions that may or want to connect.
 
 use serde_json::Value;
 
@@ -13,10 +12,9 @@ pub(super) const OLDER: &str = "older extensions";
 pub(super) const EXTENSION_VERSION: &str = "extension version";
 
 /// That an extension gets no commands because its files were changed, and what to do.
-pub(in crate::cli) const CHANGED: &str =
-    "the files of its extension were changed since Tabwire wrote them, so it gets no commands";
+pub(in crate::cli) const CHANGED: &str = "another program changed the extension's files after Tabwire wrote them, so the extension gets no commands";
 pub(in crate::cli) const RESTORE: &str =
-    "run `tabwire install`, which writes them anew, and reload Tabwire at chrome://extensions";
+    "run `tabwire install`, which replaces the files, and reload Tabwire at chrome://extensions";
 
 /// Whether a browser is connected; else when one was.
 pub(super) fn extension_connected(
@@ -26,8 +24,7 @@ pub(super) fn extension_connected(
     status: &Value,
 ) {
     if connected.is_empty() && status["outdated_extension"] == true {
-        let says =
-            "no browser is connected; a Tabwire extension tried that is too old for the daemon";
+        let says = "no browser is connected; a Tabwire extension that is too old for the daemon tried to connect";
         let remedy = "run `tabwire install`, then reload the extension at chrome://extensions; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
         findings.broken(CONNECTED, says, remedy);
         return;
@@ -52,7 +49,7 @@ pub(super) fn extension_connected(
         ),
         None => "no browser has connected since the daemon started".to_owned(),
     };
-    let remedy = "open the browser and see in chrome://extensions that Tabwire is loaded and switched on; its icon is green when it is connected. If it stays grey and opens no popup, reload the extension there";
+    let remedy = "open the browser and check at chrome://extensions that Tabwire is loaded and switched on; its icon turns green when it connects. If the icon stays grey and opens no popup, reload the extension there";
     findings.not_used(CONNECTED, says, remedy);
 }
 
@@ -60,19 +57,19 @@ pub(super) fn extension_connected(
 fn not_let_in(older: &Value) -> Option<(String, String)> {
     let asking = legacy::asking_ids(older);
     if let Some(id) = asking.first() {
-        let says = format!("an older extension asks to be let in: {}", asking.join(", "));
+        let says = format!("an older extension asks to connect: {}", asking.join(", "));
         return Some((says, format!("if it is yours, run `tabwire legacy allow {id}`")));
     }
     let ids = legacy::switched_off_ids(older);
     if !ids.is_empty() {
         let ids = ids.join(", ");
-        let says =
-            format!("an older extension asks to be let in while such are switched off: {ids}");
-        return Some((says, "if you want to use it, run `tabwire legacy ask`".to_owned()));
+        let says = format!(
+            "an older extension asks to connect, but older extensions are switched off: {ids}"
+        );
+        return Some((says, "to use it, run `tabwire legacy ask`".to_owned()));
     }
     older["nameless"].is_object().then(|| {
-        let says =
-            "an extension polls that does not say which one it is: it is too old to be let in";
+        let says = "an extension polls without its id: that version is too old to connect";
         let remedy =
             "update that extension, or run `tabwire install`, which sets up the Tabwire extension";
         (says.to_owned(), remedy.to_owned())
@@ -97,7 +94,7 @@ pub(in crate::cli) fn label(browser: &Value) -> String {
 /// versions of their own.
 pub(super) fn extension_version(findings: &mut HopFindings, connected: &[&Value]) {
     if connected.is_empty() {
-        findings.unknown(EXTENSION_VERSION, "none is connected");
+        findings.unknown(EXTENSION_VERSION, "no extension is connected");
         return;
     }
     let polling: Vec<_> = connected.iter().filter(|browser| browser["polls"] == true).collect();
@@ -116,11 +113,11 @@ pub(super) fn extension_version(findings: &mut HopFindings, connected: &[&Value]
     }
     let mut says = Vec::new();
     if own.next().is_some() {
-        says.push(format!("{SERVER_VERSION}, as this program"));
+        says.push(format!("{SERVER_VERSION}, same as this program"));
     }
     says.extend(polling.iter().map(|browser| {
         let version = text(&browser["extension_version"]);
-        format!("{} is an older extension, version {version}, and works as it is", label(browser))
+        format!("{} is an older extension, version {version}, which works as well", label(browser))
     }));
     findings.fine(EXTENSION_VERSION, says.join("; "));
 }

@@ -1,4 +1,4 @@
-//! The hops, in order. Each says what it found, and hands on what the next ones need.
+//! The hops, in order. Each reports its finding and returns what the next hops need.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::extension::{self, FolderCheck};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError, extension_in_state};
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 
-/// How long a browser may take for the test command.
+/// Time limit of the test command in each browser.
 const TEST: Duration = Duration::from_secs(5);
 
 const STATE: &str = "state directory";
@@ -47,7 +47,7 @@ pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
     let daemon = daemon(&mut findings, home.as_ref());
     version(&mut findings, daemon.as_ref());
     let daemon = daemon.map(|record| (home.as_ref(), record)).and_then(|(home, record)| {
-        // The token is for the daemon only.
+        // Another program on the port must not get the token.
         is_reachable.then(|| home.map(|home| DaemonClient::new(home, record))).flatten()
     });
     let status = token(&mut findings, daemon.as_ref()).await;
@@ -71,14 +71,14 @@ pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
         }
         _ => {
             for hop in [CONNECTED, OLDER, EXTENSION_VERSION, COMMAND] {
-                findings.unknown(hop, "only the daemon can tell");
+                findings.unknown(hop, "only a running daemon knows");
             }
         }
     }
     findings
 }
 
-/// The state directory and the key in it: there, ours, and closed to others.
+/// Whether the state directory and its key exist, belong to this user and are closed to others.
 fn state_directory(
     findings: &mut HopFindings,
     location: &DaemonLocation,
@@ -92,7 +92,8 @@ fn state_directory(
         }
     };
     match StateDirectory::has_dir(&dir) {
-        Ok(true) => findings.fine(STATE, format!("{}, ours and closed to others", dir.display())),
+        Ok(true) => findings
+            .fine(STATE, format!("{} belongs to you and is closed to others", dir.display())),
         Ok(false) => {
             findings.broken(STATE, format!("there is no {}", dir.display()), UNPACK);
             findings.unknown(KEY, "it is in the state directory");
@@ -106,11 +107,15 @@ fn state_directory(
     }
     match StateDirectory::find(&dir) {
         Ok(Some(home)) => {
-            findings.fine(KEY, "auth.key is whole, ours and closed to others");
+            findings.fine(KEY, "auth.key is valid, belongs to you and is closed to others");
             Some(home)
         }
         Ok(None) => {
-            findings.broken(KEY, "there is no auth.key yet: nothing has run here", UNPACK);
+            findings.broken(
+                KEY,
+                "there is no auth.key yet, because no command has created it",
+                UNPACK,
+            );
             None
         }
         Err(error) => {
@@ -140,7 +145,7 @@ fn remedy(error: &StateDirectoryError) -> String {
     }
 }
 
-/// Whose port it is. Whether it is the daemon's.
+/// Checks which program listens on the port. True: the daemon.
 async fn port(
     findings: &mut HopFindings,
     location: &DaemonLocation,
@@ -148,7 +153,7 @@ async fn port(
 ) -> bool {
     let port = record.map_or(location.port, |record| record.port);
     if port == 0 {
-        findings.unknown(PORT, "any that is free");
+        findings.unknown(PORT, "the daemon picks a free port");
         return false;
     }
     let holder = PortHolder::find_any(port).await;
@@ -156,17 +161,20 @@ async fn port(
         (Some(record), Some(PortHolder { process: Some((pid, name)), .. }))
             if pid != record.pid =>
         {
-            let says = format!("port {port} is not the daemon's but {name}'s (process {pid})");
+            let says = format!("{name} (process {pid}) listens on the daemon's port {port}");
             findings.broken(PORT, says, RESTART);
             false
         }
         (Some(record), Some(_)) => {
-            findings.fine(PORT, format!("port {port} is the daemon's (process {})", record.pid));
+            findings
+                .fine(PORT, format!("the daemon (process {}) listens on port {port}", record.pid));
             true
         }
         (Some(record), None) => {
-            let says =
-                format!("nobody listens on port {port}, which process {} should do", record.pid);
+            let says = format!(
+                "no program listens on port {port}; the daemon (process {}) should",
+                record.pid
+            );
             findings.broken(PORT, says, RESTART);
             false
         }
@@ -175,12 +183,16 @@ async fn port(
             false
         }
         (None, Some(holder)) if holder.is_own_tabwire => {
-            let says = format!("port {port} is served by {holder}, on another state directory");
-            findings.broken(PORT, says, "use that one's state directory (TABWIRE_HOME), or end it");
+            let says = format!("{holder} serves port {port} from another state directory");
+            findings.broken(
+                PORT,
+                says,
+                "set TABWIRE_HOME to that state directory, or end that daemon",
+            );
             false
         }
         (None, Some(holder)) => {
-            let says = format!("port {port} is in use by {holder}");
+            let says = format!("{holder} uses port {port}");
             let remedy = "end that program, or set another port with TABWIRE_PORT, run `tabwire install` again and reload the extension in the browser";
             findings.broken(PORT, says, remedy);
             false
@@ -188,7 +200,7 @@ async fn port(
     }
 }
 
-/// Whether the daemon runs: its lock is held and its record says where it is.
+/// Whether the daemon runs: a process holds the lock, and a record names its port.
 fn daemon(findings: &mut HopFindings, home: Option<&StateDirectory>) -> Option<DaemonRecord> {
     let Some(home) = home else {
         findings.unknown(DAEMON, "it needs the state directory and the key");
@@ -202,11 +214,11 @@ fn daemon(findings: &mut HopFindings, home: Option<&StateDirectory>) -> Option<D
             Some(record)
         }
         Ok((true, None)) => {
-            findings.broken(DAEMON, "it is just starting", "wait a second and try again");
+            findings.broken(DAEMON, "the daemon is starting", "wait a second and try again");
             None
         }
         Ok((false, _)) => {
-            findings.later(DAEMON, "none runs; it starts with the first call of an MCP client");
+            findings.later(DAEMON, "no daemon runs; the first call of an MCP client starts one");
             None
         }
         Err(error) => {
@@ -221,33 +233,34 @@ fn version(findings: &mut HopFindings, record: Option<&DaemonRecord>) {
     match record {
         None => findings.unknown(VERSION, "no daemon runs"),
         Some(record) if record.version == SERVER_VERSION => {
-            findings.fine(VERSION, format!("daemon and program are both {SERVER_VERSION}"));
+            findings.fine(VERSION, format!("daemon and program have version {SERVER_VERSION}"));
         }
         Some(record) => {
             let says =
-                format!("the daemon is version {}, this program {SERVER_VERSION}", record.version);
+                format!("the daemon has version {}, this program {SERVER_VERSION}", record.version);
             findings.broken(VERSION, says, RESTART);
         }
     }
 }
 
-/// Whether the daemon answers to the token; how it is.
+/// Whether the daemon accepts the token. Returns the daemon's status.
 async fn token(findings: &mut HopFindings, daemon: Option<&DaemonClient>) -> Option<Value> {
     let Some(daemon) = daemon else {
-        findings.unknown(TOKEN, "there is no daemon to show it to");
+        findings.unknown(TOKEN, "there is no daemon to check it with");
         return None;
     };
     match daemon.get("/api/status").await {
         Ok(answer) if answer.status == StatusCode::OK => {
-            findings.fine(TOKEN, "the daemon answers to it");
+            findings.fine(TOKEN, "the daemon accepts it");
             return Some(answer.body);
         }
         Ok(answer) if answer.status == StatusCode::UNAUTHORIZED => {
-            let says = "the daemon does not know it: auth.key was replaced since it started";
+            let says = "the daemon rejects it: auth.key was replaced after the daemon started";
             findings.broken(TOKEN, says, RESTART);
         }
         Ok(answer) => {
-            let says = format!("the daemon refuses: {}", text(&answer.body["message"]));
+            let says =
+                format!("the daemon rejected the request: {}", text(&answer.body["message"]));
             findings.broken(TOKEN, says, RESTART);
         }
         Err(
@@ -261,9 +274,8 @@ async fn token(findings: &mut HopFindings, daemon: Option<&DaemonClient>) -> Opt
     None
 }
 
-/// Whether the folder that the browser loads the extension from fits this program and the
-/// daemon. It is the one that was unpacked last.
-/// An older extension may be all that the person uses.
+/// Whether the extension's folder, the one unpacked last, fits this program and the daemon. A missing
+/// folder is no fault if a person uses an older extension only.
 fn folder(
     findings: &mut HopFindings,
     location: &DaemonLocation,
@@ -288,16 +300,17 @@ fn folder(
     let dir = noted.unwrap_or_else(|| usual.clone());
     let written = home.unpacked_version().ok().flatten();
     if let FolderCheck::Changed { file } = extension::check_folder(&dir, written.as_deref()) {
-        let says = format!("{} was changed since Tabwire wrote it", dir.join(file).display());
+        let says =
+            format!("another program changed {} after Tabwire wrote it", dir.join(file).display());
         findings.broken(FOLDER, says, unpack_again(&dir, &usual));
         return;
     }
     let Some(found) = extension::find(&dir) else {
-        let says = format!("there is no extension of ours in {}", dir.display());
+        let says = format!("there is no Tabwire extension in {}", dir.display());
         if is_connected {
-            findings.unknown(FOLDER, format!("{says}, and one is connected all the same"));
+            findings.unknown(FOLDER, format!("{says}, but an extension is connected"));
         } else if has_older {
-            findings.unknown(FOLDER, format!("{says}, and an older extension asks to be let in"));
+            findings.unknown(FOLDER, format!("{says}, but an older extension asks to connect"));
         } else {
             findings.broken(FOLDER, says, UNPACK);
         }
@@ -308,22 +321,23 @@ fn folder(
         format!("has version {}, this program {SERVER_VERSION}", found.version)
     } else if port != 0 && found.port != Some(port) {
         let has = found.port.map_or_else(|| "no port".to_owned(), |port| format!("port {port}"));
-        format!("is for {has}, the daemon's is {port}")
+        format!("is set up for {has}, the daemon uses {port}")
     } else if found.has_any_key() && !found.has_key(&home.auth().extension_key(EXTENSION_ID)) {
-        "holds another key than this state directory's".to_owned()
+        "has another key than this state directory".to_owned()
     } else {
         findings.fine(FOLDER, format!("{} fits", dir.display()));
         return;
     };
     let says = format!("the extension in {} {wrong}", dir.display());
     if is_connected && !is_old {
-        findings.unknown(FOLDER, format!("{says}; the one that is connected has got them itself"));
+        findings
+            .unknown(FOLDER, format!("{says}; the connected extension has fetched both itself"));
     } else {
         findings.broken(FOLDER, says, unpack_again(&dir, &usual));
     }
 }
 
-/// What brings the extension up to date where it is.
+/// The command that updates the extension in its folder.
 fn unpack_again(dir: &Path, usual: &Path) -> String {
     let unpack = if dir == usual {
         "tabwire install".to_owned()
@@ -333,10 +347,10 @@ fn unpack_again(dir: &Path, usual: &Path) -> String {
     format!("run `{unpack}` and reload the extension in the browser")
 }
 
-/// Whether each connected browser answers a command that only looks.
+/// Whether each connected browser answers a command that reads only.
 async fn test_command(findings: &mut HopFindings, daemon: &DaemonClient, connected: &[&Value]) {
     if connected.is_empty() {
-        findings.unknown(COMMAND, "there is no browser to ask");
+        findings.unknown(COMMAND, "no browser is connected");
         return;
     }
     if let Some(browser) = connected.iter().find(|browser| browser["stopped"] == true) {

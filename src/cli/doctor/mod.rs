@@ -19,13 +19,13 @@ use crate::config::DaemonLocation;
 use crate::terminal::{ProgressNotice, TextStyle, clean, print_line, wrapped_behind};
 pub(super) use extensions::{CHANGED, RESTORE, label};
 
-/// How a hop is.
+/// The state of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum HopState {
     Fine,
     Broken,
-    /// It could not be looked at, or there is nothing to say of it.
+    /// Not checked, or without a result.
     Unknown,
 }
 
@@ -34,12 +34,12 @@ enum HopState {
 struct HopFinding {
     hop: &'static str,
     state: HopState,
-    /// What is so, in a sentence.
+    /// The finding in a sentence.
     says: String,
-    /// What to do about it, if it is broken.
+    /// The fix, if the hop is broken.
     #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// Whether it comes with the first use of Tabwire: until then it is not to be expected.
+    /// Whether the first use of Tabwire brings it: until then its absence is no fault.
     #[serde(skip)]
     comes_with_use: bool,
 }
@@ -133,16 +133,16 @@ impl HopFindings {
         }
         match self.first_broken() {
             None if self.0.iter().any(|finding| finding.comes_with_use) => {
-                let text = "Nothing is wrong so far. The daemon starts with the first call of an MCP \
-                            client, and the extension then connects; `tabwire doctor` says whether all \
-                            is well.";
+                let text = "Nothing is broken so far. The first call of an MCP client starts the \
+                            daemon, and the extension then connects. Run `tabwire doctor` again after \
+                            that call.";
                 print_line(format!("\n{}", wrapped_behind(text, 0)))?;
             }
-            None => print_line("\nAll is well.")?,
+            None => print_line("\nNothing is broken.")?,
             Some(HopFinding { hop, remedy, .. }) => {
                 let broken = format!("Broken: {hop}.");
                 let remedy = remedy.as_deref().unwrap_or_default();
-                let text = wrapped_behind(&clean(&format!("{broken} What to do: {remedy}")), 0);
+                let text = wrapped_behind(&clean(&format!("{broken} Fix: {remedy}")), 0);
                 print_line(format!(
                     "\n{}{}",
                     TextStyle::Bold.paint(&broken),
@@ -158,7 +158,7 @@ impl HopFindings {
         let broken = || self.0.iter().filter(|finding| finding.state == HopState::Broken);
         let widest = broken().map(|finding| finding.hop.len()).max().unwrap_or(0);
         if broken().next().is_some() {
-            print_line("\n`tabwire doctor` finds broken:")?;
+            print_line("\n`tabwire doctor` found a problem:")?;
         }
         broken().try_for_each(|finding| finding.show(widest))
     }
@@ -168,14 +168,14 @@ impl HopFindings {
     }
 }
 
-/// How `doctor` is asked.
+/// The flags of `tabwire doctor`.
 #[derive(Args, Debug)]
 pub(super) struct DoctorArguments {
-    /// Write a file for a bug report, without secrets, titles and paths of URLs [default: a new
+    /// Write a file for a bug report, without secrets, page titles and URL paths [default: a new
     /// file in the current directory]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     report: Option<Option<PathBuf>>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -210,6 +210,6 @@ pub(super) async fn doctor(
 
 /// Looks at every hop, which takes a moment.
 pub(super) async fn check_every_hop(location: &DaemonLocation) -> HopFindings {
-    let _progress = ProgressNotice::start("looking at every hop");
+    let _progress = ProgressNotice::start("checking every hop");
     hops::walk(location).await
 }

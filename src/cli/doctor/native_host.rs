@@ -1,4 +1,4 @@
-//! Whether an extension that has no key can get one by itself.
+//! Whether an extension without a key can fetch one by itself.
 
 use super::HopFindings;
 use crate::cli::install::installation;
@@ -9,8 +9,8 @@ const HOST: &str = "native host";
 
 const INSTALL: &str = "run `tabwire install`";
 
-/// What browsers start when the extension asks for its key: the manifest of each browser that is
-/// here, and the script that the manifests name. It matters to an extension that is not connected.
+/// Checks the manifest of each browser on this computer, and the script that the manifests name.
+/// Faults matter only while no extension is connected: a connected one has its key.
 pub(super) fn native_host(
     findings: &mut HopFindings,
     location: &DaemonLocation,
@@ -27,7 +27,7 @@ pub(super) fn native_host(
     };
     let files = installation.host_files();
     if files.iter().all(|file| file.state == HostFileState::Missing) {
-        let says = "not installed: an extension without a key cannot ask for it";
+        let says = "not installed, so an extension without a key cannot fetch one";
         return findings.unknown(HOST, format!("{says} (`tabwire install`)"));
     }
     let wrong: Vec<_> = files.iter().filter_map(trouble).collect();
@@ -42,8 +42,7 @@ pub(super) fn native_host(
     }
     let says = wrong.join("; ");
     if is_connected {
-        findings
-            .unknown(HOST, format!("{says}, and the extension that is connected needs none now"));
+        findings.unknown(HOST, format!("{says}; the connected extension needs no key now"));
     } else {
         findings.broken(HOST, says, INSTALL);
     }
@@ -56,7 +55,7 @@ fn trouble(HostFile { browser, path, state }: &HostFile) -> Option<String> {
     Some(match state {
         HostFileState::Current => return None,
         HostFileState::Missing => format!("{of}{path} is missing"),
-        HostFileState::Unreadable => format!("{of}{path} cannot be read as what it should be"),
+        HostFileState::Unreadable => format!("{of}{path} is unreadable or no host manifest"),
         HostFileState::StartsOther(program) => {
             format!("{of}{path} starts another program, {}", program.display())
         }

@@ -10,13 +10,13 @@ pub(super) const HOP: &str = "other users";
 /// Whether the daemon can tell other users' connections from this user's.
 pub(super) fn other_users(findings: &mut HopFindings, status: Option<&Value>) {
     match status.map(|status| text(&status["peer_users"])) {
-        Some("known") => findings.fine(HOP, "the daemon closes their connections"),
+        Some("known") => findings.fine(HOP, "the daemon rejects their connections"),
         Some(_) => findings.unknown(
             HOP,
-            "this system does not say which user a connection belongs to: keys and tokens decide, \
-             and extensions that only poll are refused; use the Tabwire extension",
+            "this system does not tell which user opened a connection, so the daemon relies on keys and \
+             tokens and rejects extensions that only poll; use the Tabwire extension",
         ),
-        None => findings.unknown(HOP, "only the daemon can tell"),
+        None => findings.unknown(HOP, "only a running daemon knows"),
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
         other_users(&mut findings, None);
         let [unknown, known, nobody] = &findings.0[..] else { panic!("{findings:?}") };
         assert_eq!((unknown.state, known.state), (HopState::Unknown, HopState::Fine));
-        assert!(unknown.says.contains("only poll are refused"), "{}", unknown.says);
-        assert_eq!(nobody.says, "only the daemon can tell");
+        assert!(unknown.says.contains("rejects extensions that only poll"), "{}", unknown.says);
+        assert_eq!(nobody.says, "only a running daemon knows");
     }
 }

@@ -28,7 +28,7 @@ use crate::protocol::DEFAULT_PORT;
 use crate::terminal::{clean, is_terminal, print_line, wrapped_behind};
 use wait::WaitEnd;
 
-/// What to install.
+/// The flags of `tabwire install`.
 #[derive(Args, Debug)]
 pub(super) struct InstallArguments {
     /// Add Tabwire to this MCP client (repeatable)
@@ -37,29 +37,29 @@ pub(super) struct InstallArguments {
     /// Add Tabwire to every MCP client that is found
     #[arg(long, conflicts_with = "clients")]
     all: bool,
-    /// Show what would be written, and write nothing
+    /// Print the changes and write nothing
     #[arg(long, conflicts_with = "wait")]
     print: bool,
-    /// Start the daemon and wait for the extension also without a terminal, at most 10 minutes
+    /// Start the daemon and wait up to 10 minutes for the extension, even without a terminal
     #[arg(long)]
     wait: bool,
-    /// Say what is done as JSON, and ask nothing
+    /// Print the result as JSON and ask no questions
     #[arg(long)]
     json: bool,
 }
 
-/// What to take away.
+/// The flags of `tabwire uninstall`.
 #[derive(Args, Debug)]
 pub(super) struct UninstallArguments {
-    /// The state too: keys, journal, logs, what people drew; ends the daemon
+    /// Also end the daemon and remove its state: keys, journal, logs, drawings
     #[arg(long)]
     state: bool,
-    /// Show what would be changed, and change nothing
+    /// Print the changes and change nothing
     #[arg(long)]
     print: bool,
     #[command(flatten)]
     consent: UnattendedFlag,
-    /// Say what is done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -67,7 +67,7 @@ pub(super) struct UninstallArguments {
 fn client(text: &str) -> Result<McpClient, String> {
     let known = || McpClient::ALL.iter().map(|client| client.id()).collect::<Vec<_>>().join(", ");
     let found = McpClient::ALL.into_iter().find(|client| client.id() == text);
-    found.ok_or_else(|| format!("there are: {}", known()))
+    found.ok_or_else(|| format!("valid names: {}", known()))
 }
 
 pub(super) async fn install(
@@ -77,11 +77,11 @@ pub(super) async fn install(
     let installation = installation(location)?;
     if installation.user_folders.is_none() && (arguments.all || !arguments.clients.is_empty()) {
         bail!(
-            "TABWIRE_HOME or --home names a state directory of its own: nothing outside of it is \
-             changed, so no MCP client either. `tabwire mcp-config` prints what to put there"
+            "TABWIRE_HOME or --home names a separate state directory, so Tabwire changes no MCP client. \
+             `tabwire mcp-config` prints the entry to add to a client by hand"
         );
     }
-    // Those that have it are to start it as it is now: on this port, from this place.
+    // Clients from an earlier installation get today's port and path too.
     let had = installation.installed_clients()?;
     let picked = clients_to_add(&installation, arguments)?;
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
@@ -97,7 +97,7 @@ pub(super) async fn install(
     if arguments.json {
         return install_as_json(location, &installation, arguments, &picked, &plan).await;
     }
-    print_done(&plan, "Everything was in place already.")?;
+    print_done(&plan, "Everything was already set up.")?;
     if installation.port != location.port {
         print_whose_port(&installation, location.port)?;
     }
@@ -105,8 +105,8 @@ pub(super) async fn install(
     found.show_broken()?;
     for id in legacy::offer_admission(location).await? {
         steps::print_paragraph(&format!(
-            "The older extension {id} asks to be let in. If it is yours and you want to go on using \
-             it, run `tabwire legacy allow {id}`."
+            "The older extension {id} asks to connect. If it is yours and you want to keep using it, \
+             run `tabwire legacy allow {id}`."
         ))?;
     }
     steps::print_next_steps(&installation, &clients, &plan, found.has_browser()).await?;
@@ -118,12 +118,13 @@ pub(super) async fn install(
     Ok(if arguments.wait { waited.exit_code() } else { ExitCode::SUCCESS })
 }
 
-/// Whether somebody can be asked, and can wait.
+/// Whether a person reads standard output and can answer on standard input. The dialog of `install`
+/// is its output, unlike a question of [`person`](crate::cli::person) on standard error.
 fn is_interactive() -> bool {
     is_terminal() && io::stdin().is_terminal()
 }
 
-/// The rest of an installation for a program.
+/// Finishes an installation whose result is JSON.
 async fn install_as_json(
     location: &DaemonLocation,
     installation: &Installation,
@@ -146,7 +147,7 @@ async fn install_as_json(
     Ok(waited.as_ref().map_or(ExitCode::SUCCESS, WaitEnd::exit_code))
 }
 
-/// What was done, a line for each thing; or that nothing was to be done.
+/// Prints a line for each change that was made, or `nothing` if there was none.
 fn print_done(plan: &ChangePlan, nothing: &str) -> anyhow::Result<()> {
     print_line(if plan.changes.is_empty() { nothing } else { "Done:" })?;
     for line in plan.changes.iter().filter_map(|change| change.lines().into_iter().next()) {
@@ -155,11 +156,11 @@ fn print_done(plan: &ChangePlan, nothing: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why it is not for the port that was asked for.
+/// Explains why the set-up has another port than the one on the command line.
 fn print_whose_port(installation: &Installation, asked: u16) -> anyhow::Result<()> {
     let port = installation.port;
     steps::print_paragraph(&format!(
-        "A daemon runs on port {port}, so everything is set up for that one. For port {asked}: \
+        "A daemon runs on port {port}, so the set-up uses that port. To use port {asked}, run \
          `tabwire stop`, then `tabwire install --port {asked}`."
     ))
 }
@@ -194,12 +195,12 @@ pub(super) async fn uninstall(
     match &removed {
         Some(removed) => removed.print_done(&installation.state)?,
         None => steps::print_paragraph(&format!(
-            "What Tabwire remembers stays in {}; `tabwire uninstall --state` removes it.",
+            "Keys, journal and drawings stay in {}. `tabwire uninstall --state` removes them.",
             installation.state.display()
         ))?,
     }
     print_line(wrapped_behind(
-        "If the extension is loaded in a browser, remove it there (chrome://extensions).",
+        "If a browser has the extension loaded, remove it there at chrome://extensions.",
         0,
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -207,28 +208,33 @@ pub(super) async fn uninstall(
 
 pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installation> {
     let state = std::path::absolute(location.home()?)?;
-    // Browsers are told in JSON where it is.
-    state.to_str().context("the state directory's path is no text; name one with TABWIRE_HOME")?;
+    // Host manifests and the settings of clients are JSON, which holds Unicode paths only.
+    state.to_str().context(
+        "the path of the state directory is not valid Unicode; name another with TABWIRE_HOME",
+    )?;
     let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
     let port = port_for_extension(location, StateDirectory::find(&state)?.as_ref())?;
     Ok(Installation { state, user_folders, program: program()?, port })
 }
 
-/// This program, under the name by which it is found after an update as well.
+/// This program, by a path that stays valid after an update.
 fn program() -> anyhow::Result<PathBuf> {
-    let program = env::current_exe().context("cannot tell where this program is")?;
+    let program = env::current_exe().context("cannot find the path of this program")?;
     Ok(stable_program_path(&program, env::var_os("PATH").as_deref()))
 }
 
-/// What MCP clients are to start, for a daemon on this port. They need not have this shell's
-/// environment.
+/// The command that MCP clients start for a daemon on this port. Clients do not inherit this shell's
+/// environment, so flags repeat what the environment sets.
 pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<ServerEntry> {
     let command = program()?;
-    let command = command.to_str().context("this program's path is no text; move it elsewhere")?;
+    let command = command.to_str().context(
+        "the path of this program is not valid Unicode; move the program to another folder",
+    )?;
     let mut args = vec!["mcp".to_owned()];
     if location.home.is_some() || env::var_os("XDG_STATE_HOME").is_some() {
         let state = std::path::absolute(location.home()?)?;
-        let state = state.to_str().context("the state directory's path is no text")?;
+        let state =
+            state.to_str().context("the path of the state directory is not valid Unicode")?;
         args.extend(["--home".to_owned(), state.to_owned()]);
     }
     if port != DEFAULT_PORT {
@@ -237,7 +243,7 @@ pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<Ser
     Ok(ServerEntry { command: command.to_owned(), args })
 }
 
-/// The clients that were named, or that a person picks. Without one to ask, none.
+/// The clients that the command line names or that a person picks; none if nobody can be asked.
 fn clients_to_add(
     installation: &Installation,
     arguments: &InstallArguments,
@@ -262,7 +268,11 @@ fn print_plan(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
         print_line(serde_json::to_string_pretty(&json!({"would": changes}))?)?;
         return Ok(());
     }
-    print_line(if plan.changes.is_empty() { "Nothing would be changed." } else { "This would:" })?;
+    print_line(if plan.changes.is_empty() {
+        "There is nothing to change."
+    } else {
+        "This would:"
+    })?;
     for line in plan.changes.iter().flat_map(|change| change.lines()) {
         print_line(format!("  {}", clean(&line)))?;
     }

@@ -1,4 +1,4 @@
-//! Which MCP clients a person picks.
+//! Asks a person which MCP clients to configure.
 
 use std::io::{self, BufRead as _};
 
@@ -7,7 +7,7 @@ use anyhow::bail;
 use crate::install::{Installation, McpClient};
 use crate::terminal::{clean, print, print_line, wrapped_behind};
 
-/// Asks which of the clients that are here to add Tabwire to, until the answer is one.
+/// Asks which of the clients on this computer to configure, until the answer names some.
 pub(super) fn ask(
     installation: &Installation,
     here: &[McpClient],
@@ -31,9 +31,9 @@ pub(super) fn ask(
         print(format_args!("Add Tabwire to which? Enter for all; or {examples}: "))?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
-            // The cursor stands behind the question.
+            // The question ends without a line feed, and the next output needs a line of its own.
             print_line("")?;
-            bail!("nobody answered; nothing was changed");
+            bail!("standard input ended before an answer; nothing was changed");
         }
         match parse_answer(&answer, here) {
             Some(clients) => return Ok(clients),
@@ -42,7 +42,7 @@ pub(super) fn ask(
     }
 }
 
-/// The clients that an answer names, each once; `None`: it makes no sense.
+/// The clients that an answer names, each once; `None` if a word of it names no client.
 fn parse_answer(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let answer = answer.trim().to_lowercase();
     match answer.as_str() {
@@ -53,7 +53,7 @@ fn parse_answer(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let mut clients = Vec::new();
     for part in answer.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let clients_named = match clients_named(part, here) {
-            // A name of several words.
+            // "claude code": words are tried one by one only if the whole part is no name.
             Some(clients_named) => clients_named,
             None => {
                 let words: Option<Vec<_>> =

@@ -1,4 +1,4 @@
-//! What is left for the person to do once everything is installed.
+//! The steps that are left for the person after the installation.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const DEBUGGER_BAR: &str = "While an agent uses a tab, the browser shows a bar: 
     debugging this browser. Its Cancel button takes the tabs from agents, until you give control back \
     in the popup on the Tabwire icon.";
 
-/// What is for the person to do. The path of the folder comes last.
+/// Prints the steps for the person. The path of the folder comes last, easy to copy.
 pub(super) async fn print_next_steps(
     installation: &Installation,
     clients: &[McpClient],
@@ -31,13 +31,13 @@ pub(super) async fn print_next_steps(
     }
     if installation.user_folders.is_none() {
         print_paragraph(
-            "The state directory was named by hand, so nothing outside of it was changed: no browser \
-             and no MCP client knows of it. `tabwire mcp-config` prints what a client needs.",
+            "The command line names a separate state directory, so Tabwire changed no browser and no \
+             MCP client. `tabwire mcp-config` prints the entry for a client.",
         )?;
     } else if installation.browsers().is_empty() {
         print_paragraph(
-            "No browser was found. The folder of the extension holds the key of today; once a browser \
-             has run, run `tabwire install` again, so that the extension gets a new key by itself.",
+            "Tabwire found no browser. The extension's folder holds today's key. Start a browser once, \
+             then run `tabwire install` again, so that the extension can fetch a new key by itself.",
         )?;
     }
     print_clients_without_tabwire(installation, clients)?;
@@ -48,7 +48,7 @@ pub(super) async fn print_next_steps(
     let folder = installation.extension();
     let folder = folder.to_string_lossy();
     let is_copied = is_interactive() && clipboard::copy(&folder).await;
-    print_line("\nWhat is left for you:")?;
+    print_line("\nNext steps:")?;
     let restart = restart.map(|names| format!("Restart {names}."));
     print_steps(how_to_load(installation.system()).into_iter().chain(restart))?;
     print_paragraph(DEBUGGER_BAR)?;
@@ -67,24 +67,24 @@ fn print_for_connected(
     let is_unpacked = |change: &PlannedChange| matches!(change, PlannedChange::Unpack { .. });
     if plan.changes.iter().any(is_unpacked) {
         print_paragraph(
-            "The extension was written anew: press its reload arrow in chrome://extensions.",
+            "Tabwire replaced the extension's files: press its reload arrow at chrome://extensions.",
         )?;
     }
     if let Some(names) = restart {
         print_paragraph(&format!("Restart {names}."))?;
     }
     print_line(format!(
-        "\nThe folder of the extension:\n{}",
+        "\nThe extension's folder:\n{}",
         clean(&installation.extension().to_string_lossy())
     ))?;
     Ok(())
 }
 
-/// Where a browser that has the former folder loaded finds it.
+/// Tells what to do in a browser that loaded the extension from its former folder.
 fn print_moved(from: &Path) -> anyhow::Result<()> {
     print_paragraph(&format!(
-        "The extension has moved. A link in its former place, {}, leads to it: in a browser that has \
-         loaded it from there, press its reload arrow in chrome://extensions.",
+        "Tabwire moved the extension and left a link at {}. In a browser that loaded it from there, \
+         press its reload arrow at chrome://extensions.",
         clean(&from.to_string_lossy())
     ))
 }
@@ -95,7 +95,7 @@ pub(super) fn print_paragraph(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Which clients have to read their settings again.
+/// The names of the clients that have to read their settings again.
 fn clients_to_restart(plan: &ChangePlan) -> Option<String> {
     let name = |change: &PlannedChange| match change {
         PlannedChange::Edit(client, _) => Some(client.name()),
@@ -108,7 +108,7 @@ fn clients_to_restart(plan: &ChangePlan) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Which clients are here and do without Tabwire, and how to add it to them.
+/// Lists the clients on this computer without Tabwire, and the command that adds it.
 pub(super) fn print_clients_without_tabwire(
     installation: &Installation,
     clients: &[McpClient],
@@ -118,7 +118,7 @@ pub(super) fn print_clients_without_tabwire(
     let has = |client: &McpClient| clients.contains(client) || with_server.contains(client);
     let left: Vec<_> = here.iter().filter(|client| !has(client)).collect();
     if !left.is_empty() {
-        print_line("\nThese MCP clients are left as they are:")?;
+        print_line("\nThese MCP clients stay unchanged:")?;
         for client in left {
             let (name, id) = (client.name(), client.id());
             let line = format!("{name}: `tabwire install --client {id}` adds Tabwire to it");
@@ -126,7 +126,7 @@ pub(super) fn print_clients_without_tabwire(
         }
     } else if here.is_empty() && clients.is_empty() {
         print_paragraph(
-            "No MCP client was found; `tabwire mcp-config` prints what most of them take.",
+            "Tabwire found no MCP client. `tabwire mcp-config` prints an entry that most clients accept.",
         )?;
     }
     Ok(())

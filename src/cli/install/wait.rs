@@ -14,24 +14,24 @@ use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::terminal::{Spinner, TextStyle, clean, print_line, wrapped_behind};
 
-/// How long an extension is waited for.
+/// The longest wait for an extension.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
 
-/// How often the daemon is asked, and the spinner turns.
+/// The pause between two requests to the daemon, and between two turns of the spinner.
 const LOOK: Duration = Duration::from_millis(500);
 const TURN: Duration = Duration::from_millis(100);
 
-/// What is to be known where the wait ended without an extension.
-const WELL: &str = "Everything is set up: the extension connects once it is loaded, and `tabwire doctor` \
-    says what is missing.";
+/// Ends every message about a wait that ended without an extension.
+const WELL: &str = "Everything is set up: the extension connects as soon as a browser loads it. `tabwire \
+    doctor` shows the missing step.";
 
 /// How the wait ended.
 pub(super) enum WaitEnd {
     /// This browser is connected.
     Connected(String),
-    /// Nothing came in time.
+    /// No extension connected in time.
     Nobody,
-    /// The person has had enough.
+    /// The person pressed Ctrl+C.
     Interrupted,
 }
 
@@ -44,7 +44,7 @@ impl WaitEnd {
         }
     }
 
-    /// What a script is told by.
+    /// The exit code for scripts.
     pub(super) fn exit_code(&self) -> ExitCode {
         if self.browser().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }

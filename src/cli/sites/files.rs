@@ -1,4 +1,4 @@
-//! `tabwire sites files`: which local files agents may open.
+//! `tabwire sites files`: the folders whose files agents may open.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +20,9 @@ use crate::terminal::{clean, print_line};
 pub(in crate::cli) enum LocalFilesCommand {
     /// List the open folders
     List,
-    /// Let agents open the files in a folder and below it
+    /// Let agents open the files in a folder and its subfolders
     #[command(
-        after_help = "Example:\n  tabwire sites files allow ~/project/site\n\nThe state directory, the extension's folder and the profiles of browsers stay closed, also below the folder."
+        after_help = "Example:\n  tabwire sites files allow ~/project/site\n\nAgents can never open the state directory, the extension's folder or a browser's profile, even\nbelow the folder."
     )]
     Allow {
         /// The folder
@@ -33,7 +33,7 @@ pub(in crate::cli) enum LocalFilesCommand {
     /// Close a folder for agents
     #[command(after_help = "Example:\n  tabwire sites files remove ~/project/site --json")]
     Remove {
-        /// The folder, as the list names it
+        /// The folder's path, as the list prints it
         dir: PathBuf,
     },
 }
@@ -70,14 +70,15 @@ pub(super) async fn run(
         }
     };
     let Some((rules, is_changed)) = home.local_files().change_opening(&change, &agreed)? else {
-        bail!("the folders have just been changed by somebody else: try again")
+        bail!("another command changed the folders at the same time; try again")
     };
     if !is_changed && !json {
-        print_line("No folder was changed by that.")?;
+        print_line("Nothing changed.")?;
     }
     if is_changed && home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
-        reloaded.context("the folders are changed, but the daemon that runs does not follow")?;
+        reloaded
+            .context("the folders were changed, but the running daemon did not apply the change")?;
     }
     print_folders(&rules, json)
 }
@@ -102,7 +103,7 @@ fn print_folders(rules: &LocalFileRules, json: bool) -> anyhow::Result<ExitCode>
         }
         (_, true) => "Agents may open the files in these folders:",
         (_, false) => {
-            "Agents may open no local files: these folders are switched off in the extension's popup."
+            "Agents may open no local files: the extension's popup has switched off these folders."
         }
     })?;
     for folder in rules.folders() {

@@ -1,4 +1,4 @@
-//! `tabwire sites`: which sites agents may use.
+//! `tabwire sites`: the rules for the sites that agents may use.
 
 mod files;
 
@@ -17,42 +17,42 @@ use crate::terminal::print_line;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum SitesCommand {
-    /// List them; what is done if nothing else is said
+    /// List the rules (default)
     List,
-    /// Let agents use a site, and from the first one on no other
+    /// Let agents use this site; with the first allow rule they lose all other sites
     Allow {
-        /// Such as example.com or *.example.com
+        /// A site, for example example.com or *.example.com
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
-    /// Keep agents out of a site, whatever is allowed
+    /// Block a site for agents, even if an allow rule covers it
     Deny {
-        /// Such as example.com, *.example.com or file:
+        /// A site, for example example.com, *.example.com or file:
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
     },
-    /// Take a rule back
+    /// Remove a rule
     Remove {
-        /// As the list names it
+        /// The site, as the list prints it
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
-    /// Take back what agents have denied
+    /// Remove the deny rules that agents added
     #[command(after_help = "Example:\n  tabwire sites clear --agents")]
     Clear {
-        /// All that agents have denied; what you have denied stays
+        /// Remove all rules of agents; your own rules stay
         #[arg(long, required = true)]
         agents: bool,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
-    /// Which local files agents may open
+    /// List or change the folders whose files agents may open
     #[command(
-        after_help = "Examples:\n  tabwire sites files                   the open folders\n  tabwire sites files allow ~/site\n  tabwire sites files remove ~/site --json"
+        after_help = "Examples:\n  tabwire sites files                   list the open folders\n  tabwire sites files allow ~/site\n  tabwire sites files remove ~/site --json"
     )]
     Files {
         #[command(subcommand)]
@@ -77,23 +77,24 @@ pub(super) async fn run(
     };
     let Some(home) = home else { return print_rules(&SiteRules::default(), json) };
     let mut rules = home.site_rules().read()?;
-    // All of them before the first is made: who refuses one has changed nothing.
+    // Consent to all changes comes before the first change, so that a no changes nothing at all.
     let widens = require_consent_to_changes(&home, &rules, &changes, consent)?;
     let mut is_changed = false;
     for (change, widens) in changes.iter().zip(widens) {
         let file = home.site_rules();
         let changed = if widens { Some(file.change(change)?) } else { file.narrow(change)? };
         let Some((now, changed)) = changed else {
-            bail!("the rules have just been changed by somebody else: try again")
+            bail!("another command changed the rules at the same time; try again")
         };
         (rules, is_changed) = (now, is_changed || changed);
     }
     if !changes.is_empty() && !is_changed && !json {
-        print_line("No rule was changed by that.")?;
+        print_line("Nothing changed.")?;
     }
     if is_changed && home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
-        reloaded.context("the rules are changed, but the daemon that runs does not follow")?;
+        reloaded
+            .context("the rules were changed, but the running daemon did not apply the change")?;
     }
     print_rules(&rules, json)
 }
@@ -191,7 +192,7 @@ fn print_rules(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
     let is_files = |pattern: &SitePattern| pattern.is_local_files();
     if rules.allow().iter().any(is_files) && !rules.deny().iter().any(is_files) {
         print_line(
-            "file: opens no local file: `tabwire sites files allow DIR` opens those in a folder.",
+            "The rule file: alone opens no local file. `tabwire sites files allow DIR` opens a folder.",
         )?;
     }
     Ok(ExitCode::SUCCESS)

@@ -127,7 +127,7 @@ async fn first_command(computer: &Computer, folder: &Path) {
     let browser = load(computer, folder, &pages.url("/"));
     title(computer).await;
     let found = computer.tabwire(&["doctor"]).await;
-    assert!(found.stdout.ends_with("\nAll is well.\n"), "{found:?}");
+    assert!(found.stdout.ends_with("\nNothing is broken.\n"), "{found:?}");
     browser.end().await;
 }
 
@@ -187,7 +187,7 @@ async fn a_fresh_install_runs_its_first_command_with_the_key_from_the_host_and_l
 
 /// What stands on the last screen of `install`, in this order.
 const LAST_SCREEN: [&str; 13] = [
-    "What is left for you:",
+    "Next steps:",
     "  1. Open chrome://extensions and switch on \"Developer mode\", at the top right.",
     "  2. Choose \"Load unpacked\". In the file dialog press ",
     "     below and open it. If Tabwire is loaded already, press its reload arrow.",
@@ -248,7 +248,8 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     let headline = "document.body.innerText.includes('Not connected')";
     soon("the popup", async { while hand.read(headline).await != true {} }).await;
     assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
-    let so_far = ["– daemon", "it starts with the first call", "Nothing is wrong so far"];
+    let so_far =
+        ["– daemon", "the first call of an MCP client starts one", "Nothing is broken so far"];
     says(&computer, &so_far, 0, "load the extension (`tabwire install` shows how)").await;
 
     let mut terminal = Terminal::run(computer.command(&["install"]));
@@ -261,7 +262,7 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
 
     hand.go(&page).await;
     title(&computer).await;
-    says(&computer, &["\nAll is well.\n"], 0, "ask an agent which tabs you have open").await;
+    says(&computer, &["\nNothing is broken.\n"], 0, "ask an agent which tabs you have open").await;
     let bare = computer.tabwire(&[]).await.stdout;
     assert!(bare.contains("Browser    Chromium on Linux connected"), "{bare}");
     assert!(bare.contains("Clients    Cursor"), "{bare}");
@@ -299,6 +300,6 @@ async fn a_browser_that_has_the_former_folder_loaded_goes_on_after_the_move_and_
     hand.go(&page).await;
     title(&computer).await;
     let found = computer.tabwire(&["doctor"]).await;
-    assert!(found.stdout.ends_with("\nAll is well.\n"), "{found:?}");
+    assert!(found.stdout.ends_with("\nNothing is broken.\n"), "{found:?}");
     browser.end().await;
 }

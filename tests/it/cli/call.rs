@@ -110,9 +110,9 @@ async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refus
         (&["interact"], 1, "`action` is missing"),
         (&["observe", "what=command_result", "correlation_id=exec_1"], 1, "no command"),
         (&["interacct"], 2, "did you mean `interact`?"),
-        (&["fly"], 2, "The tools are interact, observe, "),
+        (&["fly"], 2, "Valid tools: interact, observe, "),
         (&["interact", "execute_js"], 2, "did you mean action=execute_js?"),
-        (&["interact", "fly"], 2, "the keys of interact are action, "),
+        (&["interact", "fly"], 2, "valid keys of interact: action, "),
         (&["interact", "tab_id:=seven"], 2, "not JSON"),
         (&["interact", "--wait", "soon"], 2, "--wait"),
     ] {

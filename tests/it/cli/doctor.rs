@@ -83,7 +83,11 @@ async fn all_is_well_when_every_hop_is() {
         assert_eq!(finding["state"], state, "{finding}");
     }
     let ran = place.run(&["doctor"]).await;
-    assert_eq!((ran.code, ran.stdout.lines().last()), (Some(0), Some("All is well.")), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.stdout.lines().last()),
+        (Some(0), Some("Nothing is broken.")),
+        "{ran:?}"
+    );
     assert!(!ran.stdout.contains('\x1b'), "no colours but on a terminal");
 }
 
@@ -152,7 +156,7 @@ async fn a_daemon_whose_port_is_not_its_own_gets_no_token() {
     let other = other.stdin(std::process::Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     lock.announce(&DaemonRecord { pid: other.id().unwrap(), port, version }).unwrap();
-    assert_broken(&place, "port", "is not the daemon's", "tabwire stop").await;
+    assert_broken(&place, "port", "the daemon's port", "tabwire stop").await;
     let mut heard = Vec::new();
     while let Ok((mut stream, _)) = stranger.accept() {
         std::io::Read::read_to_end(&mut stream, &mut heard).unwrap();
@@ -161,7 +165,7 @@ async fn a_daemon_whose_port_is_not_its_own_gets_no_token() {
     assert!(!heard.contains("authorization"), "{heard}");
 
     drop(stranger);
-    assert_broken(&place, "port", "nobody listens", "tabwire stop").await;
+    assert_broken(&place, "port", "no program listens", "tabwire stop").await;
     drop(lock);
 }
 
@@ -173,10 +177,13 @@ async fn that_no_daemon_runs_or_that_it_is_just_starting_is_said() {
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     let daemon = of(&found, "daemon");
     assert_eq!((ran.code, &daemon["state"]), (Some(0), &json!("unknown")), "{found:#}");
-    assert!(daemon["says"].as_str().unwrap().contains("starts with the first call"), "{daemon}");
+    assert!(
+        daemon["says"].as_str().unwrap().contains("first call of an MCP client starts one"),
+        "{daemon}"
+    );
     let home = place.home();
     let lock = home.try_lock_daemon().unwrap().unwrap();
-    assert_broken(&place, "daemon", "just starting", "try again").await;
+    assert_broken(&place, "daemon", "is starting", "try again").await;
     drop(lock);
     let daemon = place.serve(&[]).await;
     let record = place.path().join("daemon.json");
@@ -227,7 +234,7 @@ async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
     let whole = [&manifest, &config].map(|path| fs::read(path).unwrap());
 
     rewrite(&manifest, |manifest| manifest["version"] = "0.0.1".into());
-    assert_broken(&place, "extension folder", "was changed since Tabwire wrote it", again).await;
+    assert_broken(&place, "extension folder", "after Tabwire wrote it", again).await;
     let noted = place.path().join("unpacked_version.json");
     let version = fs::read(&noted).unwrap();
     fs::write(&noted, "\"0.0.1\"").unwrap();
@@ -236,15 +243,15 @@ async fn a_folder_that_does_not_fit_is_named_with_what_is_wrong_with_it() {
     fs::write(&manifest, &whole[0]).unwrap();
 
     rewrite(&config, |config| config["port"] = 1.into());
-    assert_broken(&place, "extension folder", "is for port 1", again).await;
+    assert_broken(&place, "extension folder", "is set up for port 1", again).await;
     fs::write(&config, &whole[1]).unwrap();
 
     rewrite(&config, |config| config["ext_key"] = "another".into());
-    assert_broken(&place, "extension folder", "holds another key", again).await;
+    assert_broken(&place, "extension folder", "has another key", again).await;
     fs::write(&config, &whole[1]).unwrap();
 
     fs::remove_dir_all(&folder).unwrap();
-    assert_broken(&place, "extension folder", "no extension of ours", "tabwire install").await;
+    assert_broken(&place, "extension folder", "no Tabwire extension", "tabwire install").await;
 }
 
 #[tokio::test]
@@ -263,7 +270,7 @@ async fn a_native_host_that_starts_another_program_is_named_unless_nobody_needs_
     let says = "starts another program, /elsewhere";
     assert_broken(&place, "native host", says, "tabwire install").await;
     fs::write(manifest_below(place.path()), "{").unwrap();
-    assert_broken(&place, "native host", "cannot be read", "tabwire install").await;
+    assert_broken(&place, "native host", "unreadable", "tabwire install").await;
     fs::remove_file(manifest_below(place.path())).unwrap();
     assert_broken(&place, "native host", "is missing", "tabwire install").await;
     let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
@@ -416,13 +423,13 @@ async fn an_older_extension_that_asks_or_is_switched_off_is_named_with_its_one_c
     has_one(&place, "asking").await;
     // Nobody needs the folder of an extension that they do not use.
     let allow = format!("tabwire legacy allow {OLDER}");
-    assert_broken(&place, "extension connected", "asks to be let in", &allow).await;
+    assert_broken(&place, "extension connected", "asks to connect", &allow).await;
     assert_eq!(place.run(&["legacy", "deny"]).await.code, Some(0));
     has_one(&place, "switched_off").await;
     let found = examine(&place).await;
     assert_eq!(found["first_broken"], "extension folder", "they chose to do without: {found:#}");
     assert_eq!(place.run(&["extension", "unpack"]).await.code, Some(0));
-    let cause = "while such are switched off";
+    let cause = "older extensions are switched off";
     assert_broken(&place, "extension connected", cause, "tabwire legacy ask").await;
     polling.abort();
 }
@@ -485,7 +492,7 @@ async fn an_extension_that_is_older_than_the_daemon_is_named_with_the_update() {
     let remedy = "run `tabwire install`, then reload the extension at chrome://extensions";
     assert_broken(&place, "extension connected", "too old for the daemon", remedy).await;
     let status = place.run(&["status"]).await.stdout;
-    assert!(status.contains("older than the daemon: run `tabwire install`"), "{status}");
+    assert!(status.contains("older than the daemon tried to connect: run `tabwire install`"), "{status}");
     let said = ask().await;
     for part in ["too old", "`tabwire install`", "reload the extension at chrome://extensions"] {
         assert!(said.contains(part), "{said}");

@@ -127,7 +127,7 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     let once = person.files();
     let again = person.run(&["install", "--client", "cursor"]).await;
     assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(again.stdout.starts_with("Everything was in place already.\n"), "{again:?}");
+    assert!(again.stdout.starts_with("Everything was already set up.\n"), "{again:?}");
     assert!(!again.stdout.contains("restart"), "{again:?}");
     assert!(again.stdout.contains("tabwire install --client codex-cli"), "{again:?}");
     let folder = person.at("Tabwire/extension");
@@ -169,7 +169,7 @@ async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it(
     assert_eq!(person.run(&unpack).await.code, Some(0));
     fs::create_dir_all(person.at(".config/chromium")).unwrap();
     let ran = person.run(&["install"]).await;
-    assert!(ran.stdout.contains(&format!("place, {}, leads to it", old.display())), "{ran:?}");
+    assert!(ran.stdout.contains(&format!("left a link at {}.", old.display())), "{ran:?}");
     assert!(old.is_symlink() && old.join("manifest.json").is_file() && !new.is_symlink());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&new), 0o700);
@@ -180,7 +180,7 @@ async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it(
     assert!(found.stdout.contains(&format!("{} fits", new.display())), "{found:?}");
     assert!(found.stdout.contains("port and key in Chromium"), "{found:?}");
     let again = person.run(&["install"]).await;
-    assert!(again.stdout.starts_with("Everything was in place already.\n"), "{again:?}");
+    assert!(again.stdout.starts_with("Everything was already set up.\n"), "{again:?}");
     assert_eq!(person.run(&["uninstall", "--state"]).await.code, Some(0));
     assert!(!person.at(".local/state/tabwire").exists() && !person.at("Tabwire").exists());
 }
@@ -285,7 +285,7 @@ async fn a_state_directory_whose_key_is_gone_stays_and_is_named() {
     fs::remove_file(state.join("auth.key")).unwrap();
     let ran = person.run(&["uninstall", "--state"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("without its auth.key"), "{ran:?}");
+    assert!(ran.stdout.contains("it has no auth.key"), "{ran:?}");
     assert!(state.exists() && !person.at("Tabwire").exists());
 }
 
@@ -297,7 +297,7 @@ async fn what_has_not_been_used_yet_is_not_called_broken() {
     assert!(ran.stdout.contains("Restart Cursor."), "{ran:?}");
     assert!(!ran.stdout.contains("broken") && !ran.stdout.contains('✗'), "{ran:?}");
     let found = person.run(&["doctor"]).await;
-    assert!(found.stdout.contains("Nothing is wrong so far"), "{found:?}");
+    assert!(found.stdout.contains("Nothing is broken so far"), "{found:?}");
     assert!(found.code == Some(0) && !found.stdout.contains('✗'), "{found:?}");
 }
 

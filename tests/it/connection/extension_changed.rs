@@ -1,4 +1,4 @@
-//! An extension whose files were changed since Tabwire wrote them gets no commands.
+//! An extension whose files after Tabwire wrote them gets no commands.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ async fn an_extension_whose_files_were_changed_gets_no_command_and_everybody_is_
     extension.expect_nothing().await;
 
     let status = place.run(&["status"]).await.stdout;
-    assert!(status.contains("were changed since Tabwire wrote them"), "{status}");
+    assert!(status.contains("after Tabwire wrote them"), "{status}");
     let found = place.run(&["doctor", "--json"]).await.stdout;
     let found: Value = serde_json::from_str(&found).unwrap();
     assert_eq!(found["first_broken"], "extension folder", "{found:#}");

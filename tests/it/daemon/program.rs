@@ -113,8 +113,8 @@ async fn limits_are_set_by_name_and_a_wrong_name_names_the_closest() {
     for (limit, says) in [
         ("queud=9", "did you mean `queued`?"),
         ("queued", "NAME=VALUE"),
-        ("queued=many", "not a whole number"),
-        ("queued=0", "too small"),
+        ("queued=many", "invalid number"),
+        ("queued=0", "below the minimum"),
     ] {
         let ran = place.run(&["serve", "--limit", limit]).await;
         assert_eq!(ran.code, Some(2), "{limit}: {ran:?}");
