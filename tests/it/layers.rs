@@ -303,7 +303,7 @@ fn what_ships_serves_its_own_tools_and_no_others() {
         .iter()
         .flat_map(|source| source.code.split("Toolbox for ").skip(1).filter_map(word))
         .collect();
-    assert_eq!(toolboxes, ["Tools"]);
+    assert_eq!(toolboxes, ["ToolSet"]);
 }
 
 /// Adapters that name each other.

@@ -11,46 +11,6 @@ const SHARED_NAMES: [(&str, &str); 0] = [];
 /// Names of one past participle that may stay, each with the reason.
 const PARTICIPLES: [(&str, &str); 0] = [];
 
-/// Names that break the rules still. A name leaves the list for good; none is added.
-const STILL_OPEN: &[&str] = &[
-    "Admitted",
-    "Answer",
-    "Answered",
-    "Asked",
-    "Begun",
-    "Bounded",
-    "Changed",
-    "Cleared",
-    "Done",
-    "Drawn",
-    "End",
-    "Followed",
-    "Found",
-    "Greeted",
-    "Headers",
-    "Heard",
-    "InProgress",
-    "Known",
-    "Loaded",
-    "Lost",
-    "Manner",
-    "Nothing",
-    "Notification",
-    "Opened",
-    "Parameters",
-    "Posted",
-    "Queued",
-    "Said",
-    "Settings",
-    "Taken",
-    "Text",
-    "Told",
-    "Unanswered",
-    "Waiting",
-    "Watched",
-    "Wrapped",
-];
-
 /// Participles that do not end in `-ed`.
 const IRREGULAR: [&str; 38] = [
     "begun", "bound", "broken", "brought", "built", "caught", "chosen", "done", "drawn", "driven",
@@ -104,9 +64,7 @@ fn types() -> BTreeMap<String, Vec<String>> {
 #[test]
 fn no_name_stands_for_two_types() {
     let types = types();
-    let is_allowed = |name: &str| {
-        STILL_OPEN.contains(&name) || SHARED_NAMES.iter().any(|(known, _)| *known == name)
-    };
+    let is_allowed = |name: &str| SHARED_NAMES.iter().any(|(known, _)| *known == name);
     let shared: BTreeMap<_, _> = types.iter().filter(|(_, files)| files.len() > 1).collect();
     let wrong: Vec<_> = shared.iter().filter(|(name, _)| !is_allowed(name)).collect();
     assert!(wrong.is_empty(), "give each type a name of its own: {wrong:#?}");
@@ -118,9 +76,7 @@ fn no_name_stands_for_two_types() {
 #[test]
 fn no_type_is_named_by_a_participle_alone() {
     let types = types();
-    let is_allowed = |name: &str| {
-        STILL_OPEN.contains(&name) || PARTICIPLES.iter().any(|(known, _)| *known == name)
-    };
+    let is_allowed = |name: &str| PARTICIPLES.iter().any(|(known, _)| *known == name);
     let wrong: Vec<_> =
         types.iter().filter(|(name, _)| is_participle(name) && !is_allowed(name)).collect();
     assert!(wrong.is_empty(), "name the thing, not what became of it: {wrong:#?}");

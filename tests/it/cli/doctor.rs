@@ -492,7 +492,10 @@ async fn an_extension_that_is_older_than_the_daemon_is_named_with_the_update() {
     let remedy = "run `tabwire install`, then reload the extension at chrome://extensions";
     assert_broken(&place, "extension connected", "too old for the daemon", remedy).await;
     let status = place.run(&["status"]).await.stdout;
-    assert!(status.contains("older than the daemon tried to connect: run `tabwire install`"), "{status}");
+    assert!(
+        status.contains("older than the daemon tried to connect: run `tabwire install`"),
+        "{status}"
+    );
     let said = ask().await;
     for part in ["too old", "`tabwire install`", "reload the extension at chrome://extensions"] {
         assert!(said.contains(part), "{said}");
