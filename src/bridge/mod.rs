@@ -216,7 +216,8 @@ impl StdioBridge {
             // Of these only a cancel means anything here, or to the daemon.
             Ok(IncomingMessage::Notification(told)) => {
                 if let Some(id) = told.cancels() {
-                    self.calls.cancel(&(), &id, None);
+                    // The daemon knows the command and cancels it.
+                    let _ = self.calls.cancel(&(), &id, None);
                 }
                 return None;
             }

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::net::RecvFlags;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::EdgeServer;
+use super::connections::ConnectionHandle;
 use super::peer::{PeerLookup, PeerUser, RETRY};
 use crate::lifecycle::TokenBucket;
 
@@ -17,10 +19,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// How often in a minute the log is told that the system does not let us.
 const COMPLAINTS: usize = 1;
-
-/// How many turns of the runtime a request has to be read in that came with its connection,
-/// before another connection may cost that one its place, and one that was closed to be gone.
-const TURNS: u32 = 3;
 
 /// How many connections of one listener at most wait to be looked up a second time. One more is
 /// closed.
@@ -38,37 +36,50 @@ pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc
         };
         match accepted {
             Ok((stream, peer)) => {
-                admit(stream, peer, &server, &peers, &retries);
-                give_way(&server).await;
+                let has_request = server.connections.is_crowded() && has_come(&stream);
+                let admitted = admit(stream, peer, &server, &peers, &retries);
+                // The next connection may cost this one its place: first, the proof that came
+                // with it is read.
+                if let Some(connection) = admitted.filter(|_| has_request) {
+                    connection.has_read().await;
+                }
             }
             Err(error) => {
                 if complaints.take(server.edge.tools.hub().now()).is_ok() {
                     tracing::warn!(%error, "connections cannot be accepted");
                 }
                 // Out of file descriptors, as a rule.
-                if server.connections.make_room() {
-                    take_turns().await;
-                } else {
+                let closing = server.connections.make_room();
+                if closing.is_empty() {
                     tokio::time::sleep(PAUSE).await;
+                }
+                for connection in closing {
+                    connection.has_ended().await;
                 }
             }
         }
     }
 }
 
-/// Hands a connection on, together with whose it is.
+/// Whether bytes have come that nobody has read yet.
+fn has_come(stream: &TcpStream) -> bool {
+    let received = rustix::net::recv(stream, &mut [0; 1], RecvFlags::PEEK);
+    received.is_ok_and(|(_, length)| length > 0)
+}
+
+/// Hands a connection on, together with whose it is. `None`: it is closed, or still looked up.
 fn admit(
     stream: TcpStream,
     peer: SocketAddr,
     server: &EdgeServer,
     peers: &Arc<PeerLookup>,
     retries: &Arc<Semaphore>,
-) {
+) -> Option<ConnectionHandle> {
     let hub = server.edge.tools.hub();
     match prepare(&stream) {
         Ok(own) => match (peers.user_of(peer, own, hub.now()), retries.clone().try_acquire_owned())
         {
-            (Some(user), _) => server.attend(stream, peer, user),
+            (Some(user), _) => return server.connect(stream, peer, user),
             // Other connections do not wait for the second lookup.
             (None, Ok(permit)) => {
                 let (server, peers) = (server.clone(), peers.clone());
@@ -83,22 +94,10 @@ fn admit(
         },
         Err(error) => tracing::debug!(%peer, %error, "lost before its first byte"),
     }
+    None
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
     stream.set_nodelay(true)?;
     stream.local_addr()
-}
-
-async fn give_way(server: &EdgeServer) {
-    if server.connections.is_crowded() {
-        take_turns().await;
-    }
-}
-
-/// Lets others do what is next for them.
-async fn take_turns() {
-    for _ in 0..TURNS {
-        tokio::task::yield_now().await;
-    }
 }

@@ -52,7 +52,7 @@ pub(super) async fn serve(
             answer(request, connection.clone(), routes.clone(), phase.clone())
         })
     };
-    let stream = TokioIo::new(WatchedStream { stream, phase: phase.clone(), _permit: permit });
+    let stream = TokioIo::new(WatchedStream { stream, phase: phase.clone(), permit });
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ);
     let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
@@ -61,10 +61,16 @@ pub(super) async fn serve(
     let late = phase.late_head();
     tokio::pin!(late);
     loop {
+        let reading = poll_fn(|context| {
+            let polled = serving.as_mut().poll(context);
+            // Only after the poll: what the bytes lead to, above all a proof, is done by now.
+            connection.note_polled();
+            polled
+        });
         tokio::select! {
             // Reading first: what it leads to decides whether a head is late.
             biased;
-            served = &mut serving => {
+            served = reading => {
                 if let Err(error) = served {
                     tracing::debug!(%error, "connection ended");
                 }
@@ -191,7 +197,7 @@ impl http_body::Body for GuardedBody {
 struct WatchedStream<S> {
     stream: S,
     phase: RequestPhase,
-    _permit: ConnectionPermit,
+    permit: ConnectionPermit,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
@@ -204,6 +210,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if buffer.filled().len() > before {
             self.phase.heard();
+            self.permit.connection().note_bytes();
         }
         Poll::Ready(Ok(()))
     }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::peer::PeerUser;
@@ -57,7 +58,22 @@ struct ConnectionRecord {
     user: PeerUser,
     holder: OnceLock<ConnectionHolder>,
     closing: CancellationToken,
+    /// How far the task is that serves it.
+    served: watch::Sender<ServingStage>,
     open: ConnectionRegistry,
+}
+
+/// How far the task is that serves a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ServingStage {
+    /// It has not read yet.
+    Accepted,
+    /// It has read, and is at what follows from that.
+    Reading,
+    /// It has read, and done all that follows at once from the bytes that had come.
+    Read,
+    /// It has closed the connection.
+    Ended,
 }
 
 /// The place of a connection among those that are open, until it is dropped.
@@ -73,14 +89,15 @@ impl ConnectionRegistry {
         if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
         }
-        if open.all >= ALL && !open.close_one() {
+        if open.all >= ALL && open.close_one().is_none() {
             return None;
         }
         let number = open.next;
         open.next += 1;
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
-        let known = ConnectionRecord { number, user, holder, closing, open: self.clone() };
+        let served = watch::Sender::new(ServingStage::Accepted);
+        let known = ConnectionRecord { number, user, holder, closing, served, open: self.clone() };
         let connection = ConnectionHandle(Arc::new(known));
         open.unproven.insert(number, connection.clone());
         Some(ConnectionPermit(connection))
@@ -91,15 +108,11 @@ impl ConnectionRegistry {
         self.lock().unproven.len() >= UNPROVEN / 2
     }
 
-    /// Closes some where the system has no room for more. False: nobody has more than their
+    /// Closes some where the system has no room for more: these. None: nobody has more than their
     /// share.
-    pub(super) fn make_room(&self) -> bool {
+    pub(super) fn make_room(&self) -> Vec<ConnectionHandle> {
         let mut open = self.lock();
-        let is_room = open.close_one();
-        for _ in 1..ROOM {
-            open.close_one();
-        }
-        is_room
+        (0..ROOM).map_while(|_| open.close_one()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
@@ -108,33 +121,33 @@ impl ConnectionRegistry {
 }
 
 impl RegistryState {
-    /// Closes the oldest of those that have proved nothing, or of whoever has the most. False:
+    /// Closes the oldest of those that have proved nothing, or of whoever has the most. `None`:
     /// nobody has more than their share.
-    fn close_one(&mut self) -> bool {
+    fn close_one(&mut self) -> Option<ConnectionHandle> {
         // A few may be new, and about to prove who they are.
-        let are_few = self.unproven.len() <= ROOM;
-        are_few && self.close_one_of_most() || self.close_oldest() || self.close_one_of_most()
+        let few = if self.unproven.len() <= ROOM { self.close_one_of_most() } else { None };
+        few.or_else(|| self.close_oldest()).or_else(|| self.close_one_of_most())
     }
 
-    /// Closes the oldest of those that have proved nothing. False: there are none.
-    fn close_oldest(&mut self) -> bool {
+    /// Closes the oldest of those that have proved nothing.
+    fn close_oldest(&mut self) -> Option<ConnectionHandle> {
         let oldest = self.unproven.pop_first();
         self.close(oldest)
     }
 
-    /// Closes the oldest of whoever has the most. False: nobody has more than their share.
-    fn close_one_of_most(&mut self) -> bool {
+    /// Closes the oldest of whoever has the most. `None`: nobody has more than their share.
+    fn close_one_of_most(&mut self) -> Option<ConnectionHandle> {
         let most = self.proven.values_mut().max_by_key(|held| held.len());
         let oldest = most.filter(|held| held.len() > SHARE).and_then(BTreeMap::pop_first);
         self.close(oldest)
     }
 
-    fn close(&mut self, open: Option<(u64, ConnectionHandle)>) -> bool {
-        let Some((_, connection)) = open else { return false };
+    fn close(&mut self, open: Option<(u64, ConnectionHandle)>) -> Option<ConnectionHandle> {
+        let (_, connection) = open?;
         // It counts no more, also if it takes a moment to go.
         self.all -= 1;
         connection.0.closing.cancel();
-        true
+        Some(connection)
     }
 
     /// Moves a connection to its holder's, unless it is closed already.
@@ -176,9 +189,46 @@ impl ConnectionHandle {
         self.0.user == PeerUser::Ours
     }
 
+    /// Notes that bytes were read.
+    pub(super) fn note_bytes(&self) {
+        self.0.note(ServingStage::Reading);
+    }
+
+    /// Notes that all is done that follows at once from the bytes that were read.
+    pub(super) fn note_polled(&self) {
+        if *self.0.served.borrow() == ServingStage::Reading {
+            self.0.note(ServingStage::Read);
+        }
+    }
+
+    /// Returns once the task that serves it has read for the first time.
+    pub(super) async fn has_read(&self) {
+        self.0.is(ServingStage::Read).await;
+    }
+
+    /// Returns once the connection is closed.
+    pub(super) async fn has_ended(&self) {
+        self.0.is(ServingStage::Ended).await;
+    }
+
     /// Returns when the connection has to go.
     pub(super) async fn closing(&self) {
         self.0.closing.cancelled().await;
+    }
+}
+
+impl ConnectionRecord {
+    fn note(&self, now: ServingStage) {
+        self.served.send_if_modified(|served| {
+            let is_news = now > *served;
+            *served = now.max(*served);
+            is_news
+        });
+    }
+
+    async fn is(&self, served: ServingStage) {
+        // Its own sender is here: it cannot be gone.
+        let _ = self.served.subscribe().wait_for(|now| *now >= served).await;
     }
 }
 
@@ -193,6 +243,7 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let known = &*self.0.0;
         known.open.lock().remove(known);
+        known.note(ServingStage::Ended);
     }
 }
 
@@ -235,7 +286,7 @@ mod tests {
         ConnectionHolder::Extension(number.to_string())
     }
 
-    /// A seat that this holder has proved to be theirs.
+    /// A permit that this holder has proved to be theirs.
     fn proven(open: &ConnectionRegistry, holder: usize) -> ConnectionPermit {
         let permit = open.permit(PeerUser::Ours).unwrap();
         permit.connection().prove(of(holder));
@@ -251,7 +302,7 @@ mod tests {
         assert!(is_closing(&last), "one that has proved nothing goes first");
         newer.connection().prove(of(ALL));
         assert!(open.permit(PeerUser::Ours).is_none());
-        assert!(!open.make_room());
+        assert!(open.make_room().is_empty());
         assert!(!permits.iter().any(is_closing));
         permits.pop();
         assert!(open.permit(PeerUser::Ours).is_some());
@@ -267,10 +318,26 @@ mod tests {
         assert_eq!(closing.iter().position(|closing| !closing), Some(SHARE), "the oldest go");
         assert_eq!(closing.iter().filter(|closing| **closing).count(), SHARE);
         assert!(!others.iter().any(is_closing) && !is_closing(&extension));
-        assert!(open.make_room(), "and where the system has no room");
+        assert!(!open.make_room().is_empty(), "and where the system has no room");
         assert_eq!(greedy.iter().filter(|permit| is_closing(permit)).count(), SHARE + ROOM);
         drop((extension, greedy, others));
         let lock = open.lock();
         assert_eq!((lock.all, lock.proven.len(), lock.unproven.len()), (0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_read_once_all_is_done_that_its_bytes_lead_to() {
+        let open = ConnectionRegistry::default();
+        let permit = open.permit(PeerUser::Ours).unwrap();
+        let connection = permit.connection().clone();
+        let mut read = Box::pin(connection.has_read());
+        connection.note_polled();
+        assert!(futures_util::poll!(&mut read).is_pending(), "nothing has come");
+        connection.note_bytes();
+        assert!(futures_util::poll!(&mut read).is_pending(), "it is at it");
+        connection.note_polled();
+        assert!(futures_util::poll!(&mut read).is_ready());
+        drop(permit);
+        connection.has_ended().await;
     }
 }

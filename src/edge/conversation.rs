@@ -30,10 +30,6 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// A link on which nothing came for this long is dead.
 const DEAD: Duration = Duration::from_secs(45);
 
-/// How many turns of the runtime an acknowledgement waits for the answer to whoever waits for
-/// the result: it has to be written by its call's task and by its connection's.
-const ACK_TURNS: u32 = 4;
-
 /// How many frames of one link are taken in before others get a turn.
 pub(super) const FRAMES_AT_ONCE: usize = 8;
 
@@ -158,14 +154,7 @@ pub(super) fn no_hello() -> LinkClose {
 
 /// The next frame for the extension; `Err` says why there is none.
 pub(super) async fn next_frame(outbox: &mut Outbox) -> Result<ToExtension, LinkClose> {
-    let frame = outbox.next().await.map_err(close_of)?;
-    if matches!(frame, ToExtension::ResultAck { .. }) {
-        // Nobody waits for it, but somebody may for the result: that goes first.
-        for _ in 0..ACK_TURNS {
-            tokio::task::yield_now().await;
-        }
-    }
-    Ok(frame)
+    outbox.next().await.map_err(close_of)
 }
 
 pub(super) fn close_of(reason: CloseReason) -> LinkClose {

@@ -101,18 +101,16 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
         let answer =
             mcp::handle(&*edge.toolbox, &edge.calls, &caller, request, generation, key).await;
         let RpcAnswer { submitted, progress, outcome } = answer;
+        if let (NowOrLater::Now(_), Some(id)) = (&outcome, &submitted) {
+            edge.tools.hub().orders_written(id).await;
+        }
         let given_up_by_closing =
             submitted.filter(|_| generation == ProtocolGeneration::Modern && !early);
         (AnswerDelivery::new(edge, caller, given_up_by_closing, job_call), progress, outcome)
     };
     let (delivery, progress, outcome) = FinishOnDrop { rest: Some(Box::pin(handled)), tasks }.await;
     match outcome {
-        NowOrLater::Now(done) => {
-            // A command that was submitted is on its way to the socket's task: it goes
-            // first.
-            tokio::task::yield_now().await;
-            delivery.respond(done, generation)
-        }
+        NowOrLater::Now(done) => delivery.respond(done, generation),
         NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
             Some(progress) => match (&mut later).now_or_never() {
                 Some(done) => delivery.respond(done, generation),
@@ -147,9 +145,11 @@ impl EdgeState {
             return json_response(StatusCode::BAD_REQUEST, error.to_json(None));
         }
         if let Some(id) = told.and_then(RpcNotification::cancels) {
-            self.calls.cancel(caller, &id, key);
-            // The call's own task does the rest: it goes first.
-            tokio::task::yield_now().await;
+            for command in self.calls.cancel(caller, &id, key) {
+                let hub = self.tools.hub();
+                hub.ask_to_cancel(caller, &command);
+                hub.orders_written(&command).await;
+            }
         }
         StatusCode::ACCEPTED.into_response()
     }

@@ -40,7 +40,7 @@ use crate::mcp::{CallRegistry, JobCalls, Toolbox};
 use crate::protocol::SERVER_VERSION;
 use crate::tools::ToolSet;
 use body::BodyParsers;
-use connections::ConnectionRegistry;
+use connections::{ConnectionHandle, ConnectionRegistry};
 use frames::HttpSessions;
 use guard::RequestGuard;
 use http_error::json_response;
@@ -116,17 +116,28 @@ impl EdgeServer {
         peer: SocketAddr,
         user: PeerUser,
     ) {
+        let _ = self.connect(stream, peer, user);
+    }
+
+    fn connect(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: SocketAddr,
+        user: PeerUser,
+    ) -> Option<ConnectionHandle> {
         if user == PeerUser::Another {
             tracing::debug!(%peer, "connection closed: another user's");
-            return;
+            return None;
         }
         let Some(permit) = self.connections.permit(user) else {
             tracing::debug!(%peer, "connection closed: there are too many");
-            return;
+            return None;
         };
+        let connection = permit.connection().clone();
         tracing::debug!(%peer, "connected");
         let (routes, ending) = (self.routes.clone(), self.ending.clone());
         self.tasks.spawn(connection::serve(stream, permit, routes, ending));
+        Some(connection)
     }
 
     /// Lets running commands finish, for [`limits::DRAIN`] at most, and ends all connections:

@@ -1,8 +1,8 @@
-//! A fair share of the one thread: whoever has a lot to say leaves others their turns.
+//! A fair share of a runtime thread: a task with much to read or say leaves others their turns.
 //!
-//! The runtime looks for what has come in only when nobody is ready or after many polls, and
-//! in one poll a socket may have a whole buffer's worth to give. Without this, somebody who
-//! never falls silent is heard for milliseconds at a time.
+//! The runtime looks for what has come in only when no task is ready or after many polls, and
+//! in one poll a socket may have a whole buffer's worth to give. Without this, a client that
+//! never falls silent is heard for milliseconds at a time. Nothing is ordered by these turns.
 
 /// How much may be done in one go.
 #[derive(Debug)]

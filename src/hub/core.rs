@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::CommandChange;
-use super::outbox::OutgoingFrame;
+use super::outbox::{OutgoingFrame, is_order};
 use super::tracked::TrackedCommand;
 use super::{Hub, HubState};
 use crate::engine::{
@@ -32,6 +32,10 @@ pub(super) struct HubCore {
 pub(super) struct LinkEnd {
     pub(super) browser: BrowserId,
     pub(super) outbound: mpsc::Sender<OutgoingFrame>,
+    /// How many orders were put into the outbox.
+    pub(super) orders_sent: u64,
+    /// How many of them the transport has written.
+    pub(super) orders_written: watch::Receiver<u64>,
     /// Set when a command had to wait for room; the outbox asks for it once there is.
     pub(super) starved: Arc<AtomicBool>,
     pub(super) closed: oneshot::Sender<CloseReason>,
@@ -79,6 +83,16 @@ impl Hub {
         core.polls.insert(id, assign);
         let result = core.transact(&self.0, |tx| happen(tx, id));
         (id, assigned, result)
+    }
+
+    /// How many orders were put into the outbox of a browser's link, and how many of them its
+    /// transport has written.
+    pub(super) fn orders_sent(&self, browser: &BrowserId) -> Option<(u64, watch::Receiver<u64>)> {
+        let core = self.core();
+        // A link that was replaced may not have been dropped yet; the one that came last counts.
+        let of_browser = core.links.iter().filter(|(_, end)| end.browser == *browser);
+        let (_, end) = of_browser.max_by_key(|(id, _)| id.0)?;
+        Some((end.orders_sent, end.orders_written.clone()))
     }
 
     /// Lets a poll have no command from here on.
@@ -146,11 +160,14 @@ impl HubCore {
         }
     }
 
-    fn send(&self, LinkFrame { link, frame, after }: LinkFrame) {
-        let Some(end) = self.links.get(&link) else { return };
+    fn send(&mut self, LinkFrame { link, frame, after }: LinkFrame) {
+        let Some(end) = self.links.get_mut(&link) else { return };
+        let is_order = is_order(&frame);
         // A transport that is gone is about to detach its link, which settles everything. Room
         // there is: the engine has counted.
-        let _ = end.outbound.try_send(OutgoingFrame { frame, after });
+        if end.outbound.try_send(OutgoingFrame { frame, after }).is_ok() && is_order {
+            end.orders_sent += 1;
+        }
     }
 
     fn answer(&mut self, inner: &HubState, answer: PollAnswer) {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Hub;
 use super::core::LinkEnd;
@@ -44,7 +44,15 @@ impl Hub {
         let starved = Arc::new(AtomicBool::new(false));
         let browser = peer.browser.clone();
         let (instance, version) = (peer.instance.clone(), extension_version.clone());
-        let end = LinkEnd { browser: browser.clone(), outbound, starved: starved.clone(), closed };
+        let (orders_written, written) = watch::channel(0);
+        let end = LinkEnd {
+            browser: browser.clone(),
+            outbound,
+            orders_sent: 0,
+            orders_written: written,
+            starved: starved.clone(),
+            closed,
+        };
         let of = peer.clone();
         let id = self.open_link(end, |tx, id| {
             tx.attach(NewLink { id, peer: of, transport, extension_version, room });
@@ -57,7 +65,7 @@ impl Hub {
                 "the extension is of another version: run `tabwire install`, then reload it"
             );
         }
-        let outbox = Outbox::new(self.clone(), browser, frames, starved, close);
+        let outbox = Outbox::new(self.clone(), browser, frames, starved, orders_written, close);
         (ExtensionLink { hub: self.clone(), id, peer }, outbox)
     }
 

@@ -4,12 +4,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::Hub;
+use super::tracked::TrackedCommand;
 use crate::engine::{CloseReason, JournalSeq};
-use crate::protocol::{BrowserId, ToExtension};
+use crate::protocol::{BrowserId, CorrelationId, ToExtension};
 use crate::seeded_bug;
+
+/// How long an acknowledgement waits at most for the callers that wait for the outcome: one of
+/// them may be slow to read its answer, and the extension keeps the report for as long.
+const ACK_WAIT: Duration = Duration::from_millis(10);
+
+/// How long an answer waits at most for the orders that its call has led to.
+const ORDERS_FIRST: Duration = Duration::from_millis(2);
 
 /// A frame on its way to an outbox.
 #[derive(Debug)]
@@ -28,10 +39,42 @@ pub struct Outbox {
     /// Frames that wait for the journal. Others may pass them: a `go` that was overtaken by
     /// its `cancel` does not leave.
     held: VecDeque<OutgoingFrame>,
+    /// Acknowledgements of outcomes that callers are just being told of.
+    acks: VecDeque<PendingAck>,
+    /// How many orders the transport has written.
+    written: watch::Sender<u64>,
+    /// Whether the frame that was given out last is an order. It is written once the transport
+    /// asks for the next one.
+    is_writing_order: bool,
     starved: Arc<AtomicBool>,
     close: oneshot::Receiver<CloseReason>,
     /// Set once the close has come, which comes once.
     ending: Option<CloseReason>,
+}
+
+/// Whether a frame begins or cancels a command: the page waits for those.
+pub(super) const fn is_order(frame: &ToExtension) -> bool {
+    matches!(frame, ToExtension::Command { .. } | ToExtension::Cancel { .. })
+}
+
+/// An acknowledgement that may leave. Nobody waits for it; the callers that wait for the outcome
+/// are told first.
+#[derive(Debug)]
+struct PendingAck {
+    frame: ToExtension,
+    command: Arc<TrackedCommand>,
+    leaves_by: Instant,
+}
+
+impl PendingAck {
+    /// Returns once no caller waits for the command any more, or the wait was long enough.
+    async fn is_due(&self) {
+        tokio::select! {
+            biased;
+            () = self.command.closed() => {}
+            () = tokio::time::sleep_until(self.leaves_by) => {}
+        }
+    }
 }
 
 impl Outbox {
@@ -40,9 +83,21 @@ impl Outbox {
         browser: BrowserId,
         frames: mpsc::Receiver<OutgoingFrame>,
         starved: Arc<AtomicBool>,
+        written: watch::Sender<u64>,
         close: oneshot::Receiver<CloseReason>,
     ) -> Self {
-        Self { hub, browser, frames, held: VecDeque::new(), starved, close, ending: None }
+        Self {
+            hub,
+            browser,
+            frames,
+            held: VecDeque::new(),
+            acks: VecDeque::new(),
+            written,
+            is_writing_order: false,
+            starved,
+            close,
+            ending: None,
+        }
     }
 
     /// The next frame to send; `Err` says why the link is over.
@@ -53,11 +108,14 @@ impl Outbox {
     ///
     /// The [`CloseReason`] to close the connection with.
     pub async fn next(&mut self) -> Result<ToExtension, CloseReason> {
+        if std::mem::take(&mut self.is_writing_order) {
+            self.written.send_modify(|written| *written += 1);
+        }
         if let Some(close) = self.ending {
             return self.last_frame().ok_or(close);
         }
-        let journal = &self.hub.0.journal;
         loop {
+            let journal = &self.hub.0.journal;
             let first_held = self.held.front().map(|outgoing| outgoing.after);
             let recorded = async {
                 match first_held {
@@ -65,8 +123,15 @@ impl Outbox {
                     None => std::future::pending().await,
                 }
             };
+            let first_ack = async {
+                match self.acks.front() {
+                    Some(ack) => ack.is_due().await,
+                    None => std::future::pending().await,
+                }
+            };
             let outgoing = tokio::select! {
-                // A link that was taken over must not send what is left.
+                // A link that was taken over must not send what is left. Acknowledgements come
+                // last: nobody waits for them.
                 biased;
                 close = &mut self.close => {
                     let close = close.unwrap_or(CloseReason::Shutdown);
@@ -80,13 +145,21 @@ impl Outbox {
                     }
                     Some(outgoing.ok_or(CloseReason::Shutdown)?)
                 }
+                () = first_ack => match self.acks.pop_front() {
+                    Some(ack) => return Ok(ack.frame),
+                    None => continue,
+                }
             };
             let Some(outgoing) = outgoing else { continue };
             let is_go = matches!(outgoing.frame, ToExtension::Go { .. });
             let overtakes = is_go && seeded_bug::is_on("go-before-the-journal");
             if !overtakes && !journal.has_recorded(outgoing.after) {
                 self.held.push_back(outgoing);
+            } else if let Some(command) = self.hub.awaited_outcome(&outgoing.frame) {
+                let leaves_by = Instant::now() + ACK_WAIT;
+                self.acks.push_back(PendingAck { frame: outgoing.frame, command, leaves_by });
             } else if self.hub.may_leave(&outgoing.frame) {
+                self.is_writing_order = is_order(&outgoing.frame);
                 return Ok(outgoing.frame);
             }
         }
@@ -97,6 +170,9 @@ impl Outbox {
         // A link that was taken over, or that nobody reads, must not send what is left.
         if self.ending != Some(CloseReason::Shutdown) {
             return None;
+        }
+        if let Some(ack) = self.acks.pop_front() {
+            return Some(ack.frame);
         }
         let next = || self.held.pop_front().or_else(|| self.frames.try_recv().ok());
         let can_be_told = |left: &OutgoingFrame| {
@@ -121,6 +197,29 @@ impl Outbox {
 }
 
 impl Hub {
+    /// Returns once the frames that begin and cancel commands are written to the extension that has
+    /// this one, so that the page does not wait while its caller is answered. Returns at once if no
+    /// extension has it, and after a moment if the extension reads nothing.
+    pub async fn orders_written(&self, id: &CorrelationId) {
+        let holder = |tracked: &Arc<TrackedCommand>| {
+            tracked.borrow().hold().map(|hold| hold.by.browser.clone())
+        };
+        let Some(browser) = self.0.commands.get(id).and_then(|tracked| holder(&tracked)) else {
+            return;
+        };
+        let Some((sent, mut written)) = self.orders_sent(&browser) else { return };
+        let all = written.wait_for(|written| *written >= sent);
+        // A link that ends meanwhile has nothing to write any more.
+        let _ = tokio::time::timeout(ORDERS_FIRST, all).await.map(drop);
+    }
+
+    /// The command whose end a frame acknowledges, if callers wait for it.
+    fn awaited_outcome(&self, frame: &ToExtension) -> Option<Arc<TrackedCommand>> {
+        let ToExtension::ResultAck { correlation_id, .. } = frame else { return None };
+        let tracked = self.0.commands.get(correlation_id)?.clone();
+        (tracked.receiver_count() > 0).then_some(tracked)
+    }
+
     /// Whether a frame still says what is so: `go` must not leave for a command that has
     /// been cancelled since. If it leaves, the command may have run from here on (row 5a).
     fn may_leave(&self, frame: &ToExtension) -> bool {

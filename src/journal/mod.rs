@@ -196,7 +196,8 @@ impl Journal {
         if self.has_recorded(seq) {
             return;
         }
-        // What else is about to be told goes into the same transaction.
+        // Entries that other tasks are about to append go into the same transaction. Nothing
+        // depends on it: with other threads there are only more transactions.
         tokio::task::yield_now().await;
         if !self.has_recorded(seq) {
             self.write();

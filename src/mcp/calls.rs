@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use super::message::RequestId;
+use crate::protocol::CorrelationId;
 
 /// The calls in progress of all who call, each a `W`. Cheap to clone; all clones are the
 /// same book.
@@ -25,6 +26,8 @@ struct RegisteredCall {
     /// Tells calls of one id apart, if the caller has named it.
     key: Option<Arc<str>>,
     cancelled: CancellationToken,
+    /// The command that the call has submitted, once it has.
+    submitted: OnceLock<CorrelationId>,
 }
 
 /// A call's place in the book. It leaves the book when this is dropped.
@@ -45,7 +48,11 @@ impl<W: Clone + Eq + Hash> CallRegistry<W> {
     /// A call begins. `key` is what tells it from another one under the same id.
     #[must_use]
     pub fn begin(&self, who: &W, id: &RequestId, key: Option<Arc<str>>) -> CallInProgress<W> {
-        let entry = Arc::new(RegisteredCall { key, cancelled: CancellationToken::new() });
+        let entry = Arc::new(RegisteredCall {
+            key,
+            cancelled: CancellationToken::new(),
+            submitted: OnceLock::new(),
+        });
         let name = (who.clone(), id.clone());
         self.book().entry(name.clone()).or_default().push(entry.clone());
         CallInProgress { calls: self.clone(), name, entry }
@@ -53,17 +60,22 @@ impl<W: Clone + Eq + Hash> CallRegistry<W> {
 
     /// Cancels a call, if it is in progress. Calls that nobody could tell apart, several
     /// under one id without a `key`, all go on: a cancel must never be another call's.
-    pub fn cancel(&self, who: &W, id: &RequestId, key: Option<&str>) {
+    ///
+    /// The commands that were submitted by then, for the caller to cancel: a call that submits
+    /// one later cancels it itself.
+    #[must_use]
+    pub fn cancel(&self, who: &W, id: &RequestId, key: Option<&str>) -> Vec<CorrelationId> {
         let book = self.book();
-        let Some(entries) = book.get(&(who.clone(), id.clone())) else { return };
+        let Some(entries) = book.get(&(who.clone(), id.clone())) else { return Vec::new() };
         let is_meant = |entry: &&Arc<RegisteredCall>| key.is_none() || entry.key.as_deref() == key;
         let meant: Vec<_> = entries.iter().filter(is_meant).collect();
         if key.is_none() && meant.len() > 1 {
             tracing::debug!(calls = meant.len(), "a cancel fits several calls: none is cancelled");
-            return;
+            return Vec::new();
         }
         // Those with one key are one call that was sent again.
         meant.iter().for_each(|entry| entry.cancelled.cancel());
+        meant.iter().filter_map(|entry| entry.submitted.get().cloned()).collect()
     }
 }
 
@@ -78,6 +90,11 @@ impl<W: Eq + Hash> CallInProgress<W> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.entry.cancelled.is_cancelled()
+    }
+
+    /// Notes the command that the call has submitted: it is cancelled with the call.
+    pub fn note_submitted(&self, command: CorrelationId) {
+        let _ = self.entry.submitted.set(command);
     }
 
     /// Waits until it is cancelled, without end if it never is.
@@ -114,20 +131,20 @@ mod tests {
     fn a_cancel_is_for_one_callers_call_of_one_id() {
         let calls = CallRegistry::default();
         let call = begin(&calls, None);
-        calls.cancel(&"bob", &ID, None);
-        calls.cancel(&"ann", &RequestId::Number(2), None);
-        calls.cancel(&"ann", &RequestId::Text("1".to_owned()), None);
+        let _ = calls.cancel(&"bob", &ID, None);
+        let _ = calls.cancel(&"ann", &RequestId::Number(2), None);
+        let _ = calls.cancel(&"ann", &RequestId::Text("1".to_owned()), None);
         assert!(!call.is_cancelled());
-        calls.cancel(&"ann", &ID, None);
+        let _ = calls.cancel(&"ann", &ID, None);
         assert!(call.is_cancelled());
     }
 
     #[test]
     fn a_cancel_that_comes_too_late_or_too_early_is_not_the_next_calls() {
         let calls = CallRegistry::default();
-        calls.cancel(&"ann", &ID, None);
+        let _ = calls.cancel(&"ann", &ID, None);
         drop(begin(&calls, None));
-        calls.cancel(&"ann", &ID, None);
+        let _ = calls.cancel(&"ann", &ID, None);
         let next = begin(&calls, None);
         assert!(!next.is_cancelled());
         drop(next);
@@ -138,13 +155,13 @@ mod tests {
     fn of_two_calls_under_one_id_none_is_cancelled_unless_a_key_says_which() {
         let calls = CallRegistry::default();
         let (one, other) = (begin(&calls, Some("a")), begin(&calls, Some("b")));
-        calls.cancel(&"ann", &ID, None);
-        calls.cancel(&"ann", &ID, Some("c"));
+        let _ = calls.cancel(&"ann", &ID, None);
+        let _ = calls.cancel(&"ann", &ID, Some("c"));
         assert!(!one.is_cancelled() && !other.is_cancelled());
-        calls.cancel(&"ann", &ID, Some("b"));
+        let _ = calls.cancel(&"ann", &ID, Some("b"));
         assert!(!one.is_cancelled() && other.is_cancelled());
         drop(other);
-        calls.cancel(&"ann", &ID, None);
+        let _ = calls.cancel(&"ann", &ID, None);
         assert!(one.is_cancelled(), "now it is the only one");
     }
 
@@ -152,7 +169,7 @@ mod tests {
     fn a_call_that_was_sent_again_is_cancelled_as_a_whole() {
         let calls = CallRegistry::default();
         let (first, second) = (begin(&calls, Some("a")), begin(&calls, Some("a")));
-        calls.cancel(&"ann", &ID, Some("a"));
+        let _ = calls.cancel(&"ann", &ID, Some("a"));
         assert!(first.is_cancelled() && second.is_cancelled());
     }
 }

@@ -133,6 +133,9 @@ pub async fn handle(
         Ok(call) => call,
         Err(error) => return RpcAnswer::error(error, &id),
     };
+    if let Some(command) = submitted.clone() {
+        in_progress.note_submitted(command);
+    }
     let following = waits_for.and_then(|command| {
         Some((progress_token(&params)?.clone(), hub.follow(caller, &command)?))
     });

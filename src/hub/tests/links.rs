@@ -158,3 +158,54 @@ async fn a_command_that_waited_for_a_browser_takes_its_target_when_one_connects(
     let current = hub.tabs(&agent("a")).into_iter().find(|tab| tab.current).unwrap();
     assert_eq!(current.tab.tab_id, TabId(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_is_acknowledged_once_nobody_waits_for_it_any_more() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let (_, attempt) = browser.begin().await;
+    let caller = agent("a");
+    let mut waiting = Box::pin(hub.wait(&caller, &id, seconds(50), false));
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    browser.report(&id, attempt, result("Home"));
+    assert!(browser.is_quiet().await, "the caller is told first");
+    assert!(futures_util::poll!(&mut waiting).is_ready());
+    assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_is_slow_to_take_its_answer_holds_no_acknowledgement_up() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let (_, attempt) = browser.begin().await;
+    let caller = agent("a");
+    let mut waiting = Box::pin(hub.wait(&caller, &id, seconds(50), false));
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    browser.report(&id, attempt, result("Home"));
+    let other = hub.submit(&agent("a"), script_in(2)).await.unwrap().id;
+    assert_eq!(browser.command().await.0, other, "other frames pass it");
+    let acknowledged = tokio::time::timeout(Duration::from_millis(20), browser.outbox.next());
+    assert!(matches!(acknowledged.await, Ok(Ok(ToExtension::ResultAck { .. }))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_answered_once_its_command_is_written_or_the_extension_does_not_read() {
+    let hub = Hub::start(Limits::default());
+    let waiting = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let began = hub.now();
+    hub.orders_written(&waiting).await;
+    assert_eq!(hub.now(), began, "no extension has it");
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let mut written = Box::pin(hub.orders_written(&waiting));
+    assert!(futures_util::poll!(&mut written).is_pending());
+    assert_eq!(browser.command().await.0, waiting);
+    assert!(futures_util::poll!(&mut written).is_pending(), "it is about to be written");
+    assert!(browser.is_quiet().await);
+    assert!(futures_util::poll!(&mut written).is_ready());
+    hub.cancel(&agent("a"), &waiting).await.unwrap();
+    let began = hub.now();
+    hub.orders_written(&waiting).await;
+    assert!((1..5).contains(&hub.now().since(began).as_millis()), "it reads nothing");
+}
