@@ -8,7 +8,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::CommandChange;
-use super::outbox::{OutgoingFrame, is_order};
+use super::outbox::{OrdersWritten, OutgoingFrame, is_order};
 use super::tracked::TrackedCommand;
 use super::{Hub, HubState};
 use crate::engine::{
@@ -34,8 +34,8 @@ pub(super) struct LinkEnd {
     pub(super) outbound: mpsc::Sender<OutgoingFrame>,
     /// How many orders were put into the outbox.
     pub(super) orders_sent: u64,
-    /// How many of them the transport has written.
-    pub(super) orders_written: watch::Receiver<u64>,
+    /// How far the transport is with them.
+    pub(super) writing: watch::Receiver<OrdersWritten>,
     /// Set when a command had to wait for room; the outbox asks for it once there is.
     pub(super) starved: Arc<AtomicBool>,
     pub(super) closed: oneshot::Sender<CloseReason>,
@@ -85,14 +85,17 @@ impl Hub {
         (id, assigned, result)
     }
 
-    /// How many orders were put into the outbox of a browser's link, and how many of them its
-    /// transport has written.
-    pub(super) fn orders_sent(&self, browser: &BrowserId) -> Option<(u64, watch::Receiver<u64>)> {
+    /// How many orders were put into the outbox of a browser's link, and how far its transport is
+    /// with them.
+    pub(super) fn orders_sent(
+        &self,
+        browser: &BrowserId,
+    ) -> Option<(u64, watch::Receiver<OrdersWritten>)> {
         let core = self.core();
         // A link that was replaced may not have been dropped yet; the one that came last counts.
         let of_browser = core.links.iter().filter(|(_, end)| end.browser == *browser);
         let (_, end) = of_browser.max_by_key(|(id, _)| id.0)?;
-        Some((end.orders_sent, end.orders_written.clone()))
+        Some((end.orders_sent, end.writing.clone()))
     }
 
     /// Lets a poll have no command from here on.

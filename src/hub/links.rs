@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Hub;
 use super::core::LinkEnd;
-use super::outbox::Outbox;
+use super::outbox::{OrdersWritten, Outbox};
 use crate::engine::{CloseReason, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
@@ -44,12 +44,12 @@ impl Hub {
         let starved = Arc::new(AtomicBool::new(false));
         let browser = peer.browser.clone();
         let (instance, version) = (peer.instance.clone(), extension_version.clone());
-        let (orders_written, written) = watch::channel(0);
+        let (writing, written) = watch::channel(OrdersWritten::default());
         let end = LinkEnd {
             browser: browser.clone(),
             outbound,
             orders_sent: 0,
-            orders_written: written,
+            writing: written,
             starved: starved.clone(),
             closed,
         };
@@ -65,7 +65,7 @@ impl Hub {
                 "the extension is of another version: run `tabwire install`, then reload it"
             );
         }
-        let outbox = Outbox::new(self.clone(), browser, frames, starved, orders_written, close);
+        let outbox = Outbox::new(self.clone(), browser, frames, starved, writing, close);
         (ExtensionLink { hub: self.clone(), id, peer }, outbox)
     }
 

@@ -7,20 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
 
 use super::Hub;
 use super::tracked::TrackedCommand;
 use crate::engine::{CloseReason, JournalSeq};
-use crate::protocol::{BrowserId, CorrelationId, ToExtension};
+use crate::protocol::{BrowserId, CorrelationId, Timestamp, ToExtension};
 use crate::seeded_bug;
 
 /// How long an acknowledgement waits at most for the callers that wait for the outcome: one of
 /// them may be slow to read its answer, and the extension keeps the report for as long.
 const ACK_WAIT: Duration = Duration::from_millis(10);
-
-/// How long an answer waits at most for the orders that its call has led to.
-const ORDERS_FIRST: Duration = Duration::from_millis(2);
 
 /// A frame on its way to an outbox.
 #[derive(Debug)]
@@ -41,8 +37,8 @@ pub struct Outbox {
     held: VecDeque<OutgoingFrame>,
     /// Acknowledgements of outcomes that callers are just being told of.
     acks: VecDeque<PendingAck>,
-    /// How many orders the transport has written.
-    written: watch::Sender<u64>,
+    /// How far the transport is with the orders.
+    writing: watch::Sender<OrdersWritten>,
     /// Whether the frame that was given out last is an order. It is written once the transport
     /// asks for the next one.
     is_writing_order: bool,
@@ -50,6 +46,14 @@ pub struct Outbox {
     close: oneshot::Receiver<CloseReason>,
     /// Set once the close has come, which comes once.
     ending: Option<CloseReason>,
+}
+
+/// How far a transport is with the orders that were put into its outbox.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OrdersWritten {
+    written: u64,
+    /// Whether the extension does not read: the rest will take as long as it takes.
+    is_stuck: bool,
 }
 
 /// Whether a frame begins or cancels a command: the page waits for those.
@@ -63,16 +67,16 @@ pub(super) const fn is_order(frame: &ToExtension) -> bool {
 struct PendingAck {
     frame: ToExtension,
     command: Arc<TrackedCommand>,
-    leaves_by: Instant,
+    leaves_by: Timestamp,
 }
 
 impl PendingAck {
     /// Returns once no caller waits for the command any more, or the wait was long enough.
-    async fn is_due(&self) {
+    async fn is_due(&self, hub: &Hub) {
         tokio::select! {
             biased;
             () = self.command.closed() => {}
-            () = tokio::time::sleep_until(self.leaves_by) => {}
+            () = tokio::time::sleep_until(hub.0.clock.instant_of(self.leaves_by)) => {}
         }
     }
 }
@@ -83,7 +87,7 @@ impl Outbox {
         browser: BrowserId,
         frames: mpsc::Receiver<OutgoingFrame>,
         starved: Arc<AtomicBool>,
-        written: watch::Sender<u64>,
+        writing: watch::Sender<OrdersWritten>,
         close: oneshot::Receiver<CloseReason>,
     ) -> Self {
         Self {
@@ -92,7 +96,7 @@ impl Outbox {
             frames,
             held: VecDeque::new(),
             acks: VecDeque::new(),
-            written,
+            writing,
             is_writing_order: false,
             starved,
             close,
@@ -108,9 +112,12 @@ impl Outbox {
     ///
     /// The [`CloseReason`] to close the connection with.
     pub async fn next(&mut self) -> Result<ToExtension, CloseReason> {
-        if std::mem::take(&mut self.is_writing_order) {
-            self.written.send_modify(|written| *written += 1);
-        }
+        let has_written_order = std::mem::take(&mut self.is_writing_order);
+        self.writing.send_if_modified(|orders| {
+            orders.written += u64::from(has_written_order);
+            let was_stuck = std::mem::take(&mut orders.is_stuck);
+            has_written_order || was_stuck
+        });
         if let Some(close) = self.ending {
             return self.last_frame().ok_or(close);
         }
@@ -125,7 +132,7 @@ impl Outbox {
             };
             let first_ack = async {
                 match self.acks.front() {
-                    Some(ack) => ack.is_due().await,
+                    Some(ack) => ack.is_due(&self.hub).await,
                     None => std::future::pending().await,
                 }
             };
@@ -156,7 +163,7 @@ impl Outbox {
             if !overtakes && !journal.has_recorded(outgoing.after) {
                 self.held.push_back(outgoing);
             } else if let Some(command) = self.hub.awaited_outcome(&outgoing.frame) {
-                let leaves_by = Instant::now() + ACK_WAIT;
+                let leaves_by = self.hub.now() + ACK_WAIT;
                 self.acks.push_back(PendingAck { frame: outgoing.frame, command, leaves_by });
             } else if self.hub.may_leave(&outgoing.frame) {
                 self.is_writing_order = is_order(&outgoing.frame);
@@ -190,6 +197,8 @@ impl Outbox {
             // It has been told; what is being sent are the last words.
             return std::future::pending().await;
         }
+        // A transport asks only while it can write nothing.
+        self.writing.send_modify(|orders| orders.is_stuck = true);
         let close = (&mut self.close).await.unwrap_or(CloseReason::Shutdown);
         self.ending = Some(close);
         close
@@ -199,18 +208,18 @@ impl Outbox {
 impl Hub {
     /// Returns once the frames that begin and cancel commands are written to the extension that has
     /// this one, so that the page does not wait while its caller is answered. Returns at once if no
-    /// extension has it, and after a moment if the extension reads nothing.
+    /// extension has it, or if the extension does not read.
     pub async fn orders_written(&self, id: &CorrelationId) {
         let holder = |tracked: &Arc<TrackedCommand>| {
-            tracked.borrow().hold().map(|hold| hold.by.browser.clone())
+            tracked.borrow().delivery().map(|delivery| delivery.peer.browser.clone())
         };
         let Some(browser) = self.0.commands.get(id).and_then(|tracked| holder(&tracked)) else {
             return;
         };
-        let Some((sent, mut written)) = self.orders_sent(&browser) else { return };
-        let all = written.wait_for(|written| *written >= sent);
+        let Some((sent, mut writing)) = self.orders_sent(&browser) else { return };
+        let is_done = |orders: &OrdersWritten| orders.written >= sent || orders.is_stuck;
         // A link that ends meanwhile has nothing to write any more.
-        let _ = tokio::time::timeout(ORDERS_FIRST, all).await.map(drop);
+        let _ = writing.wait_for(is_done).await;
     }
 
     /// The command whose end a frame acknowledges, if callers wait for it.

@@ -129,7 +129,8 @@ impl Extension {
     }
 
     async fn frame(&mut self) -> ToExtension {
-        tokio::time::timeout(Duration::from_millis(1), self.outbox.next())
+        // Longer than an acknowledgement waits for callers that do not look.
+        tokio::time::timeout(Duration::from_millis(20), self.outbox.next())
             .await
             .expect("a frame is there")
             .expect("the link is up")

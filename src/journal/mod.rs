@@ -13,8 +13,10 @@
 //! nothing that waits for it goes out.
 
 mod boot;
+mod columns;
 mod history;
 mod reader;
+mod record;
 mod row_ids;
 mod rows;
 mod store;

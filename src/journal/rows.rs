@@ -1,16 +1,20 @@
-//! Entries as rows.
+//! Entries as rows: their records, and the columns that rows are found by.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Duration;
+use rusqlite::{Connection, params};
+use serde::Serialize;
 
-use rusqlite::{Connection, named_params, params};
-
-use super::history::MarkRecord;
+use super::record::{
+    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
+    StageRecord, TombstoneRecord,
+};
 use super::row_ids::RowIds;
-use crate::engine::{AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry};
-use crate::lifecycle::{CallKey, Command, CommandOutcome, CommandState, Delivery, Lane};
-use crate::protocol::{CorrelationId, Timestamp};
+use crate::engine::{
+    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedHistory,
+    RecordedKey,
+};
+use crate::lifecycle::CommandSpec;
+use crate::lifecycle::{Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
+use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Timestamp};
 
 pub(super) fn write_entry(
     to: &Connection,
@@ -18,41 +22,30 @@ pub(super) fn write_entry(
     entry: &JournalEntry,
 ) -> rusqlite::Result<()> {
     match entry {
-        JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at }) => {
-            let mut meta = to.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?;
-            meta.execute(params!["boot", &**boot])?;
-            meta.execute(params!["monotonic_us", micros(*monotonic)])?;
-            meta.execute(params!["at", stamp(*at)])?;
+        JournalEntry::RunStarted(anchor) => put_run(to, anchor)?,
+        JournalEntry::Accepted(accepted) => write_accepted(to, row_ids, accepted)?,
+        JournalEntry::Placed(id, lane) => {
+            let place = "UPDATE command SET lane = ? WHERE number = ?";
+            let lane = json(&LaneRecord::of(lane));
+            to.prepare_cached(place)?.execute(params![lane, row_ids.find(id)])?;
         }
-        JournalEntry::Accepted(acceptance) => write_accepted(to, row_ids, acceptance)?,
-        JournalEntry::Placed(id, Lane { browser, tab }) => {
-            let place = "UPDATE command SET browser = ?, tab = ? WHERE number = ?";
-            let tab = tab.map(|tab| tab.0);
-            let number = row_ids.find(id);
-            to.prepare_cached(place)?.execute(params![browser.as_str(), tab, number])?;
+        JournalEntry::Changed(command) => {
+            let stage = SavedStage::of(command);
+            // Of a command that is gone nothing is kept.
+            if let (Some(stage), Some(number)) = (stage, row_ids.find(&command.spec().id)) {
+                put_stage(to, number, &stage, command.marks())?;
+            }
         }
-        JournalEntry::Changed(command) => write_changed(to, row_ids, command)?,
-        JournalEntry::Read(id, at) => {
-            let read = "UPDATE command SET read_at = ? WHERE number = ?";
-            to.prepare_cached(read)?.execute(params![stamp(*at), row_ids.find(id)])?;
-        }
-        JournalEntry::Evicted(burial) => write_gone(to, row_ids, burial)?,
+        JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at)?,
+        JournalEntry::Evicted(eviction) => write_gone(to, row_ids, eviction)?,
         JournalEntry::Withdrawn(id) => {
             delete_command(to, row_ids, id)?;
             for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
                 to.prepare_cached(all)?.execute([id.as_str()])?;
             }
         }
-        JournalEntry::CurrentTab(CurrentTabRecord { client, owner, browser, tab, at }) => {
-            let (client, owner, browser) = (client.as_str(), owner.as_str(), browser.as_str());
-            let row = params![client, owner, browser, tab.map(|tab| tab.0), stamp(*at)];
-            let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?, ?, ?)";
-            to.prepare_cached(put)?.execute(row)?;
-        }
-        JournalEntry::Session(browser, session) => {
-            let put = "INSERT OR REPLACE INTO browser VALUES (?, ?)";
-            to.prepare_cached(put)?.execute([browser.as_str(), session.as_str()])?;
-        }
+        JournalEntry::CurrentTab(current) => put_client(to, current)?,
+        JournalEntry::Session(browser, session) => put_browser(to, browser, session)?,
         JournalEntry::ClientForgotten(client) => {
             for all in [
                 "DELETE FROM client WHERE id = ?",
@@ -70,6 +63,30 @@ pub(super) fn write_entry(
     Ok(())
 }
 
+/// Writes all that an older file held into one of this schema.
+pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusqlite::Result<()> {
+    let mut row_ids = RowIds::default();
+    for command in &history.commands {
+        let saved = &command.saved;
+        let lane = command.lane.as_ref();
+        let number = row_ids.give(&saved.spec.id);
+        put_command(to, number, &saved.spec, &command.selector, lane, &saved.trace)?;
+        put_stage(to, number, &saved.stage, &saved.trace)?;
+        if let SavedStage::Ended { at, read: true, .. } = &saved.stage {
+            put_read(to, Some(number), *at)?;
+        }
+    }
+    for (id, client, tombstone) in &history.gone {
+        put_tombstone(to, id, client, tombstone)?;
+    }
+    history.keys.iter().try_for_each(|key| put_key(to, key))?;
+    history.clients.iter().try_for_each(|current| put_client(to, current))?;
+    for (browser, session) in &history.sessions {
+        put_browser(to, browser, session)?;
+    }
+    history.anchor.as_ref().map_or(Ok(()), |anchor| put_run(to, anchor))
+}
+
 /// Deletes the row of a command.
 pub(super) fn delete_command(
     from: &Connection,
@@ -79,182 +96,149 @@ pub(super) fn delete_command(
     let Some(number) = row_ids.take(id) else { return Ok(()) };
     from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
     let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
-    from.prepare_cached(texts)?.execute([Text::Action.of(number), Text::Body.of(number)])?;
+    let (work, value) = (LongValue::Work.row(number), LongValue::Outcome.row(number));
+    from.prepare_cached(texts)?.execute([work, value])?;
     Ok(())
 }
 
-/// A text longer than this, in bytes, is kept by itself: SQLite writes a whole row again when
-/// something in it changes.
-pub(super) const LONG: usize = 8 * 1024;
-
-/// What of a command can be long.
+/// Which value of a command stands beside its record. SQLite writes a whole row again when a column
+/// of it changes: a long result would be written once more when it is read.
 #[derive(Clone, Copy)]
-enum Text {
-    Action,
-    Body,
+enum LongValue {
+    Work,
+    Outcome,
 }
 
-impl Text {
-    const fn of(self, number: i64) -> i64 {
+impl LongValue {
+    const fn row(self, number: i64) -> i64 {
         2 * number + self as i64
     }
-}
 
-/// What goes into the row for this text, which is kept by itself if it is long: before the
-/// row says so.
-fn keep_text<'a>(
-    to: &Connection,
-    what: Text,
-    number: i64,
-    text: &'a str,
-) -> rusqlite::Result<&'a str> {
-    if text.len() <= LONG {
-        return Ok(text);
+    /// Writes the value, if there is one. It comes before the record that leaves it out: outside
+    /// of a transaction a record must never stand without its value.
+    fn put(self, to: &Connection, number: i64, text: Option<&str>) -> rusqlite::Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        let put = "INSERT OR REPLACE INTO long_text VALUES (?, ?)";
+        to.prepare_cached(put)?.execute(params![self.row(number), text])?;
+        Ok(())
     }
-    let put = "INSERT OR REPLACE INTO long_text VALUES (?, ?)";
-    to.prepare_cached(put)?.execute(params![what.of(number), text])?;
-    Ok("")
 }
 
-fn write_gone(to: &Connection, row_ids: &mut RowIds, burial: &Eviction) -> rusqlite::Result<()> {
-    let Eviction { id, client, gone, forgotten } = burial;
+fn write_accepted(
+    to: &Connection,
+    row_ids: &mut RowIds,
+    accepted: &AcceptedCommand,
+) -> rusqlite::Result<()> {
+    let AcceptedCommand { command, lane, selector, key, dropped_keys } = accepted;
+    let spec = command.spec();
+    let number = row_ids.give(&spec.id);
+    put_command(to, number, spec, selector, lane.as_ref(), command.marks())?;
+    for key in dropped_keys {
+        let drop = "DELETE FROM idempotency WHERE owner = ? AND client = ? AND key = ?";
+        let (owner, client) = (spec.owner.as_str(), spec.client.as_str());
+        to.prepare_cached(drop)?.execute([owner, client, &**key])?;
+    }
+    key.as_ref().map_or(Ok(()), |key| put_key(to, &RecordedKey::of(spec, key)))
+}
+
+fn write_gone(to: &Connection, row_ids: &mut RowIds, eviction: &Eviction) -> rusqlite::Result<()> {
+    let Eviction { id, client, gone, forgotten } = eviction;
     delete_command(to, row_ids, id)?;
-    let (owner, client) = (gone.owner.as_str(), client.as_str());
-    let row = params![id.as_str(), owner, client, stamp(gone.at), gone.may_have_run];
-    to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)")?.execute(row)?;
+    put_tombstone(to, id, client, gone)?;
     if let Some(forgotten) = forgotten {
         to.prepare_cached("DELETE FROM gone WHERE id = ?")?.execute([forgotten.as_str()])?;
     }
     Ok(())
 }
 
-fn write_accepted(
+fn put_command(
     to: &Connection,
-    row_ids: &mut RowIds,
-    acceptance: &AcceptedCommand,
+    number: i64,
+    spec: &CommandSpec,
+    target: &TargetSelector,
+    lane: Option<&Lane>,
+    trace: &[TracePoint],
 ) -> rusqlite::Result<()> {
-    let AcceptedCommand { command, lane, selector, key, dropped_keys } = acceptance;
-    let spec = command.spec();
-    let put = "INSERT INTO command (number, id, query_id, owner, client, action, timeout_us, created, \
-               wish_browser, wish_tab, browser, tab, stage, stage_at, trace) VALUES (:number, :id, \
-               :query_id, :owner, :client, :action, :timeout, :created, :wish_browser, :wish_tab, \
-               :browser, :tab, 'accepted', :created, :trace)";
-    let number = row_ids.give(&spec.id);
-    let action = spec.work.to_record();
-    to.prepare_cached(put)?.execute(named_params! {
-        ":number": number,
-        ":id": spec.id.as_str(),
-        ":query_id": spec.query_id.as_str(),
-        ":owner": spec.owner.as_str(),
-        ":client": spec.client.as_str(),
-        ":action": keep_text(to, Text::Action, number, &action)?,
-        ":timeout": micros(spec.timeout),
-        ":created": stamp(spec.created),
-        ":wish_browser": selector.browser,
-        ":wish_tab": selector.tab.map(|tab| tab.0),
-        ":browser": lane.as_ref().map(|lane| lane.browser.as_str()),
-        ":tab": lane.as_ref().and_then(|lane| lane.tab).map(|tab| tab.0),
-        ":trace": trace(command),
-    })?;
-    let (owner, client) = (spec.owner.as_str(), spec.client.as_str());
-    for key in dropped_keys {
-        let drop = "DELETE FROM idempotency WHERE owner = ? AND client = ? AND key = ?";
-        to.prepare_cached(drop)?.execute([owner, client, &**key])?;
-    }
-    let Some(CallKey { key, digest }) = key else { return Ok(()) };
-    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)";
+    let (record, long) = AcceptanceRecord::of(spec, target, lane, trace);
+    LongValue::Work.put(to, number, long.as_deref())?;
+    let put = "INSERT INTO command (number, id, acceptance) VALUES (?, ?, ?)";
+    to.prepare_cached(put)?.execute(params![number, spec.id.as_str(), json(&record)])?;
+    Ok(())
+}
+
+fn put_stage(
+    to: &Connection,
+    number: i64,
+    stage: &SavedStage,
+    trace: &[TracePoint],
+) -> rusqlite::Result<()> {
+    let Some((record, long)) = StageRecord::of(stage, trace) else { return Ok(()) };
+    LongValue::Outcome.put(to, number, long.as_deref())?;
+    let put = "UPDATE command SET stage = ? WHERE number = ?";
+    to.prepare_cached(put)?.execute(params![json(&record), number])?;
+    Ok(())
+}
+
+fn put_read(to: &Connection, number: Option<i64>, at: Timestamp) -> rusqlite::Result<()> {
+    let put = "UPDATE command SET read = ? WHERE number = ?";
+    to.prepare_cached(put)?.execute(params![json(&ReadRecord::of(at)), number])?;
+    Ok(())
+}
+
+fn put_tombstone(
+    to: &Connection,
+    id: &CorrelationId,
+    client: &ClientId,
+    tombstone: &Tombstone,
+) -> rusqlite::Result<()> {
+    let record = json(&TombstoneRecord::of(client, tombstone));
+    let row = params![id.as_str(), client.as_str(), stamp(tombstone.at), record];
+    to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?)")?.execute(row)?;
+    Ok(())
+}
+
+fn put_key(to: &Connection, key: &RecordedKey) -> rusqlite::Result<()> {
+    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)";
     to.prepare_cached(put)?.execute(params![
-        owner,
-        client,
-        &**key,
-        spec.id.as_str(),
-        spec.query_id.as_str(),
-        stamp(spec.created),
-        digest.bytes(),
+        key.owner.as_str(),
+        key.client.as_str(),
+        &*key.key,
+        key.id.as_str(),
+        stamp(key.accepted),
+        json(&KeyRecord::of(key)),
     ])?;
     Ok(())
 }
 
-fn write_changed(to: &Connection, row_ids: &RowIds, command: &Command) -> rusqlite::Result<()> {
-    let set_stage = "UPDATE command SET stage = :stage, stage_at = :at, attempt = :attempt, \
-                     holder = :holder, instance = :instance, carrier = :carrier, trace = :trace, outcome = :outcome, \
-                     body = :body, origin = :origin, may_have_run = :may_have_run WHERE number = :number";
-    let (stage, at, end) = match command.state() {
-        // It may be running: nobody will say when it begins.
-        CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
-            ("started", command.delivered_at(), End::default())
-        }
-        // Neither is recorded: the command is as it was when it was accepted.
-        CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
-            return Ok(());
-        }
-        CommandState::Started { .. } => ("started", command.started_at(), End::default()),
-        CommandState::Working { .. } => ("working", command.started_at(), End::default()),
-        CommandState::Ended { at, outcome, .. } => ("ended", *at, End::of(outcome)),
-    };
-    let delivery = command.delivery();
-    let number = row_ids.find(&command.spec().id);
-    let body = match (number, end.body.as_deref()) {
-        (Some(number), Some(body)) => Some(keep_text(to, Text::Body, number, body)?),
-        // Of one that is gone nothing is kept.
-        (None, _) | (_, None) => None,
-    };
-    to.prepare_cached(set_stage)?.execute(named_params! {
-        ":number": number,
-        ":stage": stage,
-        ":at": stamp(at),
-        ":attempt": delivery.map(|delivery| delivery.attempt.0),
-        ":holder": delivery.map(|Delivery { peer, .. }| peer.browser.as_str()),
-        ":carrier": delivery.map(|delivery| delivery.transport.word()),
-        ":instance": delivery.map(|Delivery { peer, .. }| peer.instance.as_str()),
-        ":trace": trace(command),
-        ":outcome": end.outcome,
-        ":body": body,
-        ":origin": end.origin.as_deref(),
-        ":may_have_run": end.may_have_run,
-    })?;
+fn put_client(to: &Connection, current: &CurrentTabRecord) -> rusqlite::Result<()> {
+    let record = json(&ClientRecord::of(current));
+    let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?)";
+    let row = params![current.client.as_str(), stamp(current.at), record];
+    to.prepare_cached(put)?.execute(row)?;
     Ok(())
 }
 
-/// How an outcome stands in the file.
-#[derive(Default)]
-struct End<'a> {
-    outcome: Option<&'static str>,
-    body: Option<Cow<'a, str>>,
-    origin: Option<Arc<str>>,
-    may_have_run: Option<bool>,
+fn put_browser(
+    to: &Connection,
+    browser: &BrowserId,
+    session: &BrowserSession,
+) -> rusqlite::Result<()> {
+    let row = params![browser.as_str(), json(&BrowserRecord::of(session))];
+    to.prepare_cached("INSERT OR REPLACE INTO browser VALUES (?, ?)")?.execute(row)?;
+    Ok(())
 }
 
-impl<'a> End<'a> {
-    fn of(outcome: &'a CommandOutcome) -> Self {
-        let json = |error| Some(serde_json::to_string(error).unwrap_or_default().into());
-        let (word, body, origin, may_have_run) = match outcome {
-            CommandOutcome::Complete { result, origin } => {
-                ("complete", Some(result.get().into()), origin.clone(), true)
-            }
-            CommandOutcome::Error { error } => ("error", json(&**error), None, true),
-            CommandOutcome::Timeout { error } => ("timeout", json(&**error), None, true),
-            CommandOutcome::Expired { reason, may_have_run } => {
-                ("expired", Some(reason.code().into()), None, *may_have_run)
-            }
-            CommandOutcome::Cancelled { may_have_run, by_user } => {
-                let who = by_user.then(|| CommandOutcome::STOPPED_BY_USER.into());
-                ("cancelled", who, None, *may_have_run)
-            }
-        };
-        Self { outcome: Some(word), body, origin, may_have_run: Some(may_have_run) }
-    }
+fn put_run(to: &Connection, anchor: &ClockAnchor) -> rusqlite::Result<()> {
+    let put = "INSERT OR REPLACE INTO meta VALUES ('run', ?)";
+    to.prepare_cached(put)?.execute([json(&RunRecord::of(anchor))])?;
+    Ok(())
 }
 
-fn trace(command: &Command) -> String {
-    let marks: Vec<MarkRecord> = command.marks().iter().map(MarkRecord::from).collect();
-    serde_json::to_string(&marks).unwrap_or_default()
+/// A record as text. It has only text for keys, and nothing in it fails.
+fn json(record: &impl Serialize) -> String {
+    serde_json::to_string(record).unwrap_or_default()
 }
 
 fn stamp(moment: Timestamp) -> i64 {
     i64::try_from(moment.unix_micros()).unwrap_or(i64::MAX)
-}
-
-fn micros(length: Duration) -> i64 {
-    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
 }

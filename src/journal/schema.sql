@@ -1,56 +1,55 @@
--- The schema of the journal, version 5. Moments are whole microseconds since the Unix epoch.
+-- The schema of the journal, version 6. What is kept are records: JSON that says its own version
+-- (record.rs). The other columns are what records are found, sorted and deleted by.
 
--- What there is one of: the schema's version is SQLite's own `user_version`.
+-- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
+-- file needs no check. The schema's version is SQLite's own `user_version`.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- Commands whose record is kept, in the order of their acceptance.
 CREATE TABLE command (
-  number       INTEGER PRIMARY KEY,
-  id           TEXT NOT NULL,     -- unique; which row it is, the writer knows
-  query_id     TEXT NOT NULL,
-  owner        TEXT NOT NULL,
-  client       TEXT NOT NULL,
-  action       TEXT NOT NULL,     -- JSON: the action, the wait or the job; empty: see `long_text`
-  timeout_us   INTEGER NOT NULL,
-  created      INTEGER NOT NULL,
-  wish_browser TEXT,              -- as the call named it
-  wish_tab     INTEGER,
-  browser      TEXT,              -- where it is to run, once that is known
-  tab          INTEGER,
-  stage        TEXT NOT NULL,     -- accepted, started, working, ended
-  stage_at     INTEGER NOT NULL,
-  attempt      INTEGER,           -- who has it, or had it last
-  holder       TEXT,
-  instance     TEXT,
-  carrier      TEXT,              -- how it was delivered: web_socket, http, poll
-  outcome      TEXT,              -- complete, error, timeout, expired, cancelled
-  body         TEXT,              -- the result; the error as JSON; the reason of an expiry; as above
-  origin       TEXT,
-  may_have_run INTEGER,
-  read_at      INTEGER,
-  trace        TEXT NOT NULL      -- JSON: [[phase, moment, attempt or null], …]
+  number     INTEGER PRIMARY KEY,
+  id         TEXT NOT NULL,     -- unique; the writer knows which row it is
+  acceptance TEXT NOT NULL,
+  lane       TEXT,              -- NULL: as in the acceptance
+  stage      TEXT,              -- NULL: as it was accepted
+  read       TEXT               -- NULL: its outcome was not read
 );
 
--- Commands whose record is gone.
+-- Values that are too long to be written again whenever something else of their command changes: of
+-- the command with number n, its work as 2n, and its result or error as 2n + 1.
+CREATE TABLE long_text (
+  id   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL
+);
+
+-- Commands whose records are gone.
 CREATE TABLE gone (
-  id           TEXT PRIMARY KEY,
-  owner        TEXT NOT NULL,
-  client       TEXT NOT NULL,
-  at           INTEGER NOT NULL,
-  may_have_run INTEGER NOT NULL
+  id     TEXT PRIMARY KEY,
+  client TEXT NOT NULL,
+  at     INTEGER NOT NULL,      -- whole microseconds since the Unix epoch
+  record TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- In which session each browser was last: tabs are known by their number in it only.
+-- Under which key which command was accepted. Keys are their client's.
+CREATE TABLE idempotency (
+  owner    TEXT NOT NULL,
+  client   TEXT NOT NULL,
+  key      TEXT NOT NULL,
+  id       TEXT NOT NULL,
+  accepted INTEGER NOT NULL,
+  record   TEXT NOT NULL,
+  PRIMARY KEY (owner, client, key)
+) WITHOUT ROWID;
+
+-- In which session each browser was last: a tab's number means something within one only.
 CREATE TABLE browser (
-  id      TEXT PRIMARY KEY,
-  session TEXT NOT NULL
+  id     TEXT PRIMARY KEY,
+  record TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- Which tab each client used last.
 CREATE TABLE client (
-  id      TEXT PRIMARY KEY,
-  owner   TEXT NOT NULL,
-  browser TEXT NOT NULL,
-  tab     INTEGER,
-  at      INTEGER NOT NULL
+  id     TEXT PRIMARY KEY,
+  at     INTEGER NOT NULL,
+  record TEXT NOT NULL
 ) WITHOUT ROWID;

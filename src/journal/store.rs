@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode};
 
 use super::Journal;
+use super::columns::read_columns;
 use super::history::read_history;
 use super::row_ids::RowIds;
+use super::rows::write_history;
 use super::writer::Writer;
 use crate::engine::RecordedHistory;
 
 /// The schema's version. A file of another one is moved aside.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -163,30 +165,19 @@ fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(include_str!("schema.sql"))?;
-    transaction.execute_batch(include_str!("long_text.sql"))?;
-    transaction.execute_batch(include_str!("idempotency.sql"))?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
 
-/// Makes a file of an older version one of this version: what it holds stays. Version 2 had
-/// the same columns as version 3, with less in them; 3 had all texts in them; in 4 a key was
-/// its owner's, and nothing said what its call had asked for.
+/// Makes a file of an older version one of this version: what it holds stays.
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    if from == 1 {
-        transaction.execute_batch("ALTER TABLE command ADD COLUMN carrier TEXT")?;
+    let history = read_columns(&transaction, from)?;
+    for table in ["meta", "command", "long_text", "gone", "idempotency", "browser", "client"] {
+        transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
     }
-    if from < 4 {
-        transaction.execute_batch(include_str!("long_text.sql"))?;
-    }
-    transaction.execute_batch("ALTER TABLE idempotency RENAME TO idempotency_4")?;
-    transaction.execute_batch(include_str!("idempotency.sql"))?;
-    transaction.execute_batch(
-        "INSERT INTO idempotency
-         SELECT owner, client, key, id, query_id, accepted, NULL FROM idempotency_4;
-         DROP TABLE idempotency_4",
-    )?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    write_history(&transaction, &history)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

@@ -1,6 +1,8 @@
 //! The journal by itself: what it is told comes back, whatever becomes of the process, the
 //! disk and the file.
 
+mod upgrades;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -389,7 +391,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 5"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 6"), "{why}");
 }
 
 #[tokio::test]
@@ -529,32 +531,6 @@ async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
     }
 }
 
-#[tokio::test]
-async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
-    let dir = dir();
-    let first = reopen(&file(&dir));
-    let kept = script("exec_1");
-    record(&first.journal, [accepted(&kept), JournalEntry::Changed(started("exec_1"))]).await;
-    first.journal.close().await;
-    let before = rusqlite::Connection::open(file(&dir)).unwrap();
-    let without_client = "ALTER TABLE command DROP COLUMN carrier; DROP TABLE long_text; \
-                          ALTER TABLE idempotency DROP COLUMN digest";
-    before.execute_batch(without_client).unwrap();
-    before.pragma_update(None, "user_version", 1).unwrap();
-    drop(before);
-    let opened = reopen(&file(&dir));
-    assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
-    let SavedStage::Started { delivery, .. } = &opened.history.commands[0].saved.stage else {
-        panic!("{:?}", opened.history)
-    };
-    assert_eq!(*delivery, held(), "all that there was before were sockets");
-    let over = ended("exec_1", complete("1"));
-    record(&opened.journal, [JournalEntry::Changed(over)]).await;
-    opened.journal.close().await;
-    let history = reopen(&file(&dir)).history;
-    assert!(matches!(history.commands[0].saved.stage, SavedStage::Ended { .. }), "{history:?}");
-}
-
 /// A command with a script of 1 MiB, and the same with a result as long.
 fn long() -> (Command, Command) {
     let text = "x".repeat(1 << 20);
@@ -680,29 +656,4 @@ async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_on
     };
     assert_eq!(keys(&history), ["exec_1", "exec_2"]);
     assert_eq!(keys(&after_a_kill(entries).await), ["exec_1", "exec_3"]);
-}
-
-#[tokio::test]
-async fn a_journal_of_version_4_is_read_with_its_keys_and_written_on() {
-    let dir = dir();
-    std::fs::copy("tests/fixtures/journal-4.db", file(&dir)).unwrap();
-    let opened = reopen(&file(&dir));
-    assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
-    let keys: Vec<_> =
-        opened.history.keys.iter().map(|kept| (&*kept.key, kept.id.as_str())).collect();
-    assert_eq!(
-        keys,
-        [("of a tab", "exec_1"), ("of none", "exec_2"), ("of one that is gone", "exec_3")]
-    );
-    let whose = |kept: &RecordedKey| (kept.owner.as_str(), kept.client.as_str()) == ("user", "ann");
-    assert!(opened.history.keys.iter().all(|kept| whose(kept) && kept.digest.is_none()));
-    let wishes: Vec<_> = opened.history.commands.iter().map(|kept| kept.selector.tab).collect();
-    assert_eq!(wishes, [Some(TabId(7)), None]);
-    assert_eq!(opened.history.gone.len(), 1);
-    record(&opened.journal, [accepted(&script("exec_4"))]).await;
-    opened.journal.close().await;
-    let again = reopen(&file(&dir));
-    assert!(again.unusable.is_none(), "{:?}", again.unusable);
-    let digests = again.history.keys.iter().filter(|kept| kept.digest.is_some());
-    assert_eq!((again.history.keys.len(), digests.count()), (4, 1));
 }

@@ -12,8 +12,9 @@ use std::{io, thread};
 use rusqlite::Connection;
 
 use super::JournalReader;
+use super::record::LONG;
 use super::row_ids::RowIds;
-use super::rows::{LONG, delete_command, write_entry};
+use super::rows::{delete_command, write_entry};
 use crate::engine::{Eviction, JournalEntry, LARGE};
 
 /// A write that takes longer than this is slow.

@@ -51,6 +51,31 @@ pub enum SavedStage {
     },
 }
 
+impl SavedStage {
+    /// How far a command has come, as it is recorded. `None`: nothing of that is recorded, the
+    /// command is as it was when it was accepted.
+    #[must_use]
+    pub fn of(command: &Command) -> Option<Self> {
+        match &command.state {
+            // It may be running: nobody will say when it begins.
+            CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
+                Some(Self::Started { delivery: delivery.clone(), at: command.delivered_at() })
+            }
+            CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => None,
+            CommandState::Started { delivery, .. } => {
+                Some(Self::Started { delivery: delivery.clone(), at: command.started_at() })
+            }
+            CommandState::Working { .. } => Some(Self::Working { at: command.started_at() }),
+            CommandState::Ended { at, outcome, delivery, read, .. } => Some(Self::Ended {
+                at: *at,
+                outcome: outcome.clone(),
+                delivery: delivery.clone(),
+                read: *read,
+            }),
+        }
+    }
+}
+
 impl Command {
     /// Continues a saved command in a run of the daemon that begins `now`.
     ///
