@@ -85,7 +85,7 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
         let (p50, p99) = (took.p50() / 1_000.0, took.p99() / 1_000.0);
         let says = format!(
             "{way}: {p50:.2} ms at p50, {p99:.2} ms at p99 of {} ({SOON:.0} are allowed)",
-            took.len()
+            took.count()
         );
         missed |= verdict(p99 <= SOON, &says)?;
     }

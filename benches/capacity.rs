@@ -73,7 +73,7 @@ async fn rate(program: &Path, length: Duration) -> anyhow::Result<bool> {
     work(&mut pairs, length / 5).await?;
     let took = work(&mut pairs, length).await?;
     #[expect(clippy::cast_precision_loss, reason = "a count of commands")]
-    let rate = took.len() as f64 / length.as_secs_f64();
+    let rate = took.count() as f64 / length.as_secs_f64();
     let memory = server.resident()?;
     verdict(
         rate >= RATE,
@@ -91,7 +91,7 @@ async fn start(program: &Path) -> anyhow::Result<bool> {
     let mut pairs = connect(&server, state.path(), 10).await?;
     for pair in &mut pairs {
         let mut took = SampleSeries::default();
-        while took.len() < 100 {
+        while took.count() < 100 {
             pair.work(now(), &mut took).await?;
             pair.work(now() + Duration::from_millis(1), &mut took).await?;
         }
@@ -135,7 +135,7 @@ async fn soak(program: &Path, commands: u64) -> anyhow::Result<bool> {
     let mut pairs = connect(&server, state.path(), 20).await?;
     let (mut done, mut settled, mut worst) = (0, None, 0.0_f64);
     while done < commands {
-        done += work(&mut pairs, Duration::from_secs(5)).await?.len() as u64;
+        done += work(&mut pairs, Duration::from_secs(5)).await?.count() as u64;
         let memory = server.resident()?;
         if done > commands / 10 {
             settled.get_or_insert(memory);

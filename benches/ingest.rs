@@ -93,8 +93,8 @@ fn compare(what: &str, quiet: &SampleSeries, flooded: &SampleSeries) -> anyhow::
         after - before <= LATER,
         &format!(
             "{what}: p99 of {} commands {after:.2} ms, {before:.2} ms of {} without ({LATER:.0} ms more are allowed); p50 {:.2} and {:.2} ms",
-            flooded.len(),
-            quiet.len(),
+            flooded.count(),
+            quiet.count(),
             flooded.p50() / 1_000.0,
             quiet.p50() / 1_000.0,
         ),

@@ -67,7 +67,7 @@ async fn bench(_options: &Options) -> anyhow::Result<bool> {
     }
     hub.shut_down().await;
     let (p50, p99) = (took.p50() / 1_000.0, took.p99() / 1_000.0);
-    let count = took.len();
+    let count = took.count();
     let missed = verdict(
         memory <= MEMORY,
         &format!("{count} blocked reads take {memory:.1} MiB ({MEMORY:.0} are allowed)"),

@@ -39,12 +39,12 @@ impl Measured {
             "row {row}: {:.0} {what} a second: {} commands p50 {:.2} p99 {:.2} ms, alone {:.2} and \
              {:.2}; {} new connections at most {:.2} ms, alone {:.2}, {} lost",
             self.a_second(),
-            attacked.commands.len(),
+            attacked.commands.count(),
             ms(&attacked.commands, 50),
             ms(&attacked.commands, 99),
             ms(&alone.commands, 50),
             ms(&alone.commands, 99),
-            attacked.newcomers.len(),
+            attacked.newcomers.count(),
             ms(&attacked.newcomers, 100),
             ms(&alone.newcomers, 100),
             attacked.lost,
@@ -86,12 +86,12 @@ impl Measured {
         let figures = |waits: &Waits| {
             json!({
                 "commands": {
-                    "count": waits.commands.len(),
+                    "count": waits.commands.count(),
                     "p50": ms(&waits.commands, 50),
                     "p99": ms(&waits.commands, 99),
                 },
                 "newcomers": {
-                    "count": waits.newcomers.len(),
+                    "count": waits.newcomers.count(),
                     "most": ms(&waits.newcomers, 100),
                     "lost": waits.lost,
                 },

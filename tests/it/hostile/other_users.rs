@@ -122,7 +122,7 @@ async fn answer_to(port: u16, request: String) -> RawAnswer {
 
 #[tokio::test]
 async fn row_25_where_users_are_not_told_apart_nobody_polls_without_a_proof() {
-    let dir = StateDir::new();
+    let dir = StateDir::default();
     let (port, server) = serve_unknown_users(&dir).await;
     let mut row = RowReport::new(25);
     let session = json!({"session_id": "ext_1_a", "settings": {}});

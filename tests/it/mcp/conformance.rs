@@ -36,7 +36,7 @@ struct WithFixtures {
 
 impl WithFixtures {
     async fn start() -> Self {
-        let dir = StateDir::new();
+        let dir = StateDir::default();
         let settings = DaemonSettings {
             home: dir.path().to_owned(),
             port: 0,

@@ -86,7 +86,7 @@ const AGAIN: u32 = 3;
 /// Runs a seed that once failed, as a test of its own.
 fn check(seed: u64) {
     for _ in 0..AGAIN {
-        if let Err(failure) = run(seed, &Rc::new(StateDir::new())) {
+        if let Err(failure) = run(seed, &Rc::new(StateDir::default())) {
             panic!("{failure}");
         }
     }
@@ -96,7 +96,7 @@ fn check(seed: u64) {
 fn check_all(seeds: u64) {
     let next = AtomicU64::new(0);
     let work = || {
-        let home = Rc::new(StateDir::new());
+        let home = Rc::new(StateDir::default());
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
@@ -119,7 +119,7 @@ fn check_all(seeds: u64) {
 #[test]
 fn every_promise_holds_whatever_breaks() {
     match number("SIMULATION_SEED") {
-        Some(seed) => match run(seed, &Rc::new(StateDir::new())) {
+        Some(seed) => match run(seed, &Rc::new(StateDir::default())) {
             Ok(verdict) => println!("{}", verdict.log.join("\n")),
             Err(failure) => panic!("{failure}"),
         },
@@ -149,7 +149,7 @@ fn a_key_stands_for_its_command_after_a_restart_whatever_the_clock_said_before()
 
 #[test]
 fn the_simulated_disk_gives_back_what_sqlite_would() {
-    let (home, dir) = (Rc::new(StateDir::new()), StateDir::new());
+    let (home, dir) = (Rc::new(StateDir::default()), StateDir::default());
     let (mut n_commands, mut n_gone, mut n_keys) = (0, 0, 0);
     for seed in 0..20 {
         let disk = run(seed, &home).unwrap_or_else(|failure| panic!("{failure}")).disk;

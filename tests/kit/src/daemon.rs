@@ -20,13 +20,15 @@ use super::Stopwatch;
 /// A throw-away state directory, closed to others.
 pub struct StateDir(tempfile::TempDir);
 
-impl StateDir {
-    pub fn new() -> Self {
+impl Default for StateDir {
+    fn default() -> Self {
         let closed = Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().prefix("tabwire-it-").permissions(closed).tempdir();
         Self(dir.unwrap())
     }
+}
 
+impl StateDir {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -80,7 +82,7 @@ impl TestDaemon {
 
     /// One with settings of its own.
     pub async fn with(change: impl FnOnce(&mut DaemonSettings)) -> Self {
-        let dir = StateDir::new();
+        let dir = StateDir::default();
         let mut settings = DaemonSettings {
             home: dir.path().to_owned(),
             port: 0,

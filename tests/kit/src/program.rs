@@ -38,14 +38,20 @@ pub struct ServedDaemon {
     pub port: u16,
 }
 
+impl Default for ProgramSandbox {
+    fn default() -> Self {
+        Self::with_port(0)
+    }
+}
+
 impl ProgramSandbox {
     pub fn new() -> Self {
-        Self::with_port(0)
+        Self::default()
     }
 
     /// One whose daemon is to listen on this port.
     pub fn with_port(port: u16) -> Self {
-        Self { dir: StateDir::new(), port }
+        Self { dir: StateDir::default(), port }
     }
 
     pub fn path(&self) -> &Path {

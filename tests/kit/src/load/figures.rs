@@ -18,7 +18,7 @@ impl SampleSeries {
         self.0.push(sample);
     }
 
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.0.len()
     }
 
