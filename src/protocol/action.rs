@@ -1,5 +1,5 @@
-//! What an agent can do in the browser. The doc comments of this file become the
-//! schema that MCP clients read: they speak to the model.
+//! The actions of agents in the browser. MCP clients read the doc comments of this file as part of
+//! the schema, so the comments speak to the model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,13 +96,13 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<DrawingPrompt>,
     },
-    /// Looks at the page; `analyze` offers this, so it is no part of the schema.
+    /// Reads the page. `analyze` offers this, so it is no part of the schema.
     #[serde(untagged)]
     #[schemars(skip, !untagged)]
     Analyze(PageAnalysis),
 }
 
-/// How much of a command's target is told, in bytes.
+/// The longest part of a command's target that lists show, in bytes.
 const SHORT: usize = 80;
 
 /// A text in one line, cut after 80 bytes.
@@ -115,6 +115,7 @@ pub fn in_short(text: &str) -> Arc<str> {
         }
         line.push_str(word);
         if line.len() > SHORT {
+            // Here and not at the end: a script of megabytes is not copied for 80 bytes.
             line.truncate(line.floor_char_boundary(SHORT));
             line.push('…');
             break;
@@ -123,7 +124,7 @@ pub fn in_short(text: &str) -> Arc<str> {
     line.into()
 }
 
-/// A URL without query, fragment, user name and password.
+/// A URL without query, fragment, user name and password: lists and logs show the rest.
 fn without_secrets(url: &str) -> String {
     let plain = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = plain.split_once("://") else { return plain.to_owned() };
@@ -170,7 +171,7 @@ impl ImageFormat {
         }
     }
 
-    /// The format that a file's first bytes say.
+    /// The format according to a file's first bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let begins: [(&[u8], Self); 2] =
@@ -180,7 +181,7 @@ impl ImageFormat {
 }
 
 impl Action {
-    /// What it is aimed at, in short: a URL without its query, a selector, or the beginning of a
+    /// The action's target in short: a URL without its query, a selector, or the beginning of a
     /// script.
     #[must_use]
     pub fn target(&self) -> Option<Arc<str>> {
@@ -211,7 +212,7 @@ impl Action {
         }
     }
 
-    /// Whether it sends a tab to a local file.
+    /// Whether it opens a local file in a tab.
     #[must_use]
     pub fn opens_local_file(&self) -> bool {
         let url = match self {
@@ -279,7 +280,7 @@ impl Action {
             | Self::TabOpen { .. }
             | Self::TabClose {}
             | Self::TabActivate { .. } => false,
-            // The tools that are open already are found open.
+            // Drawing tools that are open already stay open.
             Self::DrawMode { .. }
             | Self::PageInfo {}
             | Self::TabList {}
@@ -307,14 +308,14 @@ impl Action {
         }
     }
 
-    /// Whether it is delivered at once, whatever runs in its tab: a stuck tab can be
-    /// closed.
+    /// Whether it is delivered at once although another command runs in its tab: a stuck tab can
+    /// be closed.
     #[must_use]
     pub const fn passes_lanes(&self) -> bool {
         matches!(self, Self::TabClose {})
     }
 
-    /// How long it takes as a rule: the estimate until there are runs to go by.
+    /// The usual duration: the estimate until runs have been measured.
     #[must_use]
     pub const fn usual_length(&self) -> Duration {
         match self {
@@ -334,8 +335,8 @@ impl Action {
         }
     }
 
-    /// The name of the file that its picture goes to, if it goes to one, and the format. The
-    /// extension is not told the name: it cannot write files.
+    /// The name of the file for its picture, if one is named, and the format. The extension does not
+    /// get the name: it cannot write files.
     #[must_use]
     pub fn picture_file(&self) -> Option<(&str, ImageFormat)> {
         match self {
@@ -357,7 +358,7 @@ impl Action {
         }
     }
 
-    /// The parameter that selects it, in the tool that offers it and in its record.
+    /// The parameter that selects it, in its tool and in its record.
     const fn selector(&self) -> &'static str {
         if matches!(self, Self::Analyze(_)) { "what" } else { "action" }
     }
@@ -367,15 +368,17 @@ impl Action {
     pub fn params(&self) -> Box<RawValue> {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
+            // Keeps the order of the other parameters, as the golden frames have it.
             object.shift_remove(self.selector());
         }
         serde_json::value::to_raw_value(&value).unwrap_or_default()
     }
 
-    /// The whole action as JSON, from which it can be read again: what is recorded of it.
+    /// The whole action as JSON, for the journal, which reads it again.
     #[must_use]
     pub fn to_record(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
+        // Serde leaves `path` out of what goes to the extension; the record needs it.
         if let (Some((path, _)), Some(object)) = (self.picture_file(), value.as_object_mut()) {
             object.insert("path".to_owned(), path.into());
         }

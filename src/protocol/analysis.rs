@@ -1,5 +1,5 @@
-//! What an agent can ask of a page without touching it. The doc comments of this file
-//! become the schema that MCP clients read: they speak to the model.
+//! Analyses of a page, which only read. MCP clients read the doc comments of this file as part of
+//! the schema, so the comments speak to the model.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One analysis with its own parameters. Its name is the command's `type` on the wire and
-/// its fields are the `params`. It only reads, so to run it twice does no harm.
+/// its fields are the `params`. It only reads, so it is safe to run twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum PageAnalysis {
@@ -59,7 +59,7 @@ impl PageAnalysis {
         }
     }
 
-    /// How long it takes as a rule: the estimate until there are runs to go by.
+    /// The usual duration: the estimate until runs have been measured.
     #[must_use]
     pub const fn usual_length(&self) -> Duration {
         match self {

@@ -1,4 +1,4 @@
-//! What browsers send on their own: the streams, and which of them to record.
+//! The streams that browsers send without a command, and the settings for recording them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TabId;
 
-/// One kind of what a browser sends on its own.
+/// The streams that a browser sends without a command.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -19,15 +19,15 @@ pub enum StreamKind {
     Logs,
     // Requests that are over.
     Network,
-    // What requests and their answers carried.
+    // Bodies of requests and of their answers.
     Bodies,
     // Messages of the pages' WebSockets.
     Websocket,
-    // What the person does in pages.
+    // Clicks and input of the person in pages.
     Actions,
     // How fast pages were.
     Performance,
-    // What the extension says of itself; always kept.
+    // The extension's own log; always recorded.
     ExtensionLogs,
 }
 
@@ -63,15 +63,15 @@ impl StreamKind {
         Self::ALL.into_iter().find(|stream| stream.name() == name)
     }
 
-    /// Whether it is recorded only when somebody asks for it.
+    /// Whether it is recorded only when a client asks for it.
     #[must_use]
     pub const fn is_captured(self) -> bool {
         !matches!(self, Self::ExtensionLogs)
     }
 }
 
-/// What an extension should record on its own. A tab records the union of `all` and its own
-/// entry; nothing unless somebody asked for it.
+/// The streams that an extension should record. A tab records the union of `all` and its own
+/// entry. Nothing is recorded unless a client asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CaptureSettings {
@@ -83,12 +83,12 @@ pub struct CaptureSettings {
     pub tabs: Vec<TabCapture>,
 }
 
-/// What to record in one tab.
+/// The streams to record in one tab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabCapture {
     /// The tab.
     pub tab_id: TabId,
-    /// What of it, at least one stream.
+    /// Its streams, at least one.
     pub streams: BTreeSet<StreamKind>,
 }
 

@@ -1,5 +1,5 @@
-//! The codes of errors as a source file names them. A test that walks a list of errors compares it
-//! with these: a code that is missing from the list fails the test.
+//! The error codes that a source file names. A test that walks a list of errors compares the list
+//! with them, so that a missing code fails the test.
 
 use std::collections::BTreeSet;
 

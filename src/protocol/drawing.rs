@@ -1,4 +1,4 @@
-//! What a person drew on a page, as an extension sends it and as agents read it.
+//! A person's drawing on a page, as an extension sends it and as agents read it.
 
 mod report;
 mod screenshot;
@@ -18,11 +18,11 @@ pub use screenshot::{Screenshot, ScreenshotError};
 /// How many annotations a drawing has at most.
 pub const ANNOTATIONS_MAX: usize = 200;
 
-/// What a person drew on one page, or that they drew nothing. Annotations and what they point
-/// at are kept byte for byte.
+/// A person's drawing on one page, or the news that they drew nothing. Annotations and the elements
+/// that they point at are kept byte for byte.
 #[derive(Clone, Debug, Serialize)]
 pub struct Drawing {
-    /// The same id again is the same drawing.
+    /// The same id again is the same drawing, so an extension can send it twice.
     pub drawing_id: DrawingId,
     /// The page with the drawing on it.
     #[serde(rename = "screenshot_data_url", skip_serializing_if = "Option::is_none")]
@@ -60,10 +60,10 @@ pub enum DrawingCancel {
     PageClosed,
 }
 
-/// Why this is no drawing. The messages are for whoever sent it.
+/// The reason why a body is not a drawing. The messages go to its sender.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawingError {
-    /// It is not the JSON that it should be.
+    /// It is not JSON, or a field is missing or of another type.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// It has no id, where one is needed.
@@ -75,7 +75,7 @@ pub enum DrawingError {
         /// How many there are.
         count: usize,
     },
-    /// An annotation, or what annotations point at, is no JSON object.
+    /// An annotation or `element_details` is not a JSON object.
     #[error("`{field}` must be a JSON object")]
     NoObject {
         /// Which field, with the annotation's number from 0.
@@ -84,14 +84,14 @@ pub enum DrawingError {
     /// The screenshot is no picture.
     #[error("the screenshot {0}")]
     Screenshot(#[from] ScreenshotError),
-    /// It says that nothing was drawn, and has annotations.
+    /// It is cancelled and has annotations.
     #[error("it is `cancelled` and has annotations")]
     CancelledWithAnnotations,
 }
 
 impl Drawing {
-    /// Reads a drawing. One without an id, as older extensions send it, gets one that is the
-    /// same whenever the same is sent.
+    /// Reads a drawing. Older extensions send no id: the drawing then gets one that depends on its
+    /// content, so that a repetition has the same id.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Drawing {
     }
 }
 
-/// A drawing as it is sent. What else it says is ignored.
+/// A drawing as extensions send it. Unknown fields are ignored.
 #[derive(Deserialize)]
 struct DrawingBody<'a> {
     #[serde(default)]
@@ -189,7 +189,7 @@ impl<'a> DrawingBody<'a> {
         })
     }
 
-    /// The picture; an empty text is none, so that a drawing is not lost for want of one.
+    /// The picture. An empty text counts as no picture: the drawing is worth keeping without one.
     fn screenshot(&self) -> Result<Option<Screenshot>, DrawingError> {
         let Some(text) = self.screenshot_data_url.or(self.screenshot) else { return Ok(None) };
         if text.get() == r#""""# {
@@ -199,11 +199,11 @@ impl<'a> DrawingBody<'a> {
         Ok(Some(url.0?))
     }
 
-    /// The id of what was sent without one: of all that tells two drawings apart.
+    /// The id of a drawing that was sent without one: a hash of all that tells two drawings apart.
     fn made_up_id(&self, screenshot: Option<&Screenshot>) -> DrawingId {
         let mut hash = blake3::Hasher::new();
         let mut add = |part: Option<&[u8]>| {
-            // With its length, so that no two lists of parts run together to the same.
+            // The length keeps two different lists of parts from running together to the same bytes.
             let length = part.map_or(u64::MAX, |part| part.len() as u64);
             hash.update(&length.to_le_bytes()).update(part.unwrap_or_default());
         };
@@ -226,7 +226,7 @@ fn no_details() -> Result<Arc<RawValue>, DrawingError> {
     Ok(RawValue::from_string("{}".to_owned())?.into())
 }
 
-/// The first annotations, as many as there may be, and how many there are.
+/// The first annotations up to the limit, and the number of all.
 #[derive(Default)]
 struct FirstAnnotations {
     first: Vec<Arc<RawValue>>,
@@ -254,7 +254,8 @@ impl<'de> Deserialize<'de> for FirstAnnotations {
                     read.first.push(item);
                 }
                 read.count = read.first.len();
-                // Millions of them would take far more room here than on the wire.
+                // The rest is counted for the message and not kept: millions of empty objects would
+                // take far more room here than on the wire.
                 while items.next_element::<IgnoredAny>()?.is_some() {
                     read.count += 1;
                 }

@@ -1,18 +1,18 @@
-//! Escapes in JSON texts: how long each is, and surrogates that stand alone.
+//! Escapes in JSON texts: their lengths, and lone surrogates.
 //!
-//! A page can hold half an emoji, and what extensions send can have it as an escape that no
-//! strict parser takes: `"\ud83d"`. JSON may have such an escape, a text may not.
+//! A page can hold half an emoji, and an extension then sends it as an escape that a strict parser
+//! rejects: `"\ud83d"`. The grammar of JSON allows such an escape, Unicode text does not.
 
 use std::borrow::Cow;
 
-/// Half of a character, as an escape, has as many bytes as what takes its place.
+/// Takes the place of a lone surrogate's escape. It has as many bytes, so nothing else moves.
 const REPLACEMENT: &[u8] = br"\ufffd";
 
-/// A JSON text in which every escaped surrogate that stands alone is U+FFFD. All else stays byte
-/// for byte: a text without any is borrowed.
+/// Replaces every lone escaped surrogate by U+FFFD. All else stays byte for byte; a text without
+/// one is borrowed.
 #[must_use]
 pub fn well_formed(json: &str) -> Cow<'_, str> {
-    // Nearly all texts have no escaped surrogate at all.
+    // Nearly all texts have no escaped surrogate at all, and this search is fast.
     if !json.contains(r"\ud") && !json.contains(r"\uD") {
         return Cow::Borrowed(json);
     }
@@ -32,14 +32,15 @@ pub fn well_formed(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// The last place up to `at` where a JSON text can be cut: within no character and no escape, and
-/// not between two escapes that are one character.
+/// The last place up to `at` where a JSON text can be cut: not within a character or an escape, and
+/// not between the two escapes of one character.
 #[must_use]
 pub fn floor_escape_boundary(json: &str, at: usize) -> usize {
     let at = json.floor_char_boundary(at);
     let bytes = json.as_bytes();
+    // No escape that reaches across `at` begins earlier.
     let mut place = at.saturating_sub(EscapeUnit::LONGEST - 1);
-    // Which of several backslashes begins an escape shows only from the first one on.
+    // In a row of backslashes only the count from the first one tells which begins an escape.
     while place > 0 && bytes[place - 1] == b'\\' {
         place -= 1;
     }
@@ -53,18 +54,18 @@ pub fn floor_escape_boundary(json: &str, at: usize) -> usize {
     at
 }
 
-/// The first such place behind `from`, which is one.
+/// The first place behind `from` where a JSON text can be cut, if it can be cut at `from`.
 #[must_use]
 pub fn next_escape_boundary(json: &str, from: usize) -> usize {
     json.ceil_char_boundary((from + unit_length(json.as_bytes(), from)).min(json.len()))
 }
 
-/// How long an escape, or a byte that is none, is.
+/// The length of the escape that begins here; 1 for any other byte.
 fn unit_length(json: &[u8], at: usize) -> usize {
     if json.get(at) == Some(&b'\\') { EscapeUnit::at(json, at).length() } else { 1 }
 }
 
-/// An escape, by what it stands for.
+/// The kinds of escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EscapeUnit {
     /// One character: `\n`.
@@ -80,7 +81,7 @@ enum EscapeUnit {
 impl EscapeUnit {
     const LONGEST: usize = Self::Pair.length();
 
-    /// The escape whose backslash stands there.
+    /// The escape whose backslash stands at `at`.
     fn at(json: &[u8], at: usize) -> Self {
         match numbered(json, at) {
             None => Self::Short,
@@ -102,7 +103,7 @@ impl EscapeUnit {
     }
 }
 
-/// The number of an escape that has one.
+/// The code unit of a `\u` escape.
 fn numbered(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + EscapeUnit::Numbered.length())?.strip_prefix(br"\u")?;
     let digit = |number: u16, digit: &u8| {

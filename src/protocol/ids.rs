@@ -53,21 +53,20 @@ text_id! {
     BrowserId
 }
 text_id! {
-    /// Names one life of the extension's service worker.
+    /// Names one run of the extension's service worker.
     InstanceId
 }
 text_id! {
-    /// Names one run of a browser: the numbers of tabs and windows mean something within
-    /// one only.
+    /// Names one run of a browser. Numbers of tabs and windows are valid within one run only.
     BrowserSession
 }
 text_id! {
-    /// Who a token belongs to. Only the owner of a command can read, wait for or
+    /// The principal behind a token. Only the owner of a command can read it, wait for it or
     /// cancel it.
     Owner
 }
 text_id! {
-    /// One bridge process or one HTTP caller: what lists, caps and rates go by.
+    /// One bridge process or one HTTP caller. Lists, caps and rate limits apply to each client.
     ClientId
 }
 
@@ -75,7 +74,7 @@ text_id! {
 const SHOWN_CHARS: usize = 12;
 
 impl CorrelationId {
-    /// The beginning of the random part of an id, as people are shown it: 48 bits. The parts before
+    /// The short form of an id for people: the first 48 bits of its random part. The parts before
     /// it are alike in all commands of the same minutes.
     #[must_use]
     pub fn shown(id: &str) -> &str {
@@ -83,13 +82,14 @@ impl CorrelationId {
         random.get(..SHOWN_CHARS).unwrap_or(random)
     }
 
-    /// Whether an id, or its random part, begins so.
+    /// Whether an id or its random part starts with this text.
     #[must_use]
     pub fn begins(id: &str, beginning: &str) -> bool {
         id.starts_with(beginning) || Self::random_part(id).starts_with(beginning)
     }
 
     fn random_part(id: &str) -> &str {
+        // A text without `_` is a random part alone, as a person copies it from a list.
         id.rsplit_once('_').map_or(id, |(_, random)| random)
     }
 
@@ -105,7 +105,7 @@ impl CorrelationId {
         self.is_of(Self::ANNOTATIONS)
     }
 
-    /// Whether it names a job: long work, of which clients may ask to be told.
+    /// Whether it names a job, which clients may subscribe to.
     #[must_use]
     pub fn is_job(&self) -> bool {
         self.is_of(Self::JOB)
@@ -124,7 +124,7 @@ impl CorrelationId {
 pub struct DrawingId(Arc<str>);
 
 impl DrawingId {
-    /// The id, if it can be one.
+    /// The id, if the text has the form of one.
     #[must_use]
     pub fn parse(id: &str) -> Option<Self> {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -173,8 +173,8 @@ impl fmt::Display for DrawingId {
 pub struct TabId(pub i64);
 
 impl TabId {
-    /// No tab of this session of the browser, and never one. An extension that is asked
-    /// for it fails with `no_such_tab`.
+    /// Stands for a tab of a former session. No browser uses the number, so an extension that is
+    /// asked for it fails with `no_such_tab`.
     pub const OF_FORMER_SESSION: Self = Self(-1);
 }
 
@@ -184,8 +184,8 @@ impl fmt::Display for TabId {
     }
 }
 
-/// Which delivery of a command this is, from 1. It fences reports: one that names
-/// an older attempt does not count.
+/// The number of a command's delivery, from 1. It fences reports: a report that names an older
+/// attempt does not count.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -1,5 +1,5 @@
-//! What the daemon does itself and takes long. The doc comments of this file become the
-//! schema that MCP clients read: they speak to the model.
+//! Long-running jobs of the daemon itself. MCP clients read the doc comments of this file as part
+//! of the schema, so the comments speak to the model.
 
 use std::time::Duration;
 
@@ -37,8 +37,7 @@ impl Job {
         }
     }
 
-    /// How long it may take, from its acceptance: so long that only one that hangs gets
-    /// there.
+    /// The longest time from its acceptance to its end. Only a job that hangs reaches it.
     #[must_use]
     pub const fn deadline(&self) -> Duration {
         match self {

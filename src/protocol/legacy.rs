@@ -1,8 +1,7 @@
-//! What extensions know that only poll: an older vocabulary for the same commands and
-//! reports.
+//! The older vocabulary of extensions that only poll, for the same commands and reports.
 //!
-//! Every action is translated here or not known to them. What they answer is brought into
-//! the form that all extensions report in, so that callers see no difference.
+//! Every action is translated here, or such an extension does not know it. Their answers are
+//! translated into the reports of all extensions, so that callers see no difference.
 
 mod failure;
 mod members;
@@ -19,15 +18,15 @@ pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, session_na
 /// A command as a polling extension gets it.
 #[derive(Clone, Debug, Serialize)]
 pub struct LegacyQuery {
-    /// The command's second name, which a query without the first is answered under.
+    /// The command's second name. A query without a correlation id is answered under it.
     pub id: QueryId,
-    /// The command's name. With it the extension says `pending` after 3 s.
+    /// The command's id. With it the extension reports `pending` after 3 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<CorrelationId>,
-    /// What to do, in its words.
+    /// The type of the query, in the extension's words.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The parameters, in its words: always an object.
+    /// The parameters, in the extension's words: always an object.
     pub params: Value,
 }
 
@@ -38,18 +37,18 @@ pub struct LegacyAction {
     pub kind: &'static str,
     /// Its parameters.
     pub params: Value,
-    /// Whether it is asked under a correlation id, so that the extension says `pending` while
-    /// it works. Other queries it answers when they are done, and not before.
+    /// Whether the query has a correlation id, with which the extension reports `pending` while it
+    /// works. It answers other queries only when they are done.
     pub says_pending: bool,
 }
 
 impl LegacyAction {
-    /// The action for a command that may run for `timeout_ms`. `None`: such an extension does
-    /// not know it, and would never answer.
+    /// Translates an action that may run for `timeout_ms`. `None`: such an extension does not know
+    /// the action and would never answer.
     #[must_use]
     pub fn of(action: &Action, timeout_ms: u64) -> Option<Self> {
         let (kind, params, says_pending) = match action {
-            // What it runs has no user gesture, and it cannot give one.
+            // Such an extension cannot give a script a user gesture.
             Action::ExecuteJs { script, user_gesture: _ } => {
                 ("execute", json!({"script": script, "timeout_ms": timeout_ms}), true)
             }
@@ -61,7 +60,7 @@ impl LegacyAction {
             Action::Forward {} => ("browser_action", json!({"action": "forward"}), true),
             Action::PageInfo {} => ("page_info", json!({}), false),
             Action::TabList {} => ("tabs", json!({}), false),
-            // It tells as many matches, and as deep a tree, as it likes.
+            // It has no parameters for the number of matches and the depth of the tree.
             Action::Analyze(PageAnalysis::Dom { selector, limit: _ }) => {
                 ("dom", json!({"selector": selector}), false)
             }

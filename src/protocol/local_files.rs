@@ -1,5 +1,5 @@
-//! Which local files agents may open: those in folders that a person has opened for them, and
-//! none before. Where a file really is, is decided in [`crate::local_files`].
+//! The rules for local files: agents may open files in folders that a person has opened for them,
+//! and no others. [`crate::local_files`] decides where a file really is.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub const FILE_CHECK_MAX: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredLocalFileRules")]
 pub struct LocalFileRules {
-    /// False: agents open no local file, whatever folders are listed.
+    /// False: agents open no local file, also in the listed folders.
     enabled: bool,
     /// Absolute paths without links.
     folders: Vec<String>,
@@ -33,7 +33,7 @@ pub enum LocalFileChange {
         /// The folder, as the list names it.
         folder: String,
     },
-    /// Switches all listed folders on or off.
+    /// Switches all listed folders on or off, and keeps the list.
     Switch {
         /// Whether agents may open files in the listed folders.
         enabled: bool,
@@ -43,7 +43,7 @@ pub enum LocalFileChange {
 /// Why the rules for local files are not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocalFileRuleError {
-    /// There are as many as there may be.
+    /// The list is full.
     #[error(
         "{OPEN_FOLDERS_MAX} folders are open already; remove one first: `tabwire sites files remove DIR`"
     )]
@@ -98,6 +98,7 @@ impl LocalFileRules {
     ///
     /// [`LocalFileRuleError`]: nothing changed.
     pub fn apply(&mut self, change: &LocalFileChange) -> Result<bool, LocalFileRuleError> {
+        // The comparison also notices a change of the switch alone.
         let before = self.clone();
         match change {
             LocalFileChange::Add { folder } => {
@@ -118,7 +119,7 @@ impl LocalFileRules {
         Ok(*self != before)
     }
 
-    /// The folders that a change opens: their files may not be opened now.
+    /// The folders that a change opens and that are closed now.
     #[must_use]
     pub fn opened_by(&self, change: &LocalFileChange) -> Vec<String> {
         let mut after = self.clone();
@@ -145,11 +146,11 @@ impl TryFrom<StoredLocalFileRules> for LocalFileRules {
     }
 }
 
-/// Whether a URL shows a local file, also behind `view-source:` and the like.
+/// Whether a URL shows a local file, also behind prefixes such as `view-source:`.
 #[must_use]
 pub fn is_local_file_url(url: &str) -> bool {
     let plain = |c: &char| !c.is_ascii_control() && *c != ' ';
-    // The URL parser drops these wherever they stand.
+    // Browsers drop tabs and line ends anywhere in a URL: `fi\nle:` opens a file too.
     let url: String = url.chars().filter(plain).collect::<String>().to_ascii_lowercase();
     let mut inner = url.as_str();
     while let Some(rest) =

@@ -1,5 +1,4 @@
-//! What goes over the wire: one vocabulary for every carrier. No runtime, no
-//! sockets, no clock.
+//! The vocabulary of the wire, shared by every transport. No runtime, no sockets, no clock.
 
 mod action;
 mod analysis;
@@ -75,16 +74,16 @@ pub use widening::UnconfirmedWidening;
 /// `welcome` name it.
 pub const PROTOCOL_VERSION: u32 = 2;
 
-/// The port that daemon, bridge and shim use unless they are told otherwise.
+/// The default port of the daemon, the bridge and the extension.
 pub const DEFAULT_PORT: u16 = 7890;
 
-/// Where the extension's WebSocket is served.
+/// The path of the extension's WebSocket.
 pub const WS_PATH: &str = "/ws";
 
-/// Where an extension begins a session, its link over HTTP.
+/// The path at which an extension begins a session, which is its link over HTTP.
 pub const SESSION_PATH: &str = "/session";
 
-/// Where a session's frames go in both directions.
+/// The path of a session's frames in both directions.
 pub const FRAMES_PATH: &str = "/frames";
 
 /// The WebSocket subprotocol that both sides must name.
@@ -97,19 +96,19 @@ pub const CLIENT_HEADER: &str = "x-tabwire-client";
 /// The client that `tabwire doctor` calls as. No agent reads its answers.
 pub const DOCTOR_CLIENT: &str = "doctor";
 
-/// The header by which an HTTP caller asks for the status and headers of a call that waits
-/// as soon as the command is accepted. Its value does not matter.
+/// With this header the daemon sends the status and headers of a waiting call as soon as the
+/// command is accepted. The value does not matter.
 pub const EARLY_HEADER: &str = "x-tabwire-early";
 
-/// The header in which an HTTP caller gives a call its idempotency key, which also names the
-/// call that a cancel is for. A bridge sets it on every call that submits a command.
+/// The header with a call's idempotency key. A cancel names the call by the same key. A bridge
+/// sets the header on every call that submits a command.
 pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";
 
-/// The header by which whoever opens the stream of notifications asks to be told of its jobs.
-/// Its value does not matter.
+/// With this header a stream of notifications also reports the client's jobs. The value does not
+/// matter.
 pub const JOBS_HEADER: &str = "x-tabwire-jobs";
 
-/// What an idempotency key is made of.
+/// The form of an idempotency key, as error messages state it.
 pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";
 
 /// Whether this can be an idempotency key: [`IDEMPOTENCY_KEY_FORM`].
@@ -118,7 +117,7 @@ pub fn is_idempotency_key(key: &str) -> bool {
     (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The shim's id, fixed by `key` in `extension-shim/manifest.json`.
+/// The extension's id, fixed by `key` in `extension-shim/manifest.json`.
 pub const EXTENSION_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
 
 /// Whether this is an extension's id: 32 letters from a to p, as Chromium makes them.

@@ -1,4 +1,4 @@
-//! The names that agents and people give: one rule for all of them.
+//! Names that agents and people give, with one rule for all.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What an MCP client says that it is, as `Claude Code 2.1.330`: a label for lists, and no
-/// proof of anything. One line of at most [`NAME_MAX`] bytes without control characters.
+/// The name and version that an MCP client states, such as `Claude Code 2.1.330`: a label for
+/// lists, and no proof of anything. One line of at most [`NAME_MAX`] bytes without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ClientProgram(Arc<str>);
 
 impl ClientProgram {
-    /// A label out of whatever a client has sent: what cannot be shown in one line is left
-    /// out, and what is too long is cut. `None` if nothing is left.
+    /// Makes a label of any text that a client sends. Characters that cannot be shown in one line
+    /// are left out, and the rest is cut to its limit. `None` if nothing is left.
     #[must_use]
     pub fn of(name: &str, version: &str) -> Option<Self> {
         let said = format!("{} {}", name.trim(), version.trim());
@@ -53,8 +53,8 @@ impl ClientProgram {
     }
 }
 
-/// Whether a character stands for itself: it does not control a terminal, has a width, and does not
-/// turn the direction of the text around it.
+/// Whether a character shows as itself. One that controls a terminal, has no width or turns the
+/// direction of the text could make a label look like another one.
 #[must_use]
 pub fn is_shown(char: char) -> bool {
     !char.is_control()
@@ -80,7 +80,7 @@ pub fn is_shown(char: char) -> bool {
 pub struct SessionName(Arc<str>);
 
 impl SessionName {
-    /// The name, if it can be one; else what is wrong with it.
+    /// Checks a name.
     ///
     /// # Errors
     ///

@@ -1,16 +1,16 @@
-//! What the Tabwire extension is told of older extensions, those that only poll, and what the
-//! person decides of them there.
+//! The older extensions, which only poll, as the Tabwire extension shows them, and the person's
+//! decisions on them in its popup.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::is_extension_id;
 
-/// The older extensions that are there or may be.
+/// The older extensions that are admitted, and those that ask for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OlderExtensions {
-    /// Those that ask to be let in.
+    /// Extensions that ask to be let in.
     pub asking: Vec<AskingExtension>,
-    /// Those that are let in.
+    /// Extensions that are let in.
     pub let_in: Vec<AdmittedExtension>,
 }
 
@@ -35,7 +35,7 @@ pub struct AdmittedExtension {
     pub connected: bool,
 }
 
-/// What the person decides of an older extension.
+/// The person's decision on an older extension.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OlderExtensionChange {
     /// What is to happen.
@@ -45,13 +45,13 @@ pub struct OlderExtensionChange {
     pub extension_id: String,
 }
 
-/// Whether an extension is to be let in.
+/// The decision on an older extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmissionChange {
     /// Let it in.
     Allow,
-    /// Let it in no more.
+    /// Shut it out again.
     Remove,
 }
 
@@ -60,14 +60,14 @@ fn extension_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D:
     if is_extension_id(&id) { Ok(id) } else { Err(serde::de::Error::custom("no extension id")) }
 }
 
-/// What is shown of a version that is none.
+/// Stands in place of a text that is not a version.
 const UNKNOWN_VERSION: &str = "unknown";
 
 /// The longest version that is shown, in bytes.
 const VERSION_MAX: usize = 24;
 
-/// A version as it may be shown anywhere: digits and points. An extension that polls can say any
-/// text instead, and nobody vouches for it.
+/// A version that is safe to show anywhere: digits and points. An extension that polls is not
+/// proven and can send any text.
 #[must_use]
 pub fn plain_version(text: &str) -> &str {
     let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The longest origin that is told: a scheme, a host of 253 bytes and a port.
+/// The longest origin that a mark names: a scheme, a host of 253 bytes and a port.
 const LONGEST_ORIGIN: usize = 300;
 
-/// Stands for pages whose origin is not known, and for several of them. No origin is that.
+/// Stands for a page of unknown origin and for several pages. No origin is equal to it.
 const ANY_PAGE: &str = "*";
 
 /// Marks content that web pages have written: data, never instructions. It is the origin of the
-/// page, `scheme://host`, as the browser has told it, or `*` for several pages or an unknown one.
+/// page, `scheme://host`, as the browser reported it, or `*` for several pages or an unknown one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -25,8 +25,8 @@ impl PageMark {
         Self(ANY_PAGE.into())
     }
 
-    /// The mark of content from a page of this origin, if an origin is what it is: a page must
-    /// not write into its own mark.
+    /// The mark of content from a page of this origin. A text that is no origin counts as unknown: a
+    /// page must not write into its own mark.
     #[must_use]
     pub fn of_origin(origin: Option<&str>) -> Self {
         origin

@@ -6,22 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::name::is_shown;
 
-/// What an agent wants drawn, in its own words, as a person is shown it: one line of at most
-/// [`DrawingPrompt::MAX_CHARS`] characters. A person reads it as the agent's, never as Tabwire's.
+/// An agent's request for a drawing, in its own words: one line of at most
+/// [`DrawingPrompt::MAX_CHARS`] characters. The person sees it as the agent's words, never as
+/// Tabwire's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DrawingPrompt(Arc<str>);
 
 impl DrawingPrompt {
-    /// The longest prompt: what is longer is not read beside a picture.
+    /// The longest prompt: nobody reads more beside a picture.
     pub const MAX_CHARS: usize = 200;
 
-    /// The words in one line. Characters that end a line, have no width or turn the direction of
-    /// the text become spaces.
+    /// Brings the words into one line. Characters that end a line, have no width or turn the
+    /// direction of the text become spaces.
     ///
     /// # Errors
     ///
-    /// A sentence for the agent: nothing is left, or too much.
+    /// A sentence for the agent: no word is left, or too many are.
     pub fn parse(words: &str) -> Result<Self, String> {
         let shown = |char: char| if is_shown(char) { char } else { ' ' };
         let line: String = words.chars().map(shown).collect();

@@ -1,8 +1,8 @@
-//! Which sites agents may use: the person's two lists of patterns, a third of what agents have
-//! denied on their own, and the form of a pattern.
+//! The site rules: two lists of patterns by the person, a third list of sites that agents have
+//! denied, and the form of a pattern.
 //!
-//! What a pattern matches is decided in the extension alone (`extension-shim/src/policy/sites.js`):
-//! it is enforced there. Here a pattern is only read, so that a wrong one is refused where it is given.
+//! The extension alone matches and enforces patterns (`extension-shim/src/policy/sites.js`). The
+//! daemon only parses them, so that a malformed pattern is rejected where it is entered.
 //! `tests/fixtures/sites.json` holds both to the same form.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -18,45 +18,45 @@ pub const SITE_PATTERN_MAX: usize = 256;
 /// How many patterns the person's two lists may have together.
 pub const SITE_PATTERNS_MAX: usize = 1_000;
 
-/// How many sites agents may have denied. They have a list of their own, so that the person's has
-/// room whatever agents did.
+/// The most sites that agents may deny. Agents have a list of their own, so that they cannot fill
+/// the person's lists.
 pub const AGENT_DENIALS_MAX: usize = 200;
 
-/// The pattern of all local files. It can be denied. Allowed, as older versions let it be, it
-/// stays loadable and opens nothing: files are opened by folder.
+/// The pattern of all local files. It can be denied. Older versions also let a person allow it:
+/// such a list still loads, and the pattern opens nothing, since files are opened by folder.
 const LOCAL_FILES: &str = "file:";
 
-/// A pattern of sites: `example.com` with all that is below it, `*.example.com` for what is below
-/// it alone, an address, each with a scheme and a port where only these are meant, or `file:`.
+/// A pattern of sites: `example.com` with all its subdomains, `*.example.com` for the subdomains
+/// alone, or an IP address; each may name a scheme and a port. Or `file:`.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct SitePattern(Arc<str>);
 
-/// What is wrong with a pattern or a list of them.
+/// The reason why a pattern or a list of patterns is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SiteRuleError {
-    /// The pattern is none.
-    #[error("`{pattern}` is no site pattern: {why}")]
+    /// The text is no pattern.
+    #[error("`{pattern}` is not a site pattern: {why}")]
     Pattern {
         /// Its beginning.
         pattern: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// There are as many as there may be.
+    /// The person's lists are full.
     #[error("there are {SITE_PATTERNS_MAX} site patterns already; remove some first")]
     TooMany,
-    /// Local files are not allowed as a site.
+    /// The person allowed `file:` as a site.
     #[error("local files are opened by folder: `tabwire sites files allow DIR`")]
     LocalFiles,
-    /// Agents have denied as many as they may.
+    /// The agents' list is full.
     #[error(
         "agents have denied {AGENT_DENIALS_MAX} sites already; the person can take those back: `tabwire sites clear --agents`"
     )]
     TooManyOfAgents,
-    /// An agent wants to deny a whole domain under which anybody can have a site.
+    /// An agent denied a domain under which anybody can have a site.
     #[error(
         "`{0}` is a public suffix: agents deny single sites, such as example.{0}; a person can deny it with `tabwire sites deny`"
     )]
@@ -67,15 +67,15 @@ pub enum SiteRuleError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SiteList {
-    /// Where it is not empty, nothing else may be used.
+    /// If the list is not empty, agents may use its sites only.
     Allow,
-    /// What may not be used, whatever is allowed.
+    /// Sites that agents may not use, even if the other list allows them.
     Deny,
-    /// The same, as agents have denied it. Only a person takes something out of it.
+    /// Sites that agents have denied. Only a person removes a pattern from it.
     AgentDeny,
 }
 
-/// Which sites agents may use. The same for all browsers of the user.
+/// The sites that agents may use, the same in all browsers of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredSiteRules")]
 pub struct SiteRules {
@@ -89,21 +89,21 @@ pub struct SiteRules {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum SiteChange {
-    /// The pattern comes into this list.
+    /// Adds a pattern to a list.
     Add {
         /// Which.
         list: SiteList,
         /// The pattern.
         pattern: SitePattern,
     },
-    /// The pattern leaves this list.
+    /// Removes a pattern from a list.
     Remove {
         /// Which.
         list: SiteList,
         /// The pattern.
         pattern: SitePattern,
     },
-    /// All that agents have denied is denied no more.
+    /// Empties the agents' list.
     ClearAgents,
 }
 
@@ -120,13 +120,14 @@ struct StoredSiteRules {
 }
 
 impl SitePattern {
-    /// The pattern in lower case and without a dot at its end, if it is one.
+    /// Parses a pattern. It comes out in lower case and without a dot at its end.
     ///
     /// # Errors
     ///
     /// [`SiteRuleError::Pattern`].
     pub fn parse(given: &str) -> Result<Self, SiteRuleError> {
         let wrong = |why| {
+            // The message may go to a terminal, and the text may be of any length.
             let pattern = given.chars().take(64).filter(|char| !char.is_control()).collect();
             SiteRuleError::Pattern { pattern, why }
         };
@@ -152,7 +153,8 @@ impl SitePattern {
         Ok(Self(format!("{scheme}{subdomains}{host}{port}").into()))
     }
 
-    /// Whether anybody can have a site under it, as under `com`, `co.uk` and `github.io`.
+    /// Whether anybody can register a site under it, as under `com`, `co.uk` and `github.io`. Such
+    /// a denial by an agent would close a large part of the web.
     fn is_public_suffix(&self) -> bool {
         let host = self.0.split_once("://").map_or(&*self.0, |(_, rest)| rest);
         let host = host.strip_prefix("*.").unwrap_or(host);
@@ -160,7 +162,7 @@ impl SitePattern {
         let is_suffix = |name: &str| {
             psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known() && suffix == name)
         };
-        // Of some domains every name below is a public suffix, and they themselves are not listed.
+        // The list has `*.ck` without `ck`: every name below such a domain is a public suffix.
         is_suffix(host) || is_suffix(&format!("x.{host}"))
     }
 
@@ -170,7 +172,7 @@ impl SitePattern {
         &*self.0 == LOCAL_FILES
     }
 
-    /// The pattern as it is kept.
+    /// The pattern's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -179,6 +181,7 @@ impl SitePattern {
 
 /// The host, and the port with its colon.
 fn split_port(rest: &str) -> Result<(&str, &str), &'static str> {
+    // The colons of an IPv6 address stand in brackets.
     let after_address = rest.find(']').map_or(0, |end| end + 1);
     let Some(colon) = rest[after_address..].find(':').map(|at| at + after_address) else {
         return Ok((rest, ""));
@@ -188,16 +191,17 @@ fn split_port(rest: &str) -> Result<(&str, &str), &'static str> {
     let is_port = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
     match digits.parse::<u16>() {
         Ok(_) if is_port => Ok((host, port)),
-        Ok(_) | Err(_) => Err("its port is no number from 1 to 65535"),
+        Ok(_) | Err(_) => Err("its port is not a number from 1 to 65535"),
     }
 }
 
 /// A name or an address that a URL can have as its host.
 fn checked_host(host: &str, below_only: bool) -> Result<String, &'static str> {
     if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        let address = address.parse::<Ipv6Addr>().map_err(|_| "its address is no IPv6 address")?;
+        let address =
+            address.parse::<Ipv6Addr>().map_err(|_| "its address is not an IPv6 address")?;
         return if below_only {
-            Err("nothing is below an address")
+            Err("an address has no subdomains")
         } else {
             Ok(format!("[{address}]"))
         };
@@ -217,26 +221,26 @@ fn checked_host(host: &str, below_only: bool) -> Result<String, &'static str> {
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_number = last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x");
     match (is_number, host.parse::<Ipv4Addr>()) {
-        (true, Err(_)) => Err("its address is no IPv4 address in four decimal numbers"),
-        (true, Ok(_)) if below_only => Err("nothing is below an address"),
+        (true, Err(_)) => Err("its address is not an IPv4 address in four decimal numbers"),
+        (true, Ok(_)) if below_only => Err("an address has no subdomains"),
         (_, _) => Ok(host.to_owned()),
     }
 }
 
 impl SiteRules {
-    /// Where it is not empty, nothing else may be used.
+    /// The sites that the person allows. If the list is not empty, agents may use no other site.
     #[must_use]
     pub fn allow(&self) -> &[SitePattern] {
         &self.allow
     }
 
-    /// What the person has denied.
+    /// The sites that the person has denied.
     #[must_use]
     pub fn deny(&self) -> &[SitePattern] {
         &self.deny
     }
 
-    /// What agents have denied.
+    /// The sites that agents have denied.
     #[must_use]
     pub fn agent_deny(&self) -> &[SitePattern] {
         &self.agent_deny
@@ -248,7 +252,7 @@ impl SiteRules {
         self.allow.is_empty() && self.deny.is_empty() && self.agent_deny.is_empty()
     }
 
-    /// Makes a change. Whether it changed anything.
+    /// Makes a change. Returns whether it changed anything.
     ///
     /// # Errors
     ///
@@ -277,7 +281,7 @@ impl SiteRules {
         }
     }
 
-    /// Whether a pattern may come into a list in which it is not.
+    /// Whether a list has room for a pattern that it does not have, and may hold it.
     fn check_room(&self, list: SiteList, pattern: &SitePattern) -> Result<(), SiteRuleError> {
         let is_full = self.allow.len() + self.deny.len() >= SITE_PATTERNS_MAX;
         match list {
@@ -293,15 +297,16 @@ impl SiteRules {
         }
     }
 
-    /// Whether a change lets agents use a site that they may not use now. The first `allow` rule
-    /// narrows: before it every site may be used.
+    /// Whether a change lets agents use a site that they may not use now.
     #[must_use]
     pub fn is_widened_by(&self, change: &SiteChange) -> bool {
         match change {
             SiteChange::Add { list: SiteList::Deny | SiteList::AgentDeny, .. } => false,
+            // The first pattern of this list narrows: before it agents may use every site.
             SiteChange::Add { list: SiteList::Allow, pattern } => {
                 !self.allow.is_empty() && !self.allow.contains(pattern)
             }
+            // What stands in both lists stays denied by the other one.
             SiteChange::Remove { list: SiteList::Deny, pattern } => {
                 self.deny.contains(pattern) && !self.agent_deny.contains(pattern)
             }
@@ -311,6 +316,7 @@ impl SiteRules {
             SiteChange::ClearAgents => {
                 self.agent_deny.iter().any(|pattern| !self.deny.contains(pattern))
             }
+            // An empty list allows everything, so taking out the last pattern widens.
             SiteChange::Remove { list: SiteList::Allow, pattern } => {
                 self.allow.iter().all(|known| known == pattern) && !self.allow.is_empty()
             }

@@ -1,4 +1,4 @@
-//! A point in time, as the lifecycle reckons and the wire shows it.
+//! A point in time, for deadlines and for the wire.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Microseconds since the Unix epoch, read from a *monotonic* clock that was set
-/// once, when the process started. So moments can be compared and shown, and a
-/// changed system clock moves no deadline.
+/// Microseconds since the Unix epoch, read from a *monotonic* clock that was set once, when the
+/// process started. Timestamps can be compared and shown, and a changed system clock moves no
+/// deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The moment `micros` µs after the Unix epoch.
+    /// The time `micros` µs after the Unix epoch.
     #[must_use]
     pub const fn from_unix_micros(micros: u64) -> Self {
         Self(micros)
@@ -33,7 +33,7 @@ impl Timestamp {
         self.0 / 1_000
     }
 
-    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    /// The duration since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
@@ -44,6 +44,7 @@ impl Add<Duration> for Timestamp {
     type Output = Self;
 
     fn add(self, length: Duration) -> Self {
+        // A deadline beyond the end of time is no overflow: it never comes.
         let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(micros))
     }

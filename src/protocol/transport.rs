@@ -1,10 +1,10 @@
-//! How frames and queries get to an extension.
+//! The ways on which frames and queries reach an extension.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carries commands to an extension and its reports back. Callers see it in the trace
-/// of a command only: what they are told is the same on each.
+/// The transport of commands to an extension and of its reports back. Only the trace of a command
+/// shows it: answers are the same on every transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -12,15 +12,16 @@ pub enum Transport {
     WebSocket,
     /// The same frames over HTTP.
     Http,
-    /// Answers to the polls of an extension that knows no frames. It runs what it is given
-    /// at once, and cannot be told to stop.
+    /// Answers to the polls of an extension that knows no frames. Such an extension runs every
+    /// query at once and cannot be stopped.
     Poll,
-    /// The same in the answers to `POST /sync`, with which later ones poll and report at once.
+    /// The same in the answers to `POST /sync`, with which later extensions poll and report in one
+    /// request.
     Sync,
 }
 
 impl Transport {
-    /// The word for it, as the wire and the journal have it.
+    /// The word of the wire and of the journal.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -31,15 +32,15 @@ impl Transport {
         }
     }
 
-    /// The one of this [word](Self::word).
+    /// The transport of this [word](Self::word).
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         let all = [Self::WebSocket, Self::Http, Self::Poll, Self::Sync];
         all.into_iter().find(|one| one.word() == word)
     }
 
-    /// Whether what it has delivered may be running before anything was heard of it: there
-    /// is no claim, and no `go` that could be kept back.
+    /// Whether a delivered command may already run although the extension has reported nothing:
+    /// there is no claim, and no `go` that the daemon could hold back.
     #[must_use]
     pub const fn runs_at_once(self) -> bool {
         matches!(self, Self::Poll | Self::Sync)

@@ -7,7 +7,8 @@ use crate::protocol::Timestamp;
 /// A widening that no person has confirmed yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnconfirmedWidening {
-    /// Names it; confirming needs it, so that nobody confirms what came after they looked.
+    /// Its name. A confirmation gives it, so that nobody confirms a widening that came after they
+    /// looked.
     pub id: String,
     /// When it was made.
     pub at: Timestamp,

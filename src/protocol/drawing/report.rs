@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{DrawingId, SessionName, TabId, Timestamp};
 
-/// A drawing as agents read it: what a wait for one completes with.
+/// A drawing as agents read it: the result of a wait for one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DrawingReport {
     /// The session that it belongs to.
@@ -55,7 +55,7 @@ impl DrawingsReport {
         let has_several = pages.len() > 1;
         let mut annotations = Vec::new();
         for page in &mut pages {
-            // Told once: every byte is read by a model.
+            // They stand once, beside the pages: a model reads every byte.
             let of_page = std::mem::take(&mut page.annotations).into_iter();
             annotations.extend(of_page.map(|annotation| match has_several {
                 true => with_drawing_id(&annotation, &page.drawing_id),
@@ -66,7 +66,8 @@ impl DrawingsReport {
     }
 }
 
-/// The same object with one more field, at its end: readers take the last of two.
+/// The same object with one more field. It stands at the end, since readers take the last of two
+/// fields with the same name: an annotation cannot claim another drawing.
 fn with_drawing_id(annotation: &Arc<RawValue>, id: &DrawingId) -> Arc<RawValue> {
     let Some(fields) = annotation.get().strip_suffix('}') else { return annotation.clone() };
     let comma = if fields.trim_end().ends_with('{') { "" } else { "," };

@@ -13,17 +13,17 @@ use crate::protocol::ImageFormat;
 /// A picture; a `data:` URL on the wire.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Screenshot {
-    /// What its first bytes say.
+    /// The format, according to its first bytes.
     pub format: ImageFormat,
     /// The file.
     pub bytes: Bytes,
 }
 
-/// Why a text is no picture.
+/// The reason why a text is not a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScreenshotError {
-    /// It is not written as a picture is.
-    #[error("is no `data:image/png;base64,` or `data:image/jpeg;base64,` URL")]
+    /// It is not a `data:` URL of a picture.
+    #[error("is not a `data:image/png;base64,` or `data:image/jpeg;base64,` URL")]
     BadDataUrl,
     /// It cannot be decoded.
     #[error("is not valid base64")]
@@ -33,7 +33,7 @@ pub enum ScreenshotError {
     UnknownFormat,
 }
 
-/// What a text is as a picture: read where it stands, since it has megabytes.
+/// A text read as a picture. It is decoded in place, since it has megabytes.
 pub(super) struct DataUrl(pub(super) Result<Screenshot, ScreenshotError>);
 
 impl<'de> Deserialize<'de> for DataUrl {
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for DataUrl {
 }
 
 impl Screenshot {
-    /// Reads a `data:` URL. Its bytes, not its name, say of which format it is.
+    /// Reads a `data:` URL. The format comes from the bytes and not from the media type.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Screenshot {
         Ok(Self { format, bytes: bytes.into() })
     }
 
-    /// It as a `data:` URL.
+    /// The picture as a `data:` URL.
     #[must_use]
     pub fn data_url(&self) -> String {
         format!("data:{};base64,{}", self.format.mime_type(), STANDARD.encode(&self.bytes))
@@ -83,7 +83,7 @@ impl Serialize for Screenshot {
     }
 }
 
-/// Without its megabytes.
+/// Leaves the megabytes out.
 impl fmt::Debug for Screenshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { format, bytes } = self;
