@@ -1,8 +1,7 @@
-//! The frames between daemon and extension, the same on every carrier.
+//! The frames between daemon and extension, the same on every transport.
 //!
-//! Frames are JSON objects told apart by `type`. Unknown fields are ignored; an
-//! unknown `type` is told apart from a malformed frame, so that an older peer
-//! keeps working. Golden examples stand in `tests/fixtures/wire/`.
+//! Frames are JSON objects with a `type`. Unknown fields are ignored, and an unknown `type` is not
+//! a malformed frame, so that an older peer keeps working. Golden examples stand in `tests/fixtures/wire/`.
 
 mod from_extension;
 mod ready;

@@ -1,8 +1,7 @@
-//! Texts that are nearly right, for the tests of everything that reads what others wrote.
+//! Texts that are nearly right, for tests of parsers of foreign input.
 //!
-//! A sample is cut, doubled, swapped and overwritten; or there is no sample at all, but
-//! JSON of any shape, or any bytes. `PROPTEST_CASES` says how many; without it, as many
-//! as a second or two has room for.
+//! A sample is cut, doubled, swapped and overwritten, or replaced by JSON of any shape or by random
+//! bytes. `PROPTEST_CASES` sets the number of cases; the default takes a second or two.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
 use serde_json::{Number, Value};
 
-/// What JSON is told apart by, and what its readers stumble over.
+/// Punctuation of JSON, and values at which parsers stumble.
 const TOKENS: &[&str] = &[
     "{",
     "}",
@@ -44,8 +43,8 @@ const TOKENS: &[&str] = &[
     "+",
 ];
 
-/// As many random cases as `PROPTEST_CASES` says; without it so many, the same in each
-/// run. A case that failed becomes a test with a name.
+/// `PROPTEST_CASES` random cases, or else this many, the same in each run. A case that fails becomes
+/// a test with a name.
 pub(crate) fn cases(usually: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
@@ -100,7 +99,7 @@ pub(crate) fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What can befall a text.
+/// A change of a text.
 #[derive(Clone, Debug)]
 enum TextMutation {
     Cut(Index, Index),

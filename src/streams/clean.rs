@@ -1,11 +1,11 @@
-//! How long each text of an entry may be, and that no secret stays in one.
+//! The limits of an entry's texts, and their redaction.
 
 use std::borrow::Cow;
 
 use super::record::{CapturedHeaders, EntryRecord, NetworkRequest, RequestBodies, UserAction};
 use super::redact::{REDACTED, is_secret_header, redact, redact_body};
 
-/// The longest body that is kept, in bytes of JSON: what is escaped counts as it is shown.
+/// The longest stored body, in bytes of JSON: an escaped character counts with its escape.
 const LONGEST_BODY: usize = 16 * 1024;
 
 /// The longest text of a console line.
@@ -24,10 +24,11 @@ const LONGEST_HEADER: usize = 256;
 const HEADERS: usize = 24;
 const LONGEST_HEADER_NAME: usize = 64;
 
-/// How much of a text is looked at for secrets, in bytes: what is longer is cut before.
+/// How much of a text is searched for secrets, in bytes. A longer text is cut first, so that the
+/// time for an entry is bounded.
 const LOOKED_AT: usize = 64 * 1024;
 
-/// What visits the texts of an entry. Whether it has cut this one.
+/// Visits a text of an entry. Returns whether it cut the text.
 pub(super) type TextVisitor<'a> = dyn FnMut(&mut Box<str>, TextKind) -> bool + 'a;
 
 impl EntryRecord {
@@ -90,6 +91,7 @@ impl NetworkRequest {
 
 fn clean_headers(headers: Option<&mut CapturedHeaders>, visit: &mut TextVisitor<'_>) {
     let Some(headers) = headers else { return };
+    // A page chooses the names, so their length and number need limits too.
     let mut room = HEADERS;
     headers.retain(|name, _| {
         let stays = name.len() <= LONGEST_HEADER_NAME && room > 0;
@@ -130,7 +132,7 @@ impl UserAction {
     }
 }
 
-/// What a text is, which says how long it may be.
+/// The kinds of text, which have different limits.
 #[derive(Clone, Copy)]
 pub(super) enum TextKind {
     Word,
@@ -141,7 +143,7 @@ pub(super) enum TextKind {
 }
 
 impl TextKind {
-    /// Takes the secrets out and cuts what is too long. Whether something was cut.
+    /// Redacts the text and cuts it to its limit. Returns whether it was cut.
     pub(super) fn clean(self, text: &mut Box<str>) -> bool {
         let longest = match self {
             Self::Word => LONGEST_WORD,
@@ -155,6 +157,7 @@ impl TextKind {
             Self::Body => redact_body(looked_at),
             Self::Word | Self::Header | Self::Line | Self::Text => redact(looked_at),
         };
+        // Only now: a secret that the cut had halved might not look like one any more.
         let end = fitting(&clean, longest);
         let is_cut = end < clean.len() || looked_at.len() < text.len();
         if is_cut || matches!(clean, Cow::Owned(_)) {
@@ -164,9 +167,9 @@ impl TextKind {
     }
 }
 
-/// How much of a text fits into so many bytes as JSON.
+/// The length of the beginning of a text that fits into `longest` bytes of JSON.
 fn fitting(text: &str, longest: usize) -> usize {
-    // Nothing takes more than six bytes for one.
+    // The longest escape of one byte has six bytes: such a text fits in any case.
     if text.len() * 6 <= longest {
         return text.len();
     }

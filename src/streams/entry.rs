@@ -1,14 +1,14 @@
-//! One entry: read from what a browser sent, cut to its limits, freed of secrets.
+//! One entry: parsed, cut to its limits and redacted.
 
 use serde::Deserialize;
 
 use super::record::{EntryRecord, LogLevel, NetworkRequest, WebVitals};
 use crate::protocol::{StreamKind, TabId};
 
-/// The last moment that RFC 3339 can tell, in ms since the Unix epoch.
+/// The last time that RFC 3339 can express, in ms since the Unix epoch.
 const LATEST: f64 = 253_402_300_799_999.0;
 
-/// An entry as it is kept. There are no secrets in it.
+/// An entry without secrets, as the rings store it.
 #[derive(Clone, Debug)]
 pub struct StreamEntry {
     /// When it happened, by the browser's clock, in ms since the Unix epoch.
@@ -20,7 +20,7 @@ pub struct StreamEntry {
     pub(super) weight: usize,
 }
 
-/// What every entry begins with.
+/// The fields of every entry.
 #[derive(Deserialize)]
 struct EntryStamp {
     t: f64,
@@ -56,6 +56,7 @@ impl StreamEntry {
             reason = "it is in range"
         )]
         let t = t.clamp(0.0, LATEST) as u64;
+        // `NetworkRequest` is the largest record, and boxed: counting it for all errs on the safe side.
         let mut weight = size_of::<Self>() + size_of::<NetworkRequest>();
         record.each_text(&mut |text, kind| {
             let is_cut = kind.clean(text);
@@ -86,7 +87,7 @@ impl StreamEntry {
         self.tab
     }
 
-    /// How bad it is. A request that failed is an error.
+    /// Its severity. A failed request is an error.
     #[must_use]
     pub fn level(&self) -> LogLevel {
         match &self.record {
@@ -103,7 +104,7 @@ impl StreamEntry {
         }
     }
 
-    /// The request that it is of, if any.
+    /// Its request, if it has one.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         match &self.record {
@@ -117,7 +118,7 @@ impl StreamEntry {
         }
     }
 
-    /// What was measured, of an entry that tells how fast a page was.
+    /// The measurements of a performance entry.
     #[must_use]
     pub const fn vitals(&self) -> Option<&WebVitals> {
         match &self.record {
@@ -131,7 +132,7 @@ impl StreamEntry {
         }
     }
 
-    /// The address of the page that it is of, if that is known.
+    /// The address of its page, if known.
     pub(super) fn page_address(&self) -> Option<&str> {
         match &self.record {
             EntryRecord::Log(log) => Some(&log.url),
@@ -142,7 +143,7 @@ impl StreamEntry {
         }
     }
 
-    /// Its texts that can be searched: its URL, and what it says.
+    /// Its searchable texts: its URL and its content.
     pub(super) fn said(&self) -> [&str; 2] {
         match &self.record {
             EntryRecord::Log(log) => [&log.url, &log.text],

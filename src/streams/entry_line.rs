@@ -1,6 +1,6 @@
-//! An entry as one line of text, for lists. Names and numbers come first, then addresses, in which
-//! there is no white space, and last what the page has said: it cannot look like a field that
-//! stands before it, nor, without line breaks and control characters, like another entry.
+//! An entry as one line of text, for lists. Names and numbers come first, then addresses, which have
+//! no white space, and last the page's own text. So that text cannot pass for an earlier field, nor,
+//! without line breaks and control characters, for another entry.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::record::{
 };
 use super::text_line::TextLine;
 
-/// Requests that took this long, in ms, say so.
+/// Lines of requests that took this long, in ms, show the duration.
 const SLOW: f64 = 1_000.0;
 
 /// The entry as one line, with addresses of this origin from their path on.
@@ -39,8 +39,8 @@ fn of_log(log: &ConsoleLine) -> String {
     line.ending_in(&log.text)
 }
 
-/// `POST 500 http://127.0.0.1:8000/pay r:4711.2`, the duration of a slow one, and the error of one that
-/// failed.
+/// `POST 500 http://127.0.0.1:8000/pay r:4711.2`, with the duration of a slow request and the error
+/// of a failed one.
 fn of_request(request: &NetworkRequest, origin: Option<&str>) -> String {
     // In capitals, so that no method looks like the level of a log line beside it.
     let method = request.method.as_deref().unwrap_or_default().to_ascii_uppercase();

@@ -1,8 +1,7 @@
-//! What extensions post that only poll, as the same entries.
+//! The bodies of extensions that only poll, translated into the same entries.
 //!
-//! Their bodies are read leniently: a field may be called in either way that their versions
-//! call it, and what is missing is left out. An item without what makes it an entry is
-//! rejected, and the others are kept.
+//! The parser is lenient: a field may have any name that a version gave it, and an optional field
+//! may be missing. An item that lacks a required field is rejected, and the others are kept.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,7 +16,7 @@ use super::record::{
 };
 use crate::protocol::{BrowserId, StreamKind, TabId, Timestamp};
 
-/// Which route a body came by.
+/// The routes on which polling extensions post entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyStream {
     /// `POST /logs`.
@@ -36,36 +35,36 @@ pub enum LegacyStream {
     PerformanceSnapshots,
 }
 
-/// A body is not what its route takes.
+/// The reason why a body is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum LegacyBodyError {
     /// It is not JSON.
     #[error("malformed JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is not an object with the list that the route is about.
+    /// It is not an object with the route's list.
     #[error("no list `{0}`")]
     NoList(&'static str),
 }
 
-/// What a body has.
+/// The entries of a body.
 #[derive(Debug, Default)]
 pub struct LegacyBatch {
-    /// What can be kept.
+    /// The entries.
     pub entries: Vec<StreamEntry>,
-    /// How many items are none.
+    /// The number of malformed items.
     pub rejected: usize,
-    /// How many items are some, also those that were posted before.
+    /// The number of well-formed items, also of those that were posted before.
     pub received: usize,
-    /// What tells each entry of a waterfall from the others.
+    /// A hash of each entry of a waterfall, by which a repetition is recognised.
     marks: Vec<u64>,
 }
 
-/// Which requests each browser has posted last: it posts those that its page has had again
-/// and again.
+/// The requests in each browser's last body. Such an extension posts all requests of a page again
+/// with each body.
 #[derive(Debug, Default)]
 pub struct WaterfallHistory(HashMap<BrowserId, HashSet<u64>>);
 
-/// For so many browsers it is remembered what they have posted, and so many requests of each.
+/// The limits of this memory: browsers, and requests of each.
 const BROWSERS: usize = 64;
 const MARKS: usize = 1_000;
 
@@ -96,7 +95,7 @@ impl LegacyStream {
         }
     }
 
-    /// Reads a body. `now` is the time of what does not say when it was.
+    /// Reads a body. An item without a time gets `now`.
     ///
     /// # Errors
     ///
@@ -123,6 +122,7 @@ impl LegacyStream {
             }
             let tab = number_of(item, &["tabId", "tab_id"]).and_then(|n| n.as_i64()).map(TabId);
             let t = time(item).unwrap_or_else(|| millis(now));
+            // Such an extension reports a request with a body here only, and `network` needs it too.
             if let EntryRecord::Bodies(bodies) = &record {
                 let request = EntryRecord::Request(Box::new(bodies.request(item)));
                 batch.entries.push(StreamEntry::new(t, tab, request));
@@ -151,8 +151,9 @@ impl LegacyStream {
 }
 
 impl WaterfallHistory {
-    /// Drops the requests that this browser has posted with its last body already.
+    /// Drops the requests that were in this browser's last body.
     pub fn drop_repeated(&mut self, browser: &BrowserId, batch: &mut LegacyBatch) {
+        // A browser that is forgotten costs duplicates at worst, so this need not be precise.
         if self.0.len() >= BROWSERS && !self.0.contains_key(browser) {
             self.0.clear();
         }
@@ -165,7 +166,7 @@ impl WaterfallHistory {
     }
 }
 
-/// What tells a request from the others of its page.
+/// A hash that tells a request from the others of its page.
 fn mark(page: Option<&str>, item: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
     let start = item.get("startTime").map(Value::to_string);
@@ -207,6 +208,7 @@ fn request(item: &Map<String, Value>, page: Option<&str>) -> Option<NetworkReque
     let phase =
         |name| item.get("phases")?.as_object().and_then(|phases| number_of(phases, &[name]));
     let size = |name| item.get(name).and_then(Value::as_u64);
+    // The timing API has no flag: a cached response has content and no bytes on the wire.
     let from_cache = size("transferSize").zip(size("decodedBodySize"));
     Some(NetworkRequest {
         url: text(item, &["url"])?,
@@ -237,7 +239,7 @@ fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<Reques
 }
 
 impl RequestBodies {
-    /// The request that these are of: such a client tells of no other end of it.
+    /// The request of these bodies.
     fn request(&self, item: &Map<String, Value>) -> NetworkRequest {
         NetworkRequest {
             request_id: Some(self.request_id.clone()),
@@ -328,7 +330,7 @@ fn level(item: &Map<String, Value>) -> LogLevel {
     }
 }
 
-/// When it was, in ms since the Unix epoch: such clients write RFC 3339 or a number.
+/// The item's time in ms since the Unix epoch. Such extensions write RFC 3339 or a number.
 fn time(item: &Map<String, Value>) -> Option<f64> {
     let said = ["ts", "timestamp", "t"].iter().find_map(|name| item.get(*name))?;
     if let Some(number) = said.as_f64() {

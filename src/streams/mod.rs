@@ -1,7 +1,6 @@
-//! What browsers send on their own, pure: entries are read, freed of secrets, kept in
-//! bounded rings and paged out. `now` is an argument and there is no IO. What is left for
-//! the shell ([`crate::hub`]) is to hold the rings behind a lock, to take turns between
-//! batches, and to say who may read.
+//! The streams of browsers, pure: entries are parsed, redacted, stored in bounded rings and read in
+//! pages. `now` is an argument and there is no IO. The shell ([`crate::hub`]) holds the rings behind
+//! a lock, yields between batches and decides who may read.
 //!
 //! An entry is read and redacted ([`StreamEntry::read`](crate::streams::StreamEntry::read)) without the rings, so that a lock around
 //! them is held only to put it in. Nothing is stored that was not redacted.

@@ -1,5 +1,5 @@
-//! Patterns of log lines and requests that nobody wants to read. They hide on reading:
-//! what is stored stays.
+//! Noise rules: patterns of log lines and requests that an owner does not want to read. They hide
+//! entries from answers; the rings keep the entries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Reading: which entries, from where on, and how many fit into one answer.
+//! Reading in pages: views, filters, cursors, and the size of an answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::record::{
 use super::{ClearedPlaces, LogLevel, NoiseRules, StoredEntry, StreamRings};
 use crate::protocol::{BrowserId, PageMark, StreamKind, TabId, Timestamp};
 
-/// The longest page, in bytes of JSON; of 64 KiB it leaves room for what stands around the
-/// entries. Every entry is shorter.
+/// The longest page, in bytes of JSON. Of 64 KiB it leaves room for the fields around the entries.
+/// Every entry is shorter.
 pub const LONGEST_PAGE: usize = 63 * 1024;
 
-/// What can be read.
+/// A stream, or a selection from several streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamView {
     /// One stream.
     Of(StreamKind),
-    /// What went wrong: exceptions, errors in the console, requests that failed.
+    /// Exceptions, errors in the console and failed requests.
     Errors,
 }
 
@@ -51,14 +51,14 @@ impl StreamView {
     }
 }
 
-/// Which entries. Everything that is given must hold.
+/// A filter of entries. Every given field must match.
 #[derive(Clone, Debug, Default)]
 pub struct EntryFilter {
-    /// At least as bad as this.
+    /// Minimum severity.
     pub level: Option<LogLevel>,
-    /// A text that is in what it says or in its URL; letters from A to Z in any case.
+    /// A text in its content or its URL; ASCII letters match in any case.
     pub text: Option<String>,
-    /// A text that is in its URL, likewise.
+    /// A text in its URL; ASCII letters match in any case.
     pub url: Option<String>,
     /// Of this tab.
     pub tab: Option<TabId>,
@@ -66,35 +66,35 @@ pub struct EntryFilter {
     pub browser: Option<BrowserId>,
     /// Of this request.
     pub request_id: Option<String>,
-    /// Come within this time.
+    /// Maximum age.
     pub within: Option<Duration>,
 }
 
-/// Where in each stream of a view to read on. Opaque to callers, and good as long as this
-/// life of the daemon.
+/// The next place in each stream of a view. Opaque to callers, and valid during one run of the
+/// daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageCursor(Vec<u64>);
 
-/// Why a text is no cursor for this view.
+/// The reason why a text is not a cursor of this view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// It is no cursor at all, or one of something else.
-    #[error("this is no cursor of what is asked for")]
+    /// It is not a cursor, or a cursor of another view.
+    #[error("this is not a cursor of this view")]
     Foreign,
-    /// It is of an earlier life of the daemon, whose entries are gone.
-    #[error("the daemon was restarted, and what this cursor was for is gone")]
+    /// It is from an earlier run of the daemon, whose entries are gone.
+    #[error("the daemon was restarted, and the entries of this cursor are gone")]
     Stale,
 }
 
 impl PageCursor {
-    /// The cursor as callers see it.
+    /// The cursor's text for callers.
     #[must_use]
     pub fn text(&self, view: StreamView, life: &str) -> String {
         let places: Vec<_> = self.0.iter().map(u64::to_string).collect();
         URL_SAFE_NO_PAD.encode(format!("{}|{life}|{}", view.name(), places.join("|")))
     }
 
-    /// Reads a cursor of this view and this life of the daemon.
+    /// Reads a cursor of this view and this run of the daemon.
     ///
     /// # Errors
     ///
@@ -115,18 +115,18 @@ impl PageCursor {
     }
 }
 
-/// Where to begin.
+/// The start of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageStart {
-    /// The last ones.
+    /// The newest entries.
     Newest,
-    /// The first ones that are kept, then forwards.
+    /// The oldest stored entry, then forwards.
     Oldest,
-    /// Where an earlier page has ended, then forwards.
+    /// The end of an earlier page, then forwards.
     Cursor(PageCursor),
 }
 
-/// What is asked for.
+/// A request for a page.
 #[derive(Clone, Debug)]
 pub struct PageQuery {
     /// What to read.
@@ -137,18 +137,18 @@ pub struct PageQuery {
     pub from: PageStart,
     /// How many entries at most.
     pub limit: usize,
-    /// How many bytes of JSON they may have, if they are several; [`LONGEST_PAGE`] at most.
+    /// How many bytes of JSON several entries may have; [`LONGEST_PAGE`] at most.
     pub room: usize,
-    /// How much is told of each.
+    /// The form of each entry.
     pub form: EntryForm,
 }
 
-/// How much is told of an entry.
+/// The forms of an entry in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryForm {
     /// One line of text.
     Line,
-    /// All that is kept of it, as a JSON object.
+    /// All its stored fields, as a JSON object.
     Whole,
 }
 
@@ -161,28 +161,28 @@ pub struct EntryPage {
     pub mark: PageMark,
     /// Whether there is more behind the last one already.
     pub has_more: bool,
-    /// Whether older entries are kept than were looked at. Only when the newest were asked
-    /// for.
+    /// Whether there are older entries that the reader did not reach. Only for [`PageStart::Newest`].
     pub has_older: bool,
     /// Where to read on.
     pub next: PageCursor,
-    /// How many entries behind the cursor were not kept long enough to be read.
+    /// How many entries behind the cursor were dropped before they could be read.
     pub dropped: u64,
-    /// How many entries that fit the filter are noise.
+    /// How many matching entries are hidden as noise.
     pub hidden: usize,
     /// How many entries of these streams were malformed since the daemon started.
     pub rejected: u64,
 }
 
-/// Makes a page, a few entries at a time, from what was kept when it was asked for.
+/// Makes a page, a few entries at a time, from a snapshot of the rings. The shell can yield between
+/// two steps, and holds no lock meanwhile.
 #[derive(Debug)]
 pub struct PageReader {
     query: PageQuery,
     noise: NoiseRules,
     oldest: Timestamp,
-    /// In the order in which they are looked at; the next one is the last.
+    /// The entries still to look at, in reverse: the next one is the last.
     ahead: Vec<Arc<StoredEntry>>,
-    /// For each stream: where it begins, how many were looked at, and where to read on.
+    /// The position in each stream.
     places: Vec<ReadPosition>,
     room: usize,
     is_full: bool,
@@ -212,7 +212,7 @@ struct ShownEntry<'a, R> {
     record: &'a R,
 }
 
-/// What the entries of a view look like: one of these.
+/// The schemas of a view's entries; each entry has one of them.
 pub fn entry_schemas(view: StreamView, generator: &mut SchemaGenerator) -> Vec<Schema> {
     let of = |stream: &StreamKind| match stream {
         StreamKind::Logs => generator.subschema_for::<ShownEntry<'_, ConsoleLine>>(),
@@ -227,7 +227,7 @@ pub fn entry_schemas(view: StreamView, generator: &mut SchemaGenerator) -> Vec<S
 }
 
 impl PageReader {
-    /// Begins with what is kept now, and what its owner has not cleared.
+    /// Takes a snapshot of the entries that the owner has not cleared.
     #[must_use]
     pub fn new(
         rings: &StreamRings,
@@ -273,7 +273,7 @@ impl PageReader {
         Self { query, noise, oldest, ahead, places, room, is_full: false, taken, page }
     }
 
-    /// Looks at some entries. Whether there are more to look at.
+    /// Looks at some entries. Returns whether there are more.
     pub fn look_at(&mut self, entries: usize) -> bool {
         for _ in 0..entries {
             let Some(kept) = self.ahead.last() else { return false };
@@ -297,7 +297,7 @@ impl PageReader {
             } else {
                 let Some(shown) = kept.shown(self.query.form) else { return true };
                 let takes = shown.get().len() + 1;
-                // One at least, or reading on would never end.
+                // A page has one entry at least, or its cursor would never advance.
                 if takes > self.room && !self.page.entries.is_empty() {
                     return false;
                 }
@@ -317,6 +317,7 @@ impl PageReader {
         let EntryFilter { level, text, url, tab, browser, request_id, within: _ } =
             &self.query.filter;
         let entry = &kept.entry;
+        // The view of errors reads two streams whose other entries are no errors.
         let least =
             if self.query.view == StreamView::Errors { Some(LogLevel::Error) } else { *level };
         let [at_url, says] = entry.said();
@@ -353,8 +354,8 @@ impl PageReader {
 }
 
 impl PageReader {
-    /// Names the origin of the pages, if all entries are of pages of one, and leaves it out of the
-    /// addresses of lines.
+    /// Sets the mark to the origin of the pages if all entries come from one origin, and leaves that
+    /// origin out of the addresses of lines.
     fn mark_pages(&mut self) {
         let mut pages = self.taken.iter().map(|kept| kept.entry.page_address());
         let Some(Some(first)) = pages.next() else { return };

@@ -1,9 +1,9 @@
-//! Pairs of a name and a value that stand in fields of their own: `{"name":"password","value":"…"}`,
+//! Pairs of a name and a value in fields of their own: `{"name":"password","value":"…"}`,
 //! `<input name="password" value="…">`, in either order.
 
 use super::values::ValueSpan;
 
-/// Fields that say what something is called.
+/// Fields that hold the name of a pair.
 const NAMES: [&str; 10] = [
     "name",
     "key",
@@ -17,21 +17,22 @@ const NAMES: [&str; 10] = [
     "field_name",
 ];
 
-/// Fields that say what it holds.
+/// Fields that hold the value of a pair.
 const VALUES: [&str; 6] = ["value", "val", "content", "data", "answer", "fieldValue"];
 
 /// Elements that have no content.
 const EMPTY: [&str; 6] = ["input", "meta", "param", "link", "img", "embed"];
 
-/// The pair that is being read. Objects nest; one pair at a time is followed.
+/// The pair that is being read. Objects nest, and one pair at a time is followed, so that a hostile
+/// text cannot make this grow.
 #[derive(Debug, Default)]
 pub(super) struct PairTracker {
-    /// How many objects and tags are open here.
+    /// The number of open objects and tags.
     depth: usize,
     tag: Option<OpenTag>,
-    /// In the object of this depth a name said that the value is a secret.
+    /// The depth of the object whose name field named a secret.
     secret: Option<usize>,
-    /// The value that an object of this depth has.
+    /// The last value, with the depth of its object.
     value: Option<(usize, ValueSpan)>,
 }
 
@@ -62,7 +63,7 @@ impl PairTracker {
         self.tag.is_some()
     }
 
-    /// Goes on over what is no word.
+    /// Passes a byte that is not part of a word.
     pub(super) fn step(&mut self, byte: u8) {
         match byte {
             b'{' => self.depth += 1,
@@ -84,7 +85,7 @@ impl PairTracker {
         tag.has_content && tag.is_secret
     }
 
-    /// The tag ends where its content begins, if that is known: it is not read again.
+    /// Leaves a tag whose content was already handled, so that it is not read again.
     pub(super) fn leave_tag(&mut self) {
         if self.tag.take().is_some() {
             self.close();
@@ -98,7 +99,7 @@ impl PairTracker {
         self.depth = here.saturating_sub(1);
     }
 
-    /// A field says that this is a secret's. The value, if it has come before.
+    /// Notes that a name field named a secret. Returns the pair's value if it came before.
     pub(super) fn name(&mut self, field: &str) -> Option<ValueSpan> {
         self.secret = Some(self.depth);
         if let Some(tag) = &mut self.tag {
@@ -108,7 +109,7 @@ impl PairTracker {
         self.value.take_if(|(depth, _)| *depth == here).map(|(_, value)| value)
     }
 
-    /// The value of a pair. It, if it is a secret.
+    /// Notes the value of a pair. Returns it if it is a secret.
     pub(super) fn value(&mut self, value: ValueSpan) -> Option<ValueSpan> {
         if self.secret == Some(self.depth) {
             return Some(value);

@@ -1,4 +1,4 @@
-//! What entries tell: one type for each stream, as browsers send and agents see it.
+//! The records of entries: one type for each stream, as browsers send it and agents see it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-/// How bad it is, least first.
+/// Severity, least first.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -21,7 +21,7 @@ pub enum LogLevel {
     Error,
 }
 
-/// What an entry tells.
+/// The record of an entry.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum EntryRecord {
@@ -53,7 +53,7 @@ pub(super) struct ConsoleLine {
 /// Headers by their name.
 pub(super) type CapturedHeaders = BTreeMap<Box<str>, Box<str>>;
 
-/// A request that is over.
+/// A finished request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct NetworkRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub(super) struct NetworkRequest {
     pub(super) response_headers: Option<CapturedHeaders>,
 }
 
-/// What a request and its answer carried.
+/// The bodies of a request and of its answer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct RequestBodies {
     pub(super) request_id: Box<str>,
@@ -107,7 +107,7 @@ pub(super) struct RequestBodies {
     pub(super) truncated: bool,
 }
 
-/// Something that happened on a page's WebSocket.
+/// An event on a page's WebSocket.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct SocketEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub(super) struct SocketEvent {
     pub(super) truncated: bool,
 }
 
-/// Something that the person did in a page.
+/// A person's action in a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct UserAction {
     pub(super) kind: Box<str>,
@@ -137,7 +137,7 @@ pub(super) struct UserAction {
     pub(super) key: Option<Box<str>>,
 }
 
-/// What it was done to.
+/// The element of an action.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ActionTarget {
     pub(super) selector: Box<str>,
@@ -149,14 +149,14 @@ pub(super) struct ActionTarget {
     pub(super) text: Option<Box<str>>,
 }
 
-/// How fast a page was.
+/// The speed of a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct PagePerformance {
     pub(super) url: Box<str>,
     pub(super) metrics: WebVitals,
 }
 
-/// What is measured of a page: times in ms, and the shift of its layout.
+/// The measurements of a page: times in ms, and the shift of its layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the field's own words")]
@@ -177,7 +177,7 @@ pub struct WebVitals {
     pub load_ms: Option<Number>,
 }
 
-/// What the extension says of itself.
+/// A line of the extension's own log.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ExtensionLog {
     pub(super) level: LogLevel,

@@ -1,8 +1,8 @@
-//! Secrets are taken out of texts before they are stored.
+//! Redaction of texts before they are stored.
 //!
-//! What counts as one: the value of a name that says so ([`secret_names`](super::secret_names)) in
+//! These count as secrets: the value of a name that says so ([`secret_names`](super::secret_names)) in
 //! a header, a query, a form of either kind, JSON, XML, a pair of name and value, or a log line;
-//! what follows `Bearer` or `Basic`; the password in a URL; text that has the shape of a known
+//! credentials after `Bearer` or `Basic`; the password in a URL; text that has the shape of a known
 //! kind of token; and card numbers. That is a net, not a proof: a secret without name and shape
 //! passes.
 
@@ -15,7 +15,7 @@ use super::values::{
     TextSpan, ValueSpan, decoded, is_wide_separator, is_word, name_start, value_after, word_end,
 };
 
-/// What stands where a secret stood.
+/// Replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
 /// Parts of the names of headers whose value is secret.
@@ -25,8 +25,8 @@ const SECRET_IN_HEADER: [&str; 8] =
 /// How far back from a name its query, form or header begins at most, in bytes.
 const FAR: usize = 256;
 
-/// How long what is not known to be a secret is looked at, in bytes: a text of nothing but
-/// beginnings must not be read once for each.
+/// How far a value is read that is not known to be a secret, in bytes. Without this limit a text of
+/// openings alone would be read once for each of them, in quadratic time.
 const LOOKED_AT: usize = 4 * 1024;
 
 /// A text without its secrets; the same text if there are none.
@@ -35,16 +35,16 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     RedactionScan::of(text, false).clean()
 }
 
-/// The same for what may be a form: its first name stands as behind a `?`.
+/// The same for a body, which may be a form: its first name counts as if it stood behind a `?`.
 pub(super) fn redact_body(text: &str) -> Cow<'_, str> {
     RedactionScan::of(text, true).clean()
 }
 
-/// Whether a header's value is not to be kept.
+/// Whether a header's value is a secret.
 pub(super) fn is_secret_header(name: &str) -> bool {
     let name = plain(name);
     let tells = SECRET_IN_HEADER.iter().any(|part| name.contains(part)) || name.ends_with("key");
-    // The challenge tells how to authenticate, and the pseudo-header is the host.
+    // `www-authenticate` only names the method, and the pseudo-header `:authority` is the host.
     tells && !name.ends_with("authenticate") && name != ":authority"
 }
 
@@ -93,7 +93,7 @@ impl<'a> RedactionScan<'a> {
         if self.found.is_empty() {
             return Cow::Borrowed(self.text);
         }
-        // A value may stand before the name that says what it is.
+        // They are not in order: a value may stand before the name that makes it a secret.
         self.found.sort_unstable();
         let mut clean = String::with_capacity(self.text.len());
         let mut done = 0;
@@ -108,7 +108,7 @@ impl<'a> RedactionScan<'a> {
         Cow::Owned(clean)
     }
 
-    /// Notes a secret, if there is one. Where to go on.
+    /// Notes a secret, if there is one. Returns where to go on.
     fn secret(&mut self, found: Option<TextSpan>, otherwise: usize) -> usize {
         match found {
             Some((from, to)) if from < to => {
@@ -162,9 +162,10 @@ impl<'a> RedactionScan<'a> {
         (at + 1..end).filter(begins).find_map(of_many)
     }
 
-    /// What ends here may be a name. Where to go on.
+    /// Handles a possible name that ends here. Returns where to go on.
     fn name(&mut self, end: usize) -> usize {
         let Some(value) = value_after(self.text, end) else { return end };
+        // Only now, since few words have a value behind them.
         let start = name_start(self.bytes, end);
         let name = decoded(&self.text[start..end]);
         let named = NamedValue { start, end, name, value };
@@ -177,6 +178,7 @@ impl<'a> RedactionScan<'a> {
         if !is_secret {
             return self.pair(&named);
         }
+        // `"password": null` says only whether there is one. In a query it may be the real value.
         if is_literal(self.bare(&named.value)) && !self.is_in_query(&named) {
             return end;
         }
@@ -184,7 +186,7 @@ impl<'a> RedactionScan<'a> {
         self.secret(Some(span), end)
     }
 
-    /// Follows pairs: `name=password`, and somewhere beside it `value=…`. Where to go on.
+    /// Follows pairs: `name=password`, and somewhere beside it `value=…`. Returns where to go on.
     fn pair(&mut self, named: &NamedValue<'_>) -> usize {
         let word = named.name.as_ref();
         if PairTracker::is_value(word) {
@@ -211,7 +213,7 @@ impl<'a> RedactionScan<'a> {
         named.end
     }
 
-    /// From where to where a text reaches that need not be a secret's name.
+    /// The span of a value that may name a secret, which is not read far.
     fn near(&self, value: &ValueSpan) -> TextSpan {
         let far = self.text.floor_char_boundary(value.from + LOOKED_AT);
         value.span(&self.text[..far], false)
@@ -234,7 +236,7 @@ impl<'a> RedactionScan<'a> {
         Some((from, from + end.unwrap_or(content.len())))
     }
 
-    /// An element's tag begins. The content of one that is called like a secret is one.
+    /// Handles the start of a tag. The content of an element with a secret's name is a secret.
     fn tag(&mut self, at: usize) -> usize {
         let from = at + 1;
         if !self.bytes.get(from).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80) {
@@ -256,7 +258,7 @@ impl<'a> RedactionScan<'a> {
         end
     }
 
-    /// What stands in the element whose tag's name ends here.
+    /// The content of the element whose tag's name ends here.
     fn content(&self, name_end: usize, tag: &str) -> Option<TextSpan> {
         // In running text `<` need not be a tag.
         let far = if self.is_body { self.text.len() } else { name_end + LOOKED_AT };
@@ -272,11 +274,11 @@ impl<'a> RedactionScan<'a> {
             name.is_some_and(|name| name.eq_ignore_ascii_case(tag.as_bytes()))
         };
         let end = ends.into_iter().find(is_own);
-        // What was cut off has no end.
+        // A body that was cut off has no closing tag: its rest is the content.
         Some((from, end.or_else(|| self.is_body.then_some(self.bytes.len()))?))
     }
 
-    /// A tag ends: `<field name="password">` has the value as its content.
+    /// Handles the end of a tag. The content of `<field name="password">` is a secret.
     fn tag_end(&mut self, at: usize) -> usize {
         let is_empty = at > 0 && self.bytes[at - 1] == b'/';
         if self.pairs.close_tag() && !is_empty {
@@ -287,7 +289,7 @@ impl<'a> RedactionScan<'a> {
         at + 1
     }
 
-    /// Whether a name is one of a structure, and no word of a sentence.
+    /// Whether a name is part of a structure and not a word of a sentence.
     fn stands_as_name(&self, named: &NamedValue<'_>) -> bool {
         let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'"' | b'\'' | b'\\'));
         let before = named.start.checked_sub(1).and_then(|at| self.bytes.get(at));
@@ -305,7 +307,7 @@ impl<'a> RedactionScan<'a> {
         }
         let far = named.start.saturating_sub(FAR);
         let before = self.bytes[far..named.start].iter().rev();
-        // `user[pin]`, plain and encoded.
+        // A name such as `user[pin]`, plain or percent-encoded.
         let is_of_name = |byte: u8| is_word(byte) || byte >= 0x80 || b"[].%+".contains(&byte);
         match before.copied().find(|byte| !is_of_name(*byte)) {
             Some(byte) => b"?&#".contains(&byte),
@@ -322,7 +324,8 @@ impl<'a> RedactionScan<'a> {
     }
 }
 
-/// Whether a value behind an everyday word in running text may be a secret.
+/// Whether a value behind an everyday word in running text may be a secret: it has a digit, and is
+/// long enough for one.
 fn looks_secret(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     let is_mixed = has(u8::is_ascii_alphabetic) && value.len() >= 6;
@@ -331,7 +334,7 @@ fn looks_secret(value: &str) -> bool {
     has(u8::is_ascii_digit) && (is_mixed || is_code)
 }
 
-/// Whether a value only says whether there is one.
+/// Whether a value only says whether there is a secret.
 fn is_literal(value: &str) -> bool {
     ["true", "false", "null", "undefined", "none"].contains(&value)
 }

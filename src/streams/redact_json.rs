@@ -1,4 +1,4 @@
-//! Secrets are taken out of JSON, value by value: it stays JSON.
+//! Redaction of JSON, value by value, so that it stays JSON.
 
 use std::borrow::Cow;
 
@@ -36,6 +36,7 @@ fn redact_value(value: &mut Value) -> bool {
 }
 
 fn redact_fields(fields: &mut Map<String, Value>) -> bool {
+    // `{"name":"password","value":"…"}`: the name stands in a field of its own.
     let names_a_secret = fields.iter().any(|(field, value)| {
         PairTracker::is_name(field) && value.as_str().is_some_and(is_secret_name)
     });
@@ -47,7 +48,8 @@ fn redact_fields(fields: &mut Map<String, Value>) -> bool {
     found
 }
 
-/// Takes out everything that a secret's name stands for. Whether there was anything.
+/// Redacts all that stands under a secret's name. Returns whether there was anything. Null and
+/// booleans stay: they only say whether there is a secret.
 fn redact_whole(value: &mut Value) -> bool {
     match value {
         Value::Array(items) => {

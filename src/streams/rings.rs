@@ -1,4 +1,4 @@
-//! What is kept: a ring for each stream, and one bound on the bytes of all.
+//! The stored entries: a ring for each stream, and one bound on the bytes of all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::StreamEntry;
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, StreamKind, Timestamp};
 
-/// An entry that is kept.
+/// An entry with its place.
 #[derive(Debug)]
 pub struct StoredEntry {
-    /// Its place in its stream: each entry's is one more than the last one's.
+    /// Its place in its stream. Places count up by one.
     pub seq: u64,
     /// Its place in all streams.
     pub(super) order: u64,
@@ -18,7 +18,7 @@ pub struct StoredEntry {
     pub(super) came: Timestamp,
     /// The browser that sent it.
     pub browser: BrowserId,
-    /// What it tells.
+    /// The entry.
     pub entry: StreamEntry,
 }
 
@@ -28,7 +28,7 @@ struct EntryRing {
     kept: VecDeque<Arc<StoredEntry>>,
     /// The place of the next entry.
     next: u64,
-    /// How many entries were no entries.
+    /// The number of items that were malformed.
     rejected: u64,
 }
 
@@ -41,8 +41,8 @@ pub struct StreamRings {
     bytes: usize,
 }
 
-/// Up to where one owner has cleared each stream. What lies before that place is hidden from this
-/// owner, and stays for the others.
+/// The place up to which one owner has cleared each stream. Earlier entries are hidden from this
+/// owner, and stay for the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClearedPlaces([u64; StreamKind::ALL.len()]);
 
@@ -54,7 +54,7 @@ impl ClearedPlaces {
     }
 }
 
-/// What a stream has from one place on.
+/// The entries of a stream from one place on.
 pub(super) struct RingSlice {
     pub(super) kept: Vec<Arc<StoredEntry>>,
     /// The place that was asked for, or the first one that the owner has not cleared.
@@ -72,7 +72,7 @@ impl StreamRings {
         Self { rings: Default::default(), limits: *limits, order: 0, bytes: 0 }
     }
 
-    /// Keeps an entry; the oldest ones go if there is no room.
+    /// Stores an entry, and drops the oldest ones if there is no room.
     pub fn push(&mut self, browser: &BrowserId, entry: StreamEntry, now: Timestamp) {
         let stream = entry.stream();
         self.order += 1;
@@ -91,31 +91,34 @@ impl StreamRings {
             self.drop_oldest(stream);
         }
         let most = self.limits.streams_mib.saturating_mul(1 << 20);
+        // The oldest entry of all streams goes first: a busy stream must not drive out a quiet one
+        // that has newer entries.
         while self.bytes > most {
             let Some(stream) = self.stream_of_oldest() else { return };
             self.drop_oldest(stream);
         }
     }
 
-    /// Counts entries that were lost before they could be kept.
+    /// Counts entries that were lost before they could be stored. Their places stay empty, so that a
+    /// cursor reports them as dropped.
     pub fn skip(&mut self, stream: StreamKind, entries: usize) {
         self.rings[stream as usize].next += entries as u64;
     }
 
-    /// Counts what was sent as entries and is none.
+    /// Counts malformed items.
     pub fn reject(&mut self, stream: StreamKind, entries: usize) {
         self.rings[stream as usize].rejected += entries as u64;
     }
 
-    /// Clears a stream for one owner, up to its last entry; how many entries they could see.
+    /// Clears a stream for one owner, up to its last entry. Returns how many entries this owner saw.
     pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: StreamKind) -> usize {
         let shown = self.all(stream).filter(|kept| cleared.show(kept)).count();
         cleared.0[stream as usize] = self.rings[stream as usize].next;
         shown
     }
 
-    /// Drops what is kept of a stream of one browser; how many entries. To a cursor they are
-    /// as lost as those for which there was no room.
+    /// Drops the entries of one browser from a stream. Returns their number. A cursor reports them as
+    /// dropped.
     pub fn clear_of(&mut self, stream: StreamKind, browser: &BrowserId) -> usize {
         let ring = &mut self.rings[stream as usize];
         let before = ring.kept.len();
@@ -145,7 +148,7 @@ impl StreamRings {
         self.rings[stream as usize].kept.iter()
     }
 
-    /// What a stream has for an owner from a place on; from the oldest on if none is given.
+    /// The entries of a stream that an owner may see, from a place on or from the oldest on.
     pub(super) fn since(
         &self,
         stream: StreamKind,
@@ -154,7 +157,7 @@ impl StreamRings {
     ) -> RingSlice {
         let ring = &self.rings[stream as usize];
         let oldest = ring.kept.front().map_or(ring.next, |kept| kept.seq);
-        // A place that is still to come is none of this ring's.
+        // A forged or stale cursor may name a place that does not exist yet.
         let from = from.unwrap_or(oldest).max(cleared.0[stream as usize]).min(ring.next);
         let first = ring.kept.partition_point(|kept| kept.seq < from);
         let kept = ring.kept.range(first..).cloned().collect();

@@ -1,9 +1,9 @@
-//! Which names say that their value is a secret, and which digits are a card number.
+//! The names of secrets, and card numbers.
 //!
-//! A table of words, and no expressions. `extension-shim/src/injected/secrets.js` has the same table for
-//! what it reads of pages; `tests/fixtures/secrets.json` holds both to it.
+//! The names are a table of words without expressions, so that the extension can have the same table
+//! (`extension-shim/src/injected/secrets.js`). `tests/fixtures/secrets.json` holds both to it.
 
-/// Names with one of these anywhere in them are a secret's. They stand without `-`, `_` and spaces.
+/// A name that contains one of these names a secret. They stand without `-`, `_` and spaces.
 pub(super) const PARTS: [&str; 18] = [
     "passw",
     "passphrase",
@@ -25,7 +25,7 @@ pub(super) const PARTS: [&str; 18] = [
     "비밀번호",
 ];
 
-/// Names that end with one of these are a secret's.
+/// A name that ends with one of these names a secret.
 pub(super) const ENDS: [&str; 30] = [
     "token",
     "pwd",
@@ -59,8 +59,8 @@ pub(super) const ENDS: [&str; 30] = [
     "κωδικός",
 ];
 
-/// Names whose last word is one of these are a secret's where they stand as names: in JSON, forms,
-/// queries, XML and headers. In running text they are everyday words.
+/// A name whose last word is one of these names a secret in JSON, forms, queries, XML and headers.
+/// In running text they are everyday words.
 pub(super) const WORDS: [&str; 35] = [
     "pass",
     "passe",
@@ -99,7 +99,7 @@ pub(super) const WORDS: [&str; 35] = [
     "暗証番号",
 ];
 
-/// Words behind a name that say nothing of it.
+/// Last words of a name that do not change its meaning.
 pub(super) const FILLERS: [&str; 17] = [
     "code",
     "number",
@@ -127,7 +127,7 @@ pub(super) const IN_QUERY: [&str; 7] =
 /// The longest name that is looked at, in bytes.
 pub(super) const LONGEST_NAME: usize = 96;
 
-/// What a name says of its value.
+/// The classes of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameClass {
     /// Nothing.
@@ -140,7 +140,7 @@ pub(super) enum NameClass {
     Secret,
 }
 
-/// What a name says of its value.
+/// The class of a name.
 pub(super) fn class_of(name: &str) -> NameClass {
     if name.len() > LONGEST_NAME {
         return NameClass::Open;
@@ -167,14 +167,14 @@ pub(super) fn is_secret_name(name: &str) -> bool {
 
 fn has_part(plain: &str) -> bool {
     let bytes = plain.as_bytes();
-    // Most names have none of the first letters.
+    // Few letters begin a part, so most names need no comparison at all.
     bytes.iter().enumerate().any(|(at, byte)| {
         matches!(byte, b'p' | b'k' | b'c' | b'm' | b'w' | b'l' | b's' | b'a' | 0x80..)
             && PARTS.iter().any(|part| bytes[at..].starts_with(part.as_bytes()))
     })
 }
 
-/// A name in lower case without what stands between its words.
+/// A name in lower case without the separators between its words.
 struct PlainName {
     text: String,
     /// Where its words begin: a bit for each byte.
@@ -239,13 +239,13 @@ const fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Where the card number ends that begins here, if one does: 13 to 19 digits of a known issuer
-/// with a right check digit, with spaces or dashes between them.
+/// The end of the card number that begins here, if there is one: 13 to 19 digits of a known issuer
+/// with a valid check digit, with spaces or dashes between them.
 pub(super) fn card_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let before = &bytes[..at];
-    // The decimals of a number are none.
+    // The decimals of a number are not a card number.
     if matches!(before, [.., b'0'..=b'9', b'.' | b','] | [.., b'.']) {
         return None;
     }
@@ -258,7 +258,7 @@ pub(super) fn card_end(text: &str, at: usize) -> Option<usize> {
         end += 1;
         let gap = gap(&bytes[end..]);
         let has_gap = gap > 0 && is_digit(end + gap);
-        // What stands behind a gap need not be of it: `4111 1111 1111 1111 12/27`.
+        // The digits behind a gap may be something else: `4111 1111 1111 1111 12/27`.
         if (has_gap || !goes_on(&bytes[end..])) && is_card(&digits[..count]) {
             found = Some(end);
         }
@@ -269,12 +269,12 @@ pub(super) fn card_end(text: &str, at: usize) -> Option<usize> {
     found
 }
 
-/// Whether a number does not end here.
+/// Whether a number continues here.
 const fn goes_on(rest: &[u8]) -> bool {
     matches!(rest, [b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_', ..] | [b'.', b'0'..=b'9', ..])
 }
 
-/// How long what may stand between the digits of a card number is.
+/// The length of a separator between digits of a card number: a dash, or a space in any encoding.
 fn gap(rest: &[u8]) -> usize {
     match rest {
         [b' ' | b'-' | b'+', ..] => 1,

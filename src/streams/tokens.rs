@@ -1,8 +1,8 @@
-//! Secrets that their shape gives away: tokens of known kinds, and credentials in headers and URLs.
+//! Secrets with a known shape: tokens, and credentials in headers and URLs.
 
 use super::values::word_end;
 
-/// Beginnings of tokens, and how many characters follow at least.
+/// The prefixes of tokens, each with the least number of characters behind it.
 const PREFIXES: [(&str, usize); 16] = [
     ("sk-", 17),
     ("sk_live_", 12),
@@ -22,13 +22,13 @@ const PREFIXES: [(&str, usize); 16] = [
     ("ya29.", 16),
 ];
 
-/// What follows `Bearer` or `Basic`: one word that is long enough to be a credential.
+/// The credential behind `Bearer` or `Basic`, if the next word is long enough to be one.
 pub(super) fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
     let from = end + text[end..].strip_prefix([' ', '+']).map(|_| 1)?;
     let rest = &text[from..];
     let is_credential = |c: char| c.is_ascii_alphanumeric() || "-._~+/=%".contains(c);
     let length = rest.find(|c| !is_credential(c)).unwrap_or(rest.len());
-    // "Basic authentication" is not one.
+    // "Basic authentication" is prose.
     let is_word = rest[..length].bytes().all(|byte| byte.is_ascii_lowercase());
     (length >= 8 && !is_word).then_some((from, from + length))
 }
@@ -44,7 +44,7 @@ pub(super) fn token_end(text: &str, at: usize, end: usize) -> Option<usize> {
             let (prefix, least) = PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
             let end = word_end(text.as_bytes(), at + prefix.len());
             let tail = &text[at + prefix.len()..end];
-            // A style's class name has no digits.
+            // A CSS class with the same prefix has no digits; a token has some.
             (tail.len() >= *least && tail.bytes().any(|b| b.is_ascii_digit())).then_some(end)
         }
         _ => None,

@@ -1,18 +1,18 @@
-//! Where a name in a text begins, and from where to where its value reaches.
+//! The start of a name in a text, and the span of its value.
 
 use std::borrow::Cow;
 
-/// From where to where something stands in a text.
+/// A span of a text: its first byte, and the byte behind its last one.
 pub(super) type TextSpan = (usize, usize);
 
-/// Where the name begins that ends here: with the letters of other scripts in it, plain or
+/// The start of the name that ends at `end`. A name may have letters of other scripts, plain or
 /// percent-encoded.
 pub(super) fn name_start(bytes: &[u8], end: usize) -> usize {
     let mut start = end;
     while let Some(before) = start.checked_sub(1) {
         match encoded_byte(bytes, start) {
             Some(0x80.. | b' ') => start -= 3,
-            // A bracket, a quote or the like.
+            // An encoded bracket or quote does not belong to the name.
             Some(_) => break,
             None if is_word(bytes[before]) => start -= 1,
             None if bytes[before] >= 0x80 && !ends_with_wide_separator(&bytes[..start]) => {
@@ -63,13 +63,13 @@ fn ends_with_wide_separator(bytes: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueSpan {
     pub(super) from: usize,
-    /// What ends it if it is quoted: a quote with its backslashes.
+    /// The opening quote with its backslashes, if it is quoted. The same sequence closes it.
     pub(super) quote: Option<TextSpan>,
     /// Behind `=` rather than `:`.
     pub(super) is_assigned: bool,
 }
 
-/// The value that follows a name, if one does.
+/// The value behind a name, if there is one.
 pub(super) fn value_after(text: &str, name_end: usize) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     let skip = |mut at: usize, what: &[u8]| {
@@ -85,6 +85,7 @@ pub(super) fn value_after(text: &str, name_end: usize) -> Option<ValueSpan> {
     let separator = skip(closed, b" ");
     let (is_assigned, length) = separator_at(text, separator)?;
     let value = skip(separator + length, b" ");
+    // JSON within JSON has backslashes before its quotes.
     let quote = skip(value, br"\");
     let is_quoted = matches!(bytes.get(quote), Some(b'"' | b'\''));
     let from = if is_quoted { quote + 1 } else { value };
@@ -97,7 +98,7 @@ fn separator_at(text: &str, at: usize) -> Option<(bool, usize)> {
     match rest {
         [b'=', b'>', ..] => Some((true, 2)),
         [b'=', ..] => Some((true, 1)),
-        // A scheme is no name.
+        // `https://` is a scheme and not a name with a value.
         [b':', b'/', b'/', ..] => None,
         [b':', ..] => Some((false, 1)),
         [0xef, 0xbc, 0x9a, ..] => Some((false, 3)),
@@ -112,7 +113,7 @@ fn separator_at(text: &str, at: usize) -> Option<(bool, usize)> {
 }
 
 impl ValueSpan {
-    /// From where to where it reaches. What is cut off has no closing quote.
+    /// The span of the value. One that was cut off has no closing quote and ends with the text.
     pub(super) fn span(&self, text: &str, whole_line: bool) -> TextSpan {
         let rest = &text[self.from..];
         let length = match self.quote {
@@ -127,8 +128,8 @@ impl ValueSpan {
     }
 }
 
-/// Where the list or object that begins here is closed. One that was cut off, or is none, ends
-/// with its line.
+/// The end of the list or object that begins here. One that was cut off, or is not JSON, ends with
+/// its line.
 fn container(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -160,7 +161,7 @@ fn container(text: &str) -> usize {
 /// Where a quoted text ends.
 fn closing(text: &str, quote: &str) -> Option<usize> {
     let found = text.match_indices(quote).map(|(at, _)| at);
-    // One with more backslashes before it is inside.
+    // A quote with more backslashes before it is part of the content.
     found.into_iter().find(|at| !text[..*at].ends_with('\\'))
 }
 

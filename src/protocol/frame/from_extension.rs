@@ -1,4 +1,4 @@
-//! What an extension sends, and how it is read.
+//! The frames from an extension, and their parser.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::protocol::{
     LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, well_formed,
 };
 
-/// What an extension sends to the daemon.
+/// A frame from an extension to the daemon.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromExtension {
@@ -19,7 +19,7 @@ pub enum FromExtension {
     Hello(HelloFrame),
     /// The answer to a valid `welcome`; commands are delivered from here on.
     Ready(ReadyFrame),
-    /// I am about to run this.
+    /// The extension is about to run a command and waits for `go`.
     Claim {
         /// The command.
         correlation_id: CorrelationId,
@@ -33,8 +33,8 @@ pub enum FromExtension {
         /// The entries.
         entries: Vec<Box<RawValue>>,
     },
-    /// What a person drew on a page, or that they drew nothing; kept by the extension until
-    /// it is acknowledged.
+    /// A person's drawing, or the news that they drew nothing. The extension keeps it until it is
+    /// acknowledged.
     Annotations(Box<Drawing>),
     /// The tabs have changed.
     Tabs {
@@ -73,9 +73,9 @@ pub enum FromExtension {
     },
     /// The key that its `config.json` holds is in the extension's own storage.
     KeyStored {},
-    /// It does not know a type of frame that we sent.
+    /// A frame of the daemon does not count, as one of an unknown type.
     Nack {
-        /// Why what we sent does not count.
+        /// Why it does not count.
         reason: NackReason,
     },
     /// The answer to `ping`.
@@ -83,29 +83,28 @@ pub enum FromExtension {
         /// What `ping` carried.
         t: u64,
     },
-    /// What became of a command: `pending`, `complete`, `error`, `timeout` or
-    /// `cancelled`.
+    /// A report on a command: `pending`, `complete`, `error`, `timeout` or `cancelled`.
     #[serde(untagged)]
     Report {
         /// The command.
         correlation_id: CorrelationId,
         /// The attempt.
         attempt: Attempt,
-        /// What became of it.
+        /// The report.
         #[serde(flatten)]
         report: ExtensionReport,
     },
 }
 
-/// Who the extension is, with its proof. It tells nothing private: the other side
-/// is not proven yet.
+/// The extension's identity with its proof. It has nothing private: the other side is not proven
+/// yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HelloFrame {
     /// The protocol versions that it speaks.
     pub protocol: Vec<u32>,
     /// The installation.
     pub browser_id: BrowserId,
-    /// This life of the worker.
+    /// This run of the worker.
     pub instance_id: InstanceId,
     /// The extension's version.
     pub extension_version: String,
@@ -115,13 +114,13 @@ pub struct HelloFrame {
     pub mac: String,
 }
 
-/// What an extension says of a command.
+/// An extension's report on a command.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExtensionReport {
     /// It still runs.
     Pending {
-        /// What it is at.
+        /// Its present step.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// How far it is, from 0 to 1.
@@ -153,7 +152,7 @@ pub enum ExtensionReport {
     },
 }
 
-/// A failure as the extension tells it.
+/// A failure as the extension reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedError {
     /// A word for programs.
@@ -172,10 +171,10 @@ pub struct ReportedError {
 }
 
 impl ReportedError {
-    /// The code of a job that the daemon has broken off.
+    /// The code of a job that panicked.
     pub const BROKE_OFF: &'static str = "internal_error";
 
-    /// One that says no more than this.
+    /// An error with a code and a message alone.
     #[must_use]
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         let (code, message) = (code.into(), message.into());
@@ -183,7 +182,7 @@ impl ReportedError {
     }
 }
 
-/// Why a text is no frame.
+/// The reason why a text is not a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// It is not JSON, has no `type`, or lacks what its type needs.
@@ -192,7 +191,7 @@ pub enum FrameError {
     /// It is a frame of a kind that this build does not know.
     #[error("unknown frame type `{0}`")]
     UnknownType(String),
-    /// It is a drawing that cannot be read, and that has an id to say so under.
+    /// It is a malformed drawing with an id, under which the daemon can refuse it.
     #[error("malformed drawing: {why}")]
     BadDrawing {
         /// Its id.
@@ -205,8 +204,8 @@ pub enum FrameError {
 impl FromExtension {
     /// Reads one frame. A surrogate that stands alone in it is U+FFFD from here on.
     ///
-    /// The body is read by its own type rather than through a tagged enum: that
-    /// keeps results byte for byte, and an unknown type apart from a bad frame.
+    /// A type of its own reads each body. A tagged enum would buffer the body, which changes numbers
+    /// in results, and could not tell an unknown type from a malformed frame.
     ///
     /// # Errors
     ///
@@ -232,6 +231,7 @@ impl FromExtension {
                 Self::Events { stream, entries }
             }
             "annotations" => {
+                // The id comes first: without one the daemon could not name the drawing that it refuses.
                 let DrawingIdBody { drawing_id } = serde_json::from_str(text)?;
                 let drawing = Drawing::parse_with_id(text.as_bytes());
                 Self::Annotations(Box::new(
@@ -258,6 +258,7 @@ impl FromExtension {
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<TabsBody>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<NackBody>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<PongBody>(text)?.t },
+            // The report comes first, so that an unknown type is not taken for a frame without an id.
             reported => {
                 let report = ExtensionReport::parse(reported, text)?;
                 let AttemptFence { correlation_id, attempt } = serde_json::from_str(text)?;

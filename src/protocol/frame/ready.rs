@@ -1,14 +1,14 @@
-//! What an extension says of itself and its browser, once both sides are proven.
+//! The frame in which an extension describes itself and its browser, once both sides are proven.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Attempt, BrowserSession, CorrelationId, TabId};
 
-/// What the extension has and what it can do.
+/// The extension's browser, tabs, abilities and unfinished commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadyFrame {
-    /// What a person would call this browser.
+    /// The browser's name for people.
     pub label: String,
     /// The browser's user agent.
     pub user_agent: String,
@@ -19,7 +19,7 @@ pub struct ReadyFrame {
     pub session: Option<BrowserSession>,
     /// All tabs.
     pub tabs: Vec<BrowserTab>,
-    /// The commands that it still has to do with.
+    /// The commands that it has not finished, or whose reports are not acknowledged.
     pub in_flight: Vec<InFlight>,
     /// The waits that drawing tools are open for. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,18 +35,18 @@ pub struct ReadyFrame {
     pub older_extensions: Option<bool>,
 }
 
-/// A command that the extension still has to do with.
+/// A command that the extension has not finished, or whose report is not acknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InFlight {
     /// The command.
     pub correlation_id: CorrelationId,
     /// The attempt.
     pub attempt: Attempt,
-    /// How far it is.
+    /// Its state in the extension.
     pub state: InFlightState,
 }
 
-/// How far the extension is with a command.
+/// The state of a command in the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InFlightState {

@@ -1,4 +1,4 @@
-//! What the daemon sends.
+//! The frames from the daemon to an extension.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::protocol::{
     SiteRules, TabId, UnconfirmedWidening,
 };
 
-/// What the daemon sends to an extension.
+/// A frame from the daemon to an extension.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToExtension {
@@ -23,7 +23,7 @@ pub enum ToExtension {
     Welcome {
         /// The protocol version both sides go on with.
         protocol: u32,
-        /// Names this life of the daemon; a new one means that it was restarted.
+        /// Names this run of the daemon; a new epoch means that the daemon was restarted.
         epoch: Arc<str>,
         /// The daemon's version.
         server_version: &'static str,
@@ -48,7 +48,8 @@ pub enum ToExtension {
         /// The claimed attempt.
         attempt: Attempt,
     },
-    /// Stop if you can and say `cancelled`, or finish and say `complete`.
+    /// Asks for a command to stop. The extension reports `cancelled` if it could stop the command,
+    /// or else its result.
     Cancel {
         /// The command to stop.
         correlation_id: CorrelationId,
@@ -62,7 +63,7 @@ pub enum ToExtension {
         /// The reported attempt.
         attempt: Attempt,
     },
-    /// What was drawn is kept, and need not be sent again; or why it is not.
+    /// The drawing is kept and need not be sent again, or the reason why it is not kept.
     AnnotationsAck {
         /// The drawing.
         drawing_id: DrawingId,
@@ -70,13 +71,13 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<DrawingRefusal>,
     },
-    /// Nobody waits for these drawings any more: drawing tools that are open for nobody else
-    /// close, unless something is drawn already.
+    /// Nobody waits for these drawings any more. Drawing tools that are open for no other wait
+    /// close, unless the person has drawn already.
     AnnotationsOver {
         /// The waits that the tools were opened for.
         correlation_ids: Vec<CorrelationId>,
     },
-    /// What was sent does not count.
+    /// A frame from the extension does not count.
     Nack {
         /// The command it was about, if it named one.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,22 +88,22 @@ pub enum ToExtension {
         /// Why.
         reason: NackReason,
     },
-    /// What to record has changed.
+    /// The capture settings have changed.
     Capture {
         /// What to record from now on.
         capture: CaptureSettings,
     },
-    /// Which sites may be used. Comes before the first command, and whenever it has changed.
+    /// The site rules: before the first command, and after every change.
     SiteRules {
         /// The rules.
         #[serde(flatten)]
         rules: Arc<SiteRules>,
-        /// Why what the person has changed in the browser is not among them.
+        /// Why the person's last change in this browser was rejected.
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
-    /// Which older extensions, those that only poll, ask to be let in, and which are. Comes
-    /// after `ready`, and whenever it has changed.
+    /// The older extensions that ask to be let in and those that are: after `ready`, and after
+    /// every change.
     OlderExtensions {
         /// The extensions.
         #[serde(flatten)]
@@ -111,22 +112,21 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
-    /// What was widened and no person has confirmed yet: all of it. After `ready` if there is
-    /// any, and whenever it has changed.
+    /// All widenings that no person has confirmed yet: after `ready` if there are any, and after
+    /// every change.
     Widenings {
         /// Oldest first.
         widenings: Arc<[UnconfirmedWidening]>,
     },
-    /// The files of the extension on the disk are not what the daemon's program has put there: it
-    /// is given no commands. After `ready`.
+    /// The extension's files on the disk are not the ones that Tabwire put there, so the extension
+    /// gets no commands. Comes after `ready`.
     ExtensionChanged {},
-    /// Which folders agents may open local files of. Comes before the first command, and whenever
-    /// it has changed.
+    /// The folders whose files agents may open: before the first command, and after every change.
     LocalFiles {
         /// The rules.
         #[serde(flatten)]
         rules: Arc<LocalFileRules>,
-        /// Why what the person has changed in the browser is not among them.
+        /// Why the person's last change in this browser was rejected.
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
@@ -137,8 +137,8 @@ pub enum ToExtension {
         /// For each URL in its order whether agents may see the file.
         admitted: Vec<bool>,
     },
-    /// Shows that the daemon lives, as a data frame: protocol pings do not keep
-    /// the extension's worker alive.
+    /// Shows that the daemon is alive. It is a data frame because WebSocket pings do not keep the
+    /// extension's worker alive.
     Ping {
         /// Unix time in milliseconds; comes back in `pong`.
         t: u64,
@@ -146,7 +146,8 @@ pub enum ToExtension {
 }
 
 impl ToExtension {
-    /// Whether it tells of something that has to be recorded before anybody is told.
+    /// Whether the frame depends on a record: it is sent only when the journal has written that
+    /// record.
     #[must_use]
     pub const fn tells_what_is_recorded(&self) -> bool {
         match self {
@@ -154,6 +155,7 @@ impl ToExtension {
             | Self::ResultAck { .. }
             | Self::AnnotationsOver { .. }
             | Self::Nack { .. } => true,
+            // A refusal records nothing, so nothing delays it.
             Self::AnnotationsAck { error, .. } => error.is_none(),
             Self::Challenge { .. }
             | Self::Welcome { .. }
@@ -192,7 +194,7 @@ pub struct CommandBody {
     pub safe: bool,
     /// Whether an earlier attempt was delivered and lost before it began.
     pub redelivered: bool,
-    /// What the agent calls itself: a label for the person, and no proof of anything.
+    /// The agent's name for itself: a label for the person, and no proof of anything.
     pub client: Arc<str>,
 }
 
@@ -217,19 +219,19 @@ pub struct DrawingRefusal {
     pub message: String,
 }
 
-/// What kind of reason there is not to keep a drawing.
+/// The kinds of reason not to keep a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawingRefusalCode {
-    /// It is too large, and never taken.
+    /// It is too large; a repetition is refused too.
     TooLarge,
-    /// It is no drawing, and never taken.
+    /// It is not a drawing; a repetition is refused too.
     Malformed,
-    /// There is no room for it now: send it again later.
+    /// The disk has no room for it now; a repetition may succeed later.
     StorageUnavailable,
 }
 
-/// Why something that the extension sent does not count.
+/// Why a frame from the extension does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NackReason {

@@ -1,4 +1,4 @@
-//! How a polling extension says that a command failed, and the sentences for its bare words.
+//! The failures of polling extensions, and sentences for failures that are one word.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 use super::super::{Action, ReportedError};
 use super::members::{ObjectMember, ObjectMembers};
 
-/// What a failure that is told as a result says of itself. Anything else beside it is content.
+/// The members of a result that only describe a failure. Any other member is content.
 const OF_FAILURE: [&str; 6] = ["success", "error", "message", "code", "stack", "hint"];
 
-/// What later versions say of the page beside each result.
+/// The members with which later versions describe the page beside each result.
 pub(super) const OF_PAGE: [&str; 6] = [
     "effective_tab_id",
     "effective_url",
@@ -19,7 +19,7 @@ pub(super) const OF_PAGE: [&str; 6] = [
     "target_context",
 ];
 
-/// A failure in a word: what it means, what to do next, and whether it is known that nothing ran.
+/// A failure that is one word, with its meaning, the next step, and whether nothing can have run.
 struct BareWord {
     word: &'static str,
     message: &'static str,
@@ -45,7 +45,7 @@ static BARE_WORDS: [BareWord; 4] = [
     },
     BareWord {
         word: "browser_action_failed",
-        message: "The browser did not do it",
+        message: "The browser did not do this",
         hint: "Look at the tab with interact({action:\"page_info\"}): back and forward need a page \
                in the tab's history, and some URLs cannot be opened.",
         has_not_run: false,
@@ -59,7 +59,7 @@ static BARE_WORDS: [BareWord; 4] = [
     },
 ];
 
-/// The failure that is told, if one is: by the report's own `error`, or by the result.
+/// The failure in a report, if there is one: in its `error` or in its result.
 pub(super) fn failure(
     error: Option<&Value>,
     message: Option<&str>,
@@ -77,7 +77,7 @@ pub(super) fn failure(
     }
 }
 
-/// What a report says that only calls itself failed.
+/// The failure of a report whose status alone says that the command failed.
 pub(super) fn unexplained(message: Option<&str>, result: Option<&RawValue>) -> ReportedError {
     match result.and_then(ObjectMembers::of) {
         Some(members) => of_members(&members),
@@ -85,8 +85,8 @@ pub(super) fn unexplained(message: Option<&str>, result: Option<&RawValue>) -> R
     }
 }
 
-/// A result that says of itself that it is none. What a script gives may look like any failure,
-/// so of a script only `success: false` says so.
+/// The failure in a result. A script may return an object that looks like a failure, so of a script
+/// only `success: false` counts.
 fn of_result(result: &RawValue, action: &Action) -> Option<ReportedError> {
     let members = ObjectMembers::of(result)?;
     let is_script = matches!(action, Action::ExecuteJs { .. });
@@ -110,10 +110,11 @@ fn of_members(members: &ObjectMembers<'_>) -> ReportedError {
     reported(code.as_deref(), text("message").as_deref(), text("stack").as_deref())
 }
 
-/// The failure of this code. A code that is a sentence is one; a bare word gets a sentence.
+/// The failure with this code. A code that is a sentence is the message too; a bare word gets one.
 fn reported(code: Option<&str>, message: Option<&str>, stack: Option<&str>) -> ReportedError {
     let code = code.filter(|code| !code.is_empty()).unwrap_or("error");
     let stack = stack.map(str::to_owned);
+    // A message that repeats the code says nothing.
     let message = message.filter(|message| !message.is_empty() && *message != code);
     if let Some(known) = BARE_WORDS.iter().find(|known| known.word == code) {
         return ReportedError {

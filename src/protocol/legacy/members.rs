@@ -1,7 +1,7 @@
 //! The members of a JSON object as they stand in its text.
 //!
-//! A result goes through here to be read and re-labelled. Parsing it into values and printing
-//! those would change it: `5.0`, `1e400`, the order of keys and repeated keys.
+//! Results are read and relabelled here. To parse and print them would change `5.0`, `1e400`, the
+//! order of keys and repeated keys.
 
 use std::fmt;
 

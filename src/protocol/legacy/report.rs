@@ -1,4 +1,4 @@
-//! What a polling extension posts of a command, in today's words.
+//! A polling extension's report on a command, translated into an [`ExtensionReport`].
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::super::{Action, ExtensionReport, PageAnalysis, ReportedError};
 use super::failure::{OF_PAGE, failure, unexplained};
 use super::members::{ObjectMember, ObjectMembers};
 
-/// The members that the value of a script stands in, the surest first: one for each generation
-/// of extensions.
+/// The members that may hold a script's value, the surest first: one for each generation of
+/// extensions.
 const OF_VALUE: [&str; 3] = ["result", "value", "data"];
 
-/// What a polling extension posts of a command, on whichever route.
+/// A polling extension's report on a command, the same on all its routes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LegacyReport {
     /// The command's name, if it was asked under one.
@@ -43,8 +43,7 @@ impl LegacyReport {
         names.into_iter().filter_map(|name| name.as_deref()).filter(|name| !name.is_empty())
     }
 
-    /// The report in today's words. A failure is one however it is told: by `error`, by a status
-    /// that says so, or by a result that does.
+    /// Translates the report. A failure may stand in `error`, in the status or in the result.
     #[must_use]
     pub fn into_report(self, action: &Action) -> ExtensionReport {
         let Self { status, result, error, message, .. } = self;
@@ -68,8 +67,8 @@ fn timed_out(message: Option<String>) -> ReportedError {
     ReportedError::new("execution_timeout", message)
 }
 
-/// The result as today's extensions shape it: `{success, value, type}`. The value stays as it
-/// was sent, byte for byte.
+/// The result in the shape of all extensions: `{success, value, type}`. The value stays byte for
+/// byte.
 fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
     let sent = result.map_or("null", RawValue::get);
     let members = result.and_then(ObjectMembers::of);
@@ -87,8 +86,8 @@ fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
     }
 }
 
-/// What a script gave. An object that says `success` and has the value in one of its members is
-/// an envelope; any other is the value itself.
+/// A script's value. An object with `success` and the value in one of its members is an envelope;
+/// any other object is the value itself.
 fn of_script(sent: &str, members: &ObjectMembers<'_>) -> Arc<RawValue> {
     if members.truth("success").is_none() {
         return enveloped(sent, None);
@@ -99,7 +98,7 @@ fn of_script(sent: &str, members: &ObjectMembers<'_>) -> Arc<RawValue> {
     let is_of_page = |member: &ObjectMember<'_>| OF_PAGE.contains(&member.name.as_str());
     let value = match holder.and_then(|name| members.get(name)) {
         Some(value) => value.get(),
-        // Nothing but that it worked, and where: JSON has no `undefined`.
+        // A script without a value: JSON has no `undefined`, so the envelope has no such member.
         None if members.iter().filter(is_beside).all(is_of_page) => "null",
         None => return enveloped(sent, None),
     };
@@ -108,7 +107,7 @@ fn of_script(sent: &str, members: &ObjectMembers<'_>) -> Arc<RawValue> {
     enveloped(value, details.as_deref())
 }
 
-/// The tabs under the names that their fields have from every extension. `None`: it is no list.
+/// The tabs with the field names of all extensions. `None`: it is not a list.
 fn tabs(tabs: &RawValue) -> Option<String> {
     let tabs: Vec<&RawValue> = serde_json::from_str(tabs.get()).ok()?;
     let renamed = tabs.into_iter().map(|tab| match ObjectMembers::of(tab) {
@@ -118,12 +117,12 @@ fn tabs(tabs: &RawValue) -> Option<String> {
     Some(format!("[{}]", renamed.collect::<Vec<_>>().join(",")))
 }
 
-/// A value, its type, and what else the extension says with it.
+/// The envelope of a value, with its type and the other members that came with it.
 fn enveloped(value: &str, details: Option<&str>) -> Arc<RawValue> {
     let kind = kind(value);
     let details = details.map(|details| format!(",\"details\":{details}")).unwrap_or_default();
     let json = format!("{{\"success\":true,\"value\":{value},\"type\":\"{kind}\"{details}}}");
-    // It is put together of whole JSON texts.
+    // All its parts are whole JSON texts, so it parses.
     RawValue::from_string(json).unwrap_or_default().into()
 }
 

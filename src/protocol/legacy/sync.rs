@@ -1,7 +1,7 @@
 //! `POST /sync`: the one request with which later polling extensions poll, report and log.
 //!
-//! Which generation an extension is of shows in the fields that it sends. What is malformed in a
-//! list is left out, and the rest counts.
+//! The fields of a request show the generation of its extension. A malformed item of a list is left
+//! out, and the rest counts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -12,12 +12,11 @@ use super::{LegacyQuery, LegacyReport};
 /// The longest name that a session may have, in bytes.
 const SESSION_NAME_MAX: usize = 128;
 
-/// The generation that first spoke `/sync`. Its results wait behind its own request, so that a
-/// request that is held holds them up.
+/// The first generation with `/sync`. It sends results in its next request only, so a request that
+/// the daemon holds would delay them.
 const FIRST_GENERATION: u64 = 5;
 
-/// The session of this name: 1 to 128 visible ASCII characters, as extensions make
-/// them up.
+/// The session of this name, if it has 1 to 128 visible ASCII characters.
 #[must_use]
 pub fn session_name(text: &str) -> Option<InstanceId> {
     let is_name = (1..=SESSION_NAME_MAX).contains(&text.len())
@@ -46,14 +45,14 @@ pub struct LegacySyncRequest {
     last_command_ack: Option<String>,
 }
 
-/// What it says of the person's settings.
+/// The person's settings in that extension.
 #[derive(Debug, Deserialize)]
 struct PilotSettings {
     #[serde(default)]
     pilot_enabled: Option<bool>,
 }
 
-/// What it says of a command that runs.
+/// A command that the extension runs.
 #[derive(Deserialize)]
 struct RunningCommand {
     #[serde(default)]
@@ -65,7 +64,7 @@ struct RunningCommand {
 /// The answer to a `POST /sync`.
 #[derive(Debug, Serialize)]
 pub struct LegacySyncAnswer {
-    /// What was sent has been taken.
+    /// Always true: the extension's body was accepted.
     pub ack: bool,
     /// At most one command.
     pub commands: Vec<LegacyQuery>,
@@ -73,9 +72,9 @@ pub struct LegacySyncAnswer {
     pub next_poll_ms: u64,
     /// The time.
     pub server_time: Timestamp,
-    /// The version that the extension named: it compares the two.
+    /// The extension's own version. It compares the two and would nag about a difference.
     pub server_version: String,
-    /// What to record other than the person has set: nothing.
+    /// Overrides of the person's capture settings: none.
     pub capture_overrides: CaptureOverrides,
 }
 
@@ -102,7 +101,7 @@ impl LegacySyncAnswer {
 }
 
 impl LegacySyncRequest {
-    /// The session that it names. `None`: none, or one that has no [name](session_name).
+    /// Its session. `None` if it names none, or not by a [session name](session_name).
     #[must_use]
     pub fn session(&self) -> Option<InstanceId> {
         session_name(self.ext_session_id.as_ref().or(self.session_id.as_ref())?)
@@ -131,8 +130,8 @@ impl LegacySyncRequest {
         self.command_results.as_ref().is_some_and(|results| !results.is_empty())
     }
 
-    /// The names of the commands that it has received: those that run, and the one that it
-    /// acknowledges. Neither says that one is done.
+    /// The names of the commands that it has received: those that run and the one that it
+    /// acknowledges. Such a command need not be done.
     #[must_use]
     pub fn received(&self) -> Vec<String> {
         let running = self.in_progress.iter().flatten().filter_map(|json| read(json));
@@ -140,14 +139,14 @@ impl LegacySyncRequest {
         names.chain([self.last_command_ack.clone()]).flatten().collect()
     }
 
-    /// Whether it says what runs: then what it does not name does not.
+    /// Whether it lists the running commands: then a command that is not listed does not run.
     #[must_use]
     pub fn says_what_runs(&self) -> bool {
         self.in_progress.is_some()
     }
 
-    /// Whether its answer may be held until there is a command. Not of the first generation,
-    /// nor of one that cannot be told.
+    /// Whether its answer may be held until there is a command. Not for the first generation, nor
+    /// for an unknown one.
     #[must_use]
     pub fn can_be_held(&self) -> bool {
         let generation = self.version().split('.').next().and_then(|major| major.parse().ok());
