@@ -1,8 +1,8 @@
-//! Which extensions that only poll are let in: decided for every carrier here, kept in the state
-//! directory, and told to paired extensions and agents.
+//! The admission of extensions that only poll: decided here for both transports, kept in the state
+//! directory, and shown to paired extensions and agents.
 //!
-//! Such an extension holds no secret. It is known by its id, which a browser names for it, and by
-//! the session that it names itself; a person lets it in.
+//! Such an extension holds no secret. The daemon knows it by its id, which the browser sends, and by
+//! a session, which it names itself. A person lets it in.
 
 use serde::Serialize;
 
@@ -13,31 +13,31 @@ use crate::home::{
 use crate::hub::{Hub, KnockList};
 use crate::protocol::{AdmissionChange, InstanceId, OlderExtensionChange};
 
-/// Lets extensions that only poll in, or not. Cheap to clone.
+/// Decides whether extensions that only poll are let in. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PollerAdmission {
     hub: Hub,
     file: LegacyFile,
 }
 
-/// How `tabwire status` shows who is let in to poll, and who asks.
+/// The extensions that are let in to poll and those that ask, for `tabwire status`.
 #[derive(Debug, Serialize)]
 pub struct PollerStatus {
     /// Which are let in besides those below.
     pub mode: LegacyMode,
-    /// Those that are let in.
+    /// The extensions that are let in.
     pub let_in: Vec<LegacyApproval>,
     /// Those whose approval by `auto` ended when the Tabwire extension connected.
     pub ended: Vec<String>,
     /// Whether the Tabwire extension has ever connected.
     pub paired: bool,
-    /// Those that ask.
+    /// The extensions that ask.
     #[serde(flatten)]
     pub knocks: KnockList,
 }
 
 impl PollerStatus {
-    /// What stands in the state directory, and who asks.
+    /// The status from the state directory and the list of those that ask.
     #[must_use]
     pub fn of(legacy: PollingPolicy, knocks: KnockList) -> Self {
         let PollingPolicy { mode, approvals: let_in, ended, was_paired: paired, told: _ } = legacy;
@@ -45,21 +45,21 @@ impl PollerStatus {
     }
 }
 
-/// Why a decision that a person made in the popup does not count.
+/// The reason why a person's decision in the popup does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
     /// The state directory cannot be read or written.
     #[error(transparent)]
     Home(#[from] StateDirectoryError),
-    /// It is let in only while it asks.
+    /// The extension does not ask any more, and only one that asks can be let in.
     #[error(
-        "The extension {0} does not ask to be let in any more. Open its popup, or run `tabwire legacy allow {0}`"
+        "The extension {0} no longer asks to be let in. Open its popup, or run `tabwire legacy allow {0}`"
     )]
     NotAsking(String),
 }
 
 impl PollerAdmission {
-    /// Goes by this file; the hub's paired extensions are told of it from here on.
+    /// Uses this file, and sends its contents to the hub's paired extensions.
     #[must_use]
     pub fn new(hub: Hub, file: LegacyFile) -> Self {
         let admission = Self { hub, file };
@@ -76,7 +76,7 @@ impl PollerAdmission {
         admission
     }
 
-    /// Whether an extension may poll, as the person has said by now.
+    /// Whether an extension may poll, according to the file as it is now.
     #[must_use]
     pub fn answer(&self, extension_id: &str) -> LegacyAnswer {
         answered(self.file.answer(extension_id))
@@ -88,8 +88,8 @@ impl PollerAdmission {
         self.hub.note_switched_off(extension_id);
     }
 
-    /// An extension names a session: that is its own from here on, if the extension is let in.
-    /// Else it asks to be. Whether it is let in.
+    /// Binds a session to an extension if the extension is let in; otherwise notes that it asks.
+    /// Returns whether it is let in.
     #[must_use]
     pub fn name_session(&self, extension_id: &str, session: &InstanceId, version: &str) -> bool {
         let is_let_in = self.admit(self.answer(extension_id), extension_id, session, version);
@@ -99,8 +99,7 @@ impl PollerAdmission {
         is_let_in
     }
 
-    /// An extension names a session and polls under it with one request. Whether it is let in; if
-    /// not, it asks to be.
+    /// The same for a request that names a session and polls under it at once.
     #[must_use]
     pub fn admit_sync(&self, extension_id: &str, session: &InstanceId, version: &str) -> bool {
         self.admit(self.answer_poll(extension_id), extension_id, session, version)
@@ -124,8 +123,8 @@ impl PollerAdmission {
         answer == LegacyAnswer::Welcome
     }
 
-    /// The extension that polls under this session and says it has this version, if it is let in.
-    /// The one that is let in for being the first is so from here on.
+    /// The extension that polls under this session, if it is let in. In mode `auto` the first one is
+    /// let in here.
     #[must_use]
     pub fn poller_of(&self, session: &InstanceId, version: &str) -> Option<String> {
         if let Some(id) = self.hub.extension_of(session) {
@@ -136,7 +135,7 @@ impl PollerAdmission {
             return None;
         }
         let Some(id) = self.hub.knocking_under(session) else {
-            // While polling is switched off, none is listened to that names itself.
+            // While polling is switched off, an update of the extension would not help the person.
             if self.hub.poller_rights().mode != LegacyMode::Deny {
                 self.hub.note_nameless(version);
             }
@@ -150,8 +149,7 @@ impl PollerAdmission {
         Some(id)
     }
 
-    /// Whether an extension that polls may. The one that is let in for being the first is so from
-    /// here on.
+    /// Whether an extension that polls may do so. In mode `auto` the first one is let in here.
     fn answer_poll(&self, extension_id: &str) -> LegacyAnswer {
         let answer = answered(self.file.answer_poll(extension_id));
         if self.hub.poller_rights().approver_of(extension_id).is_none() {
@@ -160,7 +158,7 @@ impl PollerAdmission {
         answer
     }
 
-    /// Our own extension has proved itself: approvals by `auto` end here.
+    /// Ends approvals by `auto`, since the Tabwire extension has proved itself.
     pub fn note_paired(&self) {
         match self.file.note_paired() {
             Ok(ended) if ended.is_empty() => {}
@@ -174,11 +172,13 @@ impl PollerAdmission {
                 }
                 self.tell();
             }
-            Err(error) => tracing::warn!(%error, "that an extension is paired could not be noted"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot note that the Tabwire extension is paired")
+            }
         }
     }
 
-    /// Does what a person has decided in the popup of a paired extension.
+    /// Carries out a person's decision in the popup of a paired extension.
     ///
     /// # Errors
     ///
@@ -187,6 +187,7 @@ impl PollerAdmission {
         let OlderExtensionChange { change, extension_id } = change;
         match change {
             AdmissionChange::Allow => {
+                // The person decided on what the popup showed, which may be over.
                 let knocks = self.hub.knocks();
                 if !knocks.asking.iter().any(|knock| knock.extension_id == *extension_id) {
                     return Err(AdmissionError::NotAsking(extension_id.clone()));
@@ -203,7 +204,7 @@ impl PollerAdmission {
         Ok(())
     }
 
-    /// Who is let in, and who asks.
+    /// The extensions that are let in, and those that ask.
     ///
     /// # Errors
     ///
@@ -213,21 +214,21 @@ impl PollerAdmission {
         Ok(PollerStatus::of(self.file.read()?, self.hub.knocks()))
     }
 
-    /// What an agent should hear now besides its answer: which command lets in an extension that
-    /// asks, where that is what keeps the agent from its browser, and once each, that one is let
-    /// in or no longer let in without anybody having said so.
+    /// The notice that an agent gets beside its answer, if there is one: the command that lets in an
+    /// extension, while the agent lacks a browser and the extension asks; and once for each extension
+    /// that it was let in, or shut out, without a person's decision.
     #[must_use]
     pub fn notice(&self, lacks_browser: bool) -> Option<String> {
         let (mut rights, mut knocks) = self.hub.poller_news(lacks_browser);
         if !knocks.is_empty() {
-            // A person may just have let one in, whose next request is still to come.
+            // A person may just have let one in whose next request is still to come: read the file again.
             self.tell();
             (rights, knocks) = self.hub.poller_news(lacks_browser);
         }
         let untold = rights.untold();
         let mut said: Vec<_> = untold.iter().map(|id| untold_notice(id, &rights)).collect();
         if !untold.is_empty() && self.note_told(&untold).is_err() {
-            // It would be told with every answer.
+            // Without this record every answer would repeat the notice.
             said.clear();
         }
         said.extend(knocks.asking.first().map(|_| asking_notice(&knocks)));
@@ -249,8 +250,8 @@ impl PollerAdmission {
         Ok(())
     }
 
-    /// Has the hub know what the state directory says. Extensions that poll and may not any more
-    /// are away from here on, also one whose request is just held.
+    /// Sends the file's contents to the hub. Extensions that poll and no longer may are disconnected,
+    /// even if the daemon holds their request at this moment.
     fn tell(&self) {
         match self.file.read() {
             Ok(legacy) if legacy == *self.hub.poller_rights() => {}
@@ -265,7 +266,7 @@ impl PollerAdmission {
     }
 }
 
-/// What cannot be read lets nobody in.
+/// A file that cannot be read lets nobody in.
 fn answered(answer: Result<LegacyAnswer, StateDirectoryError>) -> LegacyAnswer {
     answer.unwrap_or_else(|error| {
         tracing::warn!(%error, "no older extension is let in");
@@ -273,12 +274,12 @@ fn answered(answer: Result<LegacyAnswer, StateDirectoryError>) -> LegacyAnswer {
     })
 }
 
-/// What is said of an extension that polls and cannot be let in.
+/// The notice on an extension that polls without a name and cannot be let in.
 const NAMELESS_NOTICE: &str = "An extension asks for commands and does not say which one it is, so \
     it is too old to be let in. Ask the person to update it, or to run `tabwire install`, which sets \
     up the Tabwire extension.";
 
-/// What is said once of an extension that nobody has let in by name.
+/// The notice on an extension that no person has let in by name.
 fn untold_notice(id: &str, rights: &PollingPolicy) -> String {
     if rights.ended.iter().any(|known| known == id) {
         return format!(
@@ -293,7 +294,7 @@ fn untold_notice(id: &str, rights: &PollingPolicy) -> String {
     )
 }
 
-/// Which command lets in those who ask.
+/// The notice on extensions that ask, with the command that lets them in.
 fn asking_notice(knocks: &KnockList) -> String {
     let ids: Vec<_> = knocks.asking.iter().map(|knock| knock.extension_id.as_str()).collect();
     match ids.as_slice() {

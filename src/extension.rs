@@ -1,5 +1,4 @@
-//! The browser extension that this build carries, and how it gets onto the disk with its
-//! key.
+//! The browser extension that this build carries, and its unpacking to the disk with a key.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,17 +18,17 @@ use crate::protocol::SERVER_VERSION;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
 
-/// What the extension itself does not need, below its folder.
+/// Entries of the extension's folder that the extension itself does not need.
 const LEFT_OUT: [&str; 3] = ["test", "types", CONFIG];
 
 const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
 
-/// An unpacked extension of ours, of whatever version.
+/// An unpacked Tabwire extension of any version.
 pub struct UnpackedExtension {
     /// Its version.
     pub version: String,
-    /// The daemon's port, as it was told; `None` if its configuration cannot be read.
+    /// The daemon's port in its configuration; `None` if that cannot be read.
     pub port: Option<u16>,
     key: Option<String>,
 }
@@ -37,7 +36,7 @@ pub struct UnpackedExtension {
 impl std::fmt::Debug for UnpackedExtension {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { version, port, key: _ } = self;
-        f.debug_struct("Unpacked")
+        f.debug_struct("UnpackedExtension")
             .field("version", version)
             .field("port", port)
             .finish_non_exhaustive()
@@ -51,14 +50,14 @@ impl UnpackedExtension {
         self.key.as_ref() == Some(&key.encoded())
     }
 
-    /// Whether it holds any key. One that has moved its key to its own storage holds none.
+    /// Whether its `config.json` holds any key. An extension moves its key to its own storage.
     #[must_use]
     pub const fn has_any_key(&self) -> bool {
         self.key.is_some()
     }
 }
 
-/// The extension of ours in `dir`; `None` if there is none.
+/// The Tabwire extension in `dir`, if there is one.
 #[must_use]
 pub fn find(dir: &Path) -> Option<UnpackedExtension> {
     if !is_ours(dir) {
@@ -73,25 +72,24 @@ pub fn find(dir: &Path) -> Option<UnpackedExtension> {
     Some(UnpackedExtension { version, port, key: config["ext_key"].as_str().map(str::to_owned) })
 }
 
-/// Whether the files that [`unpack`] wrote to a folder are still what it wrote. `config.json` is not
+/// The result of comparing a folder with the files that [`unpack`] wrote there. `config.json` is not
 /// compared: it belongs to this computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderCheck {
-    /// They are.
+    /// All files are as they were written.
     Unchanged,
     /// The folder is gone, or another version was unpacked to it, which this build does not know.
     Unknown,
-    /// They are not.
+    /// A file differs.
     Changed {
         /// The first file that differs, relative to the folder.
         file: PathBuf,
     },
 }
 
-/// Compares the extension in `dir` to the one that this build carries. `written` is the version
-/// that was unpacked there last, as the state directory keeps it: the folder itself is not believed,
-/// since a manifest that was changed can name another version, or be one that only browsers can
-/// read. Reads the whole folder.
+/// Compares the extension in `dir` with the one that this build carries. `written` is the version
+/// that was unpacked there last, from the state directory. The folder's own manifest is no evidence:
+/// who changes the files can change its version too. Reads the whole folder.
 #[must_use]
 pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
     if written != Some(SERVER_VERSION) || !dir.is_dir() {
@@ -101,7 +99,7 @@ pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
         .map_or(FolderCheck::Unchanged, |file| FolderCheck::Changed { file: file.to_owned() })
 }
 
-/// The first of these files that is not below `to` as it is here.
+/// The first of these files that differs from its copy below `to`.
 fn first_changed(from: &Dir<'static>, to: &Path) -> Option<&'static Path> {
     from.entries().iter().filter(|entry| !is_left_out(entry)).find_map(|entry| match entry {
         DirEntry::Dir(dir) => first_changed(dir, to),
@@ -113,15 +111,15 @@ fn first_changed(from: &Dir<'static>, to: &Path) -> Option<&'static Path> {
 
 /// Whether there is a file with these contents.
 fn has_contents(path: &Path, contents: &[u8]) -> bool {
-    // Nothing else is opened: a pipe would be waited for.
+    // Only a regular file is opened: the read of a pipe would block.
     let is_so_long = |found: fs::Metadata| {
         found.is_file() && usize::try_from(found.len()).is_ok_and(|length| length == contents.len())
     };
     fs::metadata(path).is_ok_and(is_so_long) && fs::read(path).is_ok_and(|now| now == contents)
 }
 
-/// What an extension has to know of its daemon, as its `config.json` and the native messaging
-/// host say it.
+/// The port and key that an extension needs for its daemon, in the form of `config.json` and of the
+/// native messaging host.
 #[must_use]
 pub fn pairing(port: u16, key: &ExtensionKey) -> Value {
     json!({"port": port, "ext_key": key.encoded()})
@@ -132,7 +130,7 @@ fn pairing_text(port: u16, key: &ExtensionKey) -> String {
     pairing(port, key).to_string()
 }
 
-/// What `config.json` holds once the extension has its key in its own storage.
+/// The text of `config.json` once the extension has its key in its own storage.
 fn keyless_text(port: u16) -> String {
     json!({"port": port}).to_string()
 }
@@ -146,25 +144,25 @@ pub fn pairing_line(port: u16, key: &ExtensionKey) -> String {
 /// Why the extension cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// There is something else in the folder.
+    /// The folder holds something else.
     #[error(
-        "{0} is not empty and holds no Tabwire extension. Empty it, or name another folder: `tabwire extension unpack DIR`"
+        "{0} is not empty and does not hold a Tabwire extension. Empty it, or name another folder: `tabwire extension unpack DIR`"
     )]
     Occupied(PathBuf),
     /// The folder cannot be written.
     #[error(
-        "cannot write {path}: {source}. Put that right and try again, or name another folder: `tabwire extension unpack DIR`"
+        "cannot write {path}: {source}. Correct that and try again, or name another folder: `tabwire extension unpack DIR`"
     )]
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Writes the extension to `dir`, with what it needs to find and to trust the daemon. An
-/// extension of ours that is there already is replaced.
+/// Writes the extension to `dir`, with the daemon's port and key. Replaces a Tabwire extension that
+/// is there already.
 ///
 /// # Errors
 ///
@@ -173,13 +171,14 @@ pub fn unpack(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackErr
     make_room(dir)?;
     let written = write(dir, port, key);
     if written.is_err() {
-        // Without its manifest nobody could tell that it is ours.
+        // A folder without a whole manifest would count as foreign, and the next try would refuse it.
         let _ = empty(dir);
     }
     written
 }
 
-/// The manifest is written first: it is what shows, whatever happens next, that the rest is ours.
+/// Writes the manifest first. If the program is killed in the middle, the manifest still shows that
+/// the folder is Tabwire's, and a later [`unpack`] may empty it.
 fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
     let put = |name: &str, write: &dyn Fn(&Path) -> io::Result<()>| {
         let path = dir.join(name);
@@ -201,7 +200,7 @@ pub fn remove_key(dir: &Path, key: &ExtensionKey) -> io::Result<bool> {
     let Some(found) = find(dir).filter(|found| found.has_key(key)) else { return Ok(false) };
     let (path, aside) = (dir.join(CONFIG), dir.join(format!("{CONFIG}.{}", random_hex::<8>())));
     let text = found.port.map_or_else(|| "{}".to_owned(), keyless_text);
-    // Written aside, so that an extension that reads it meanwhile finds it whole.
+    // Written aside and renamed, so that an extension that reads it meanwhile finds a whole file.
     let replaced = write_private(&aside, text.as_bytes()).and_then(|()| fs::rename(&aside, &path));
     if replaced.is_err() {
         let _ = fs::remove_file(&aside);
@@ -209,8 +208,8 @@ pub fn remove_key(dir: &Path, key: &ExtensionKey) -> io::Result<bool> {
     replaced.map(|()| true)
 }
 
-/// Whether `dir` holds just what [`unpack`] would leave there, and nothing else. With
-/// `may_lack_key` a `config.json` counts, too, from which [`remove_key`] has taken the key.
+/// Whether `dir` holds exactly the files of [`unpack`]. With `may_lack_key` a `config.json` without
+/// its key counts too, as [`remove_key`] leaves it.
 #[must_use]
 pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: bool) -> bool {
     let has_config = || {
@@ -282,7 +281,7 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
     if is_ours(from)
         && let Err(error) = fs::rename(from, to)
     {
-        // Onto an extension of ours or onto another disk nothing is moved: `unpack` writes it there.
+        // A rename cannot replace a folder or cross disks. `unpack` writes the files anew in any case.
         use io::ErrorKind::{AlreadyExists, CrossesDevices, DirectoryNotEmpty};
         if !matches!(error.kind(), AlreadyExists | CrossesDevices | DirectoryNotEmpty) {
             return Err(io(from)(error));
@@ -297,7 +296,7 @@ pub(crate) fn is_empty_folder(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Removes what is in a folder of ours, the manifest last.
+/// Empties a folder of Tabwire's. The manifest goes last: without it the rest would look foreign.
 fn empty(dir: &Path) -> io::Result<()> {
     let manifest = dir.join(MANIFEST);
     for entry in fs::read_dir(dir)? {
@@ -311,7 +310,7 @@ fn empty(dir: &Path) -> io::Result<()> {
     fs::remove_file(manifest)
 }
 
-/// Whether the folder holds an extension with our key, of whatever version.
+/// Whether the folder holds an extension of any version with Tabwire's public key.
 fn is_ours(dir: &Path) -> bool {
     let key = |text: &str| serde_json::from_str::<Value>(text).ok()?.get("key").cloned();
     let own = FILES.get_file(MANIFEST).and_then(|file| file.contents_utf8()).and_then(key);
@@ -330,7 +329,7 @@ fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
                     .map_err(|source| UnpackError::Io { path: path.clone(), source })?;
                 write_all(dir, &path)?;
             }
-            // It is there already, read-only.
+            // `write` has put it there first.
             DirEntry::File(file) if file.path() == Path::new(MANIFEST) => {}
             DirEntry::File(file) => write_read_only(&path, file.contents())
                 .map_err(|source| UnpackError::Io { path: path.clone(), source })?,
@@ -339,11 +338,11 @@ fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
     Ok(())
 }
 
-/// Writes a new file that nobody changes by accident.
+/// Writes a new read-only file, so that no editor changes it by accident.
 fn write_read_only(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(path)?;
     file.write_all(contents)?;
-    // Whatever the umask has taken.
+    // The umask may have taken bits away, and the browser must be able to read the file.
     file.set_permissions(fs::Permissions::from_mode(0o444))
 }
 

@@ -1,5 +1,5 @@
-//! Which sites agents may use: kept in the state directory, and told to every browser.
-//! [`LiveLocalFileRules`](crate::local_files::LiveLocalFileRules) is the part of it that is about local files.
+//! The site rules of a running daemon: the state directory keeps them, and every browser gets them.
+//! [`LiveLocalFileRules`](crate::local_files::LiveLocalFileRules) is the part for local files.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct LiveSiteRules {
 }
 
 impl LiveSiteRules {
-    /// Those of this state directory, from here on told to the hub's browsers.
+    /// Reads the rules of this state directory, and sends them to the hub's browsers.
     ///
     /// # Errors
     ///
@@ -35,13 +35,13 @@ impl LiveSiteRules {
         &self.local_files
     }
 
-    /// The rules that hold.
+    /// The rules in force.
     #[must_use]
     pub fn rules(&self) -> Arc<SiteRules> {
         self.hub.site_rules()
     }
 
-    /// Makes a change, keeps it and tells the browsers.
+    /// Makes a change, writes it and sends it to the browsers.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl LiveSiteRules {
         Ok(self.rules())
     }
 
-    /// Makes a change unless it lets agents use more; then nothing changes, and it is false.
+    /// Makes a change unless it widens what agents may use. False: it would widen, and nothing changed.
     ///
     /// # Errors
     ///
@@ -75,6 +75,7 @@ impl LiveSiteRules {
     }
 
     fn hold(&self, rules: SiteRules) {
+        // Browsers are asked for nothing when a reload finds the same rules.
         if *self.rules() != rules {
             self.hub.set_site_rules(rules);
         }

@@ -1,5 +1,5 @@
-//! What was widened and no person has confirmed yet: read from the state directory, where the command
-//! line notes it, and told to every browser.
+//! Unconfirmed widenings: the command line notes them in the state directory, and this module sends
+//! them to every browser.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,10 +9,11 @@ use crate::home::StateDirectory;
 use crate::hub::Hub;
 use crate::protocol::UnconfirmedWidening;
 
-/// How often the file is looked at. Commands change it, and need no daemon for that.
+/// How often the file is checked. Commands write it without the daemon, so nothing announces a
+/// change.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Tells the hub's browsers what the state directory says, now and on each change, without end.
+/// Sends the widenings to the hub's browsers, now and after each change, without end.
 pub async fn watch(hub: Hub, home: StateDirectory) {
     let path = home.unconfirmed_path();
     let mut looks = tokio::time::interval(LOOK);
@@ -24,6 +25,7 @@ pub async fn watch(hub: Hub, home: StateDirectory) {
         if seen.as_ref() == Some(&look) {
             continue;
         }
+        // Before the file is read: a change during the read is found by the next look.
         seen = Some(look);
         match home.unconfirmed() {
             Ok(widenings) => {
@@ -31,12 +33,12 @@ pub async fn watch(hub: Hub, home: StateDirectory) {
                 known.clone_from(&widenings);
                 hub.set_unconfirmed(widenings);
             }
-            Err(error) => tracing::warn!(%error, "it cannot be told what nobody has confirmed"),
+            Err(error) => tracing::warn!(%error, "cannot read the unconfirmed widenings"),
         }
     }
 }
 
-/// What changes when the file does: another one takes its place, since it is written whole.
+/// Changes with the file: every write puts a new file, with a new inode, in its place.
 fn look(path: &PathBuf) -> Option<(u64, SystemTime)> {
     use std::os::unix::fs::MetadataExt as _;
     let found = fs::metadata(path).ok()?;

@@ -1,8 +1,8 @@
-//! Drawings: they come from browsers, are kept as files, and end whoever waits for them.
+//! Drawings: browsers send them, the disk keeps them, and they end the waits for them.
 //!
-//! A drawing is on the disk before anybody is told of it, and before whoever sent it is: so
-//! none is lost. It is unread until its owner has had it: by the wait that it ended, or by a
-//! later one. What a wait has come to stands with the command that it is, in the hub.
+//! A drawing is on the disk before a wait ends with it and before its sender gets an
+//! acknowledgement, so none is lost. It is unread until its owner has read the result of a wait with
+//! it. A wait is a command in the hub, which keeps its outcome.
 
 mod reading;
 
@@ -25,15 +25,15 @@ use crate::protocol::{
     ReportedError, SessionName,
 };
 
-/// How long people take, as a rule.
+/// The usual time that people take.
 const USUAL: Duration = Duration::from_secs(60);
 
-/// How long is waited for the browser to say whether the drawing tools are open: the answer
-/// should say what keeps them from it.
+/// How long a call waits for the browser to open the drawing tools, so that the answer can report a
+/// failure.
 const OPEN: Duration = Duration::from_secs(1);
 
-/// The drawings of all owners, and who waits for them. Cheap to clone; all clones are the
-/// same. Must be used in a tokio runtime.
+/// The drawings of all owners, and the waits for them. Clones are cheap and share their state. Needs
+/// a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct AnnotationService(Arc<AnnotationState>);
 
@@ -41,50 +41,50 @@ pub struct AnnotationService(Arc<AnnotationState>);
 struct AnnotationState {
     hub: Hub,
     drawings: DrawingStore,
-    /// The waits that a drawing has ended, until it stands on the disk whether it was read.
+    /// The waits that each drawing has ended, until the disk says whether the drawing was read.
     ended: Mutex<reading::EndedWaits>,
     tasks: TaskTracker,
 }
 
-/// What a call asks a person for.
+/// A call's request for a drawing.
 #[derive(Clone, Debug, Default)]
 pub struct DrawingRequest {
-    /// Which drawings; none: those of no session.
+    /// The session of the drawings; `None` for drawings without a session.
     pub session: Option<SessionName>,
-    /// Where the drawing tools are to be opened.
+    /// The tab in which the drawing tools open.
     pub selector: TargetSelector,
     /// Whether elements are described with their computed styles.
     pub styles: bool,
-    /// What the person is asked to draw.
+    /// The words that the person sees.
     pub prompt: Option<DrawingPrompt>,
     /// See [`Submission::idempotency_key`].
     pub idempotency_key: Option<Arc<str>>,
 }
 
-/// A wait that was taken.
+/// An accepted wait for a drawing.
 #[derive(Debug)]
 pub struct DrawingWait {
-    /// The wait. It is over at once if there was a drawing that nobody had read.
+    /// The wait. An unread drawing ends it at once.
     pub submitted: SubmittedCommand,
-    /// What became of the drawing tools, if they had to be opened.
+    /// The state of the drawing tools, if they had to be opened.
     pub opening: Option<ToolsOpening>,
 }
 
-/// What became of the drawing tools.
+/// The result of opening the drawing tools.
 #[derive(Debug)]
 pub enum ToolsOpening {
-    /// The browser was asked to open them: what is known of that.
+    /// The browser was asked to open them; this is the state of that command.
     Asked(CommandLookup),
-    /// It could not be asked. The person can open them.
+    /// The browser could not be asked. The person can open them.
     Refused(CallRefusal),
 }
 
-/// Why there is no answer.
+/// The reason why a call fails.
 #[derive(Debug)]
 pub enum AnnotationError {
-    /// The daemon does not take it now.
+    /// The daemon rejects the command now.
     Refused(CallRefusal),
-    /// The disk did not do what was asked.
+    /// The drawings cannot be read or written.
     Disk(DrawingsError),
 }
 
@@ -95,8 +95,8 @@ impl From<DrawingsError> for AnnotationError {
 }
 
 impl AnnotationService {
-    /// Drawings that are kept here, for whoever waits in this hub. What an earlier life of the
-    /// daemon has told is noted as read when it is. Must be called in a tokio runtime.
+    /// The drawings of this store, for the waits of this hub. Goes on with waits of an earlier run of
+    /// the daemon whose results nobody has read. Needs a tokio runtime.
     #[must_use]
     pub fn new(hub: Hub, drawings: DrawingStore) -> Self {
         let (ended, tasks) = (Mutex::default(), TaskTracker::new());
@@ -105,8 +105,8 @@ impl AnnotationService {
         annotations
     }
 
-    /// Takes a drawing: when this returns it is kept, and whoever waits for it has it. The same
-    /// again is taken again, and is still one drawing.
+    /// Accepts a drawing. When this returns, the disk has it and its waits are over. A repetition is
+    /// accepted too and remains one drawing.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl AnnotationService {
         let session = session.as_ref();
         if let Some(why) = drawing.cancelled {
             match &named {
-                // The others of its session may have drawing tools open on other pages.
+                // Other waits of the session may have drawing tools open on other pages.
                 Some(id) => self.0.hub.end_wait(id, given_up(why)).await,
                 None => drop(self.0.hub.end_waits(&owner, session, None, &given_up(why)).await),
             }
@@ -135,8 +135,8 @@ impl AnnotationService {
         Ok(())
     }
 
-    /// Takes a drawing from an extension that only polls: for the waits of its session that the
-    /// extension holds, and for no other. False: it holds none, and nothing is kept.
+    /// Accepts a drawing from an extension that only polls, for the waits of its session that the
+    /// extension holds, and for no others. False: it holds none, and the drawing is not kept.
     ///
     /// # Errors
     ///
@@ -149,6 +149,7 @@ impl AnnotationService {
         let (hub, session) = (&self.0.hub, drawing.session.clone());
         let held = hub.held_waits(extension_id, session.as_ref(), drawing.correlation_id.as_ref());
         let Some((owner, _)) = held.first().cloned() else { return Ok(false) };
+        // The extension may hold waits of several owners. A drawing belongs to one: the first wait's.
         let waits = held.into_iter().filter(|(whose, _)| *whose == owner).map(|(_, id)| id);
         let waits: Vec<_> = waits.collect();
         if let Some(why) = drawing.cancelled {
@@ -169,8 +170,8 @@ impl AnnotationService {
         Ok(true)
     }
 
-    /// Waits for a drawing, under an id of its own. One that nobody has read ends the wait at
-    /// once; else the drawing tools are opened. Returns when the wait is recorded.
+    /// Begins a wait for a drawing, a command with an id of its own. An unread drawing ends the wait
+    /// at once; otherwise the drawing tools open. Returns when the wait is recorded.
     ///
     /// # Errors
     ///
@@ -184,13 +185,14 @@ impl AnnotationService {
         let submitted = self.begin(caller, session.clone(), selector.clone(), idempotency_key)?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
-        // The wait is there already: a drawing that comes from here on ends it.
+        // The wait exists before the search: a drawing that arrives from here on ends it.
         let unread = self.unread(&caller.owner, session.clone()).await;
         let unread = unread.inspect_err(|_| hub.withdraw(caller, &submitted))?;
         if !unread.is_empty() {
             self.hand_over(caller, &submitted, session, &unread).await?;
             return Ok(DrawingWait { submitted, opening: None });
         }
+        // A repeated call finds its first wait, whose tools are open already.
         if !submitted.is_new() {
             return Ok(DrawingWait { submitted, opening: None });
         }
@@ -199,8 +201,8 @@ impl AnnotationService {
         Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, selector).await) })
     }
 
-    /// The drawings of a session; of none: those that nobody has read, else the last one. They
-    /// are read by the wait that this makes, which is over at once. `None`: there are none.
+    /// The drawings of a session. Without a session: the unread drawings, or else the last one. They
+    /// are the result of a new wait, which is over at once. `None`: there are no drawings.
     ///
     /// # Errors
     ///
@@ -229,7 +231,7 @@ impl AnnotationService {
         Ok(Some(submitted))
     }
 
-    /// What is kept for an owner.
+    /// An owner's drawings.
     ///
     /// # Errors
     ///
@@ -244,7 +246,7 @@ impl AnnotationService {
         Ok(list)
     }
 
-    /// Deletes the drawings of a session; of none: those of no session. How many there were.
+    /// Deletes the drawings of a session, or those without one. Returns their number.
     ///
     /// # Errors
     ///
@@ -275,7 +277,7 @@ impl AnnotationService {
         self.0.hub.start_host_task(caller, asked).map_err(AnnotationError::Refused)
     }
 
-    /// Has the drawing tools opened, and waits a moment for what becomes of that.
+    /// Opens the drawing tools, and waits a moment for the result.
     async fn open(
         &self,
         caller: &Caller,
@@ -297,7 +299,8 @@ impl AnnotationService {
         }
     }
 
-    /// That the tools are open is nobody's to read: it must not be listed as never retrieved.
+    /// Marks the result of opening the tools as read. No agent reads it, and it must not be listed as
+    /// never retrieved.
     fn note_opened(&self, caller: Caller, id: CorrelationId) {
         let hub = self.0.hub.clone();
         self.0.tasks.spawn(async move {
@@ -306,8 +309,8 @@ impl AnnotationService {
         });
     }
 
-    /// Ends a wait with drawings that are there already. One that is over has other ones, and
-    /// who reads it has not read these.
+    /// Ends a wait with drawings that exist already. A wait that is already over ended with other
+    /// drawings, so these stay unread.
     async fn hand_over(
         &self,
         caller: &Caller,
@@ -355,7 +358,7 @@ impl AnnotationService {
         Ok(CommandOutcome::Complete { result, origin: None })
     }
 
-    /// Does this where the disk may take its time. It is done even if nobody waits any more.
+    /// Runs work on a thread that may block. The work is finished even if its caller goes away.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&DrawingStore) -> Result<T, DrawingsError> + Send + 'static,

@@ -1,5 +1,5 @@
-//! Which drawings were read. That stands on the disk; until it does, the waits that a drawing
-//! has ended tell.
+//! The record of which drawings were read. The disk keeps it; until it is written, the waits that a
+//! drawing has ended answer the question.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -16,7 +16,7 @@ use crate::protocol::{CorrelationId, DrawingId, Owner, SessionName};
 /// The waits that each drawing has ended.
 pub(super) type EndedWaits = HashMap<DrawingId, Vec<CorrelationId>>;
 
-/// What must be known of a wait's result to know which drawings it has told.
+/// The part of a wait's result that names its drawings.
 #[derive(Default, Deserialize)]
 struct DeliveredReport {
     pages: Vec<DeliveredPage>,
@@ -28,7 +28,7 @@ struct DeliveredPage {
 }
 
 impl AnnotationService {
-    /// Notes that drawings were read as soon as one of the waits that they have ended is.
+    /// Marks drawings as read as soon as the result of one of their waits is read.
     pub(super) fn note_when_read(
         &self,
         owner: Owner,
@@ -52,8 +52,8 @@ impl AnnotationService {
         });
     }
 
-    /// Goes on with what [`note_when_read`](Self::note_when_read) began in an earlier life of
-    /// the daemon.
+    /// Continues the work of [`note_when_read`](Self::note_when_read) from an earlier run of the
+    /// daemon.
     pub(super) fn follow_earlier_waits(&self) {
         for (owner, id, result) in self.0.hub.drawn_waits() {
             let told: DeliveredReport = serde_json::from_str(result.get()).unwrap_or_default();
@@ -75,13 +75,13 @@ impl AnnotationService {
         }
     }
 
-    /// The waits that drawings have ended, to be taken before the disk is looked at: what is
-    /// not among them any more stands there by then.
+    /// A copy of the waits that drawings have ended. Take it before reading the disk: a wait leaves
+    /// the list only after the disk has its mark.
     pub(super) fn ended_waits(&self) -> EndedWaits {
         self.ended().clone()
     }
 
-    /// Notes that a drawing was read which the disk does not know of yet.
+    /// Corrects a drawing whose mark the disk does not have yet.
     pub(super) fn note_if_read(&self, kept: &mut KeptDrawing, ended: &EndedWaits) {
         let waits = ended.get(&kept.drawing_id);
         kept.is_unread &= !waits.into_iter().flatten().any(|id| self.0.hub.is_read(id));
@@ -90,13 +90,13 @@ impl AnnotationService {
     async fn mark_read(&self, owner: Owner, ids: Vec<DrawingId>) {
         let mark = move |drawings: &DrawingStore| {
             ids.iter().try_for_each(|id| match drawings.mark_read(&owner, id) {
-                // It was deleted meanwhile.
+                // The drawing was deleted meanwhile, so nobody needs its mark.
                 Err(DrawingsError::NotFound { .. }) => Ok(()),
                 marked => marked,
             })
         };
         if let Err(error) = self.on_disk(mark).await {
-            tracing::warn!(%error, "that a drawing was read cannot be noted: it is told again");
+            tracing::warn!(%error, "cannot mark a drawing as read; a later wait returns it again");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The files that agents write on this computer: pictures, below folders that a person opened.
 //!
-//! A name from an agent is data. It is compared with the opened folders part by part, and the
-//! file is made without following a link anywhere on the way to it (`beneath`).
+//! A name from an agent is untrusted. It is compared with the opened folders part by part, and the
+//! file is created without following a link on the way (`beneath`).
 
 mod beneath;
 mod folders;
@@ -20,8 +20,7 @@ pub use folders::{AgentFolderError, AgentFolders};
 /// The longest name that an agent can give, in bytes. Linux takes no longer path.
 const NAME_MAX: usize = 4_096;
 
-/// The folder that is open to agents without a person's doing. It is made when the first file
-/// goes there.
+/// The folder that is open to agents by default. It is created with the first file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsualFolder {
     /// The directory that holds it, which is there: the home directory, or a state directory
@@ -38,40 +37,40 @@ pub struct AgentFiles {
     usual: UsualFolder,
 }
 
-/// Why a file is not written. Nothing was.
+/// The reason why a file is not written. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentFileError {
-    /// The name is none: empty, too long, or with control characters.
-    #[error("this is no file name")]
+    /// The name is empty, too long, or has control characters.
+    #[error("this is not a file name")]
     NoName,
-    /// It leads upwards.
+    /// The name has a `..`.
     #[error("the name has a `..` in it")]
     Upwards,
-    /// A part of it begins with a dot: shells and desktops read such files on their own.
+    /// A part of the name begins with a dot: shells and desktops read such files unasked.
     #[error("a part of the name begins with a dot")]
     Dot,
-    /// It is in no folder that is open.
-    #[error("the file would be in no folder that is open to agents")]
+    /// The file would lie outside of all open folders.
+    #[error("the file would lie outside of the folders that are open to agents")]
     NotOpen,
-    /// Its ending is not that of the picture.
+    /// The name's ending does not fit the picture's format.
     #[error("the name does not end in .{}", .0.endings().join(" or ."))]
     Ending(ImageFormat),
-    /// The bytes are those of no picture.
-    #[error("what the browser sent is no picture of a known format")]
+    /// The bytes are not a picture.
+    #[error("the browser did not send a picture in a known format")]
     NoPicture,
-    /// It is there already.
+    /// The file exists.
     #[error("the file exists already")]
     Exists,
-    /// A folder on the way is a link or no folder.
-    #[error("`{}` is a link or no folder", .0.display())]
+    /// A folder on the way is a link or another kind of file.
+    #[error("`{}` is a link or not a folder", .0.display())]
     Link(PathBuf),
-    /// A folder on the way is not there.
+    /// A folder on the way does not exist.
     #[error("the folder `{}` does not exist", .0.display())]
     NoFolder(PathBuf),
     /// The opened folders cannot be read.
     #[error(transparent)]
     Home(#[from] StateDirectoryError),
-    /// The system would not.
+    /// The system reported an error.
     #[error("cannot write {}: {source}", .path.display())]
     Io {
         /// Which file or folder.
@@ -81,7 +80,7 @@ pub enum AgentFileError {
     },
 }
 
-/// A file that an agent has named, found to lie below a folder that is open.
+/// A file that an agent named, below an open folder.
 #[derive(Debug, PartialEq, Eq)]
 struct FileDestination {
     /// The folder that is open, without links.
@@ -172,7 +171,7 @@ impl AgentFiles {
         Ok(std::iter::once(self.usual()).chain(opened).collect())
     }
 
-    /// Whether a new picture of this name can be written; its whole path.
+    /// Checks that a new picture of this name can be written. Returns its whole path.
     ///
     /// # Errors
     ///
@@ -185,14 +184,14 @@ impl AgentFiles {
         Ok(destination.path())
     }
 
-    /// Writes a picture to a new file; its whole path. A file that holds the same picture
-    /// already is as good; any other is left alone.
+    /// Writes a picture to a new file. Returns its whole path. A file that holds the same picture
+    /// counts as written; any other file is left alone.
     ///
     /// # Errors
     ///
     /// [`AgentFileError`].
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, AgentFileError> {
-        // A browser's word for the format is no proof.
+        // The bytes decide on the ending: a browser could send a script and call it a picture.
         let format = ImageFormat::of_bytes(bytes).ok_or(AgentFileError::NoPicture)?;
         let destination = self.find(name, format)?;
         let parent = destination.parent()?;
@@ -206,7 +205,7 @@ impl AgentFiles {
         }
     }
 
-    /// What a name means. Looks at no file but the list of opened folders.
+    /// Resolves a name. Reads no file but the list of opened folders.
     fn find(&self, name: &str, format: ImageFormat) -> Result<FileDestination, AgentFileError> {
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
             return Err(AgentFileError::NoName);
@@ -245,8 +244,8 @@ impl AgentFiles {
         Ok(destination)
     }
 
-    /// The open folder that a name leads to, and where below it. A name that begins with no root
-    /// is one in the usual folder.
+    /// The open folder of a name, and the rest of the name below it. A relative name belongs to the
+    /// usual folder.
     fn folder_of<'a>(&self, named: &'a Path) -> Result<(OpenFolder, &'a Path), AgentFileError> {
         let base = &self.usual.base;
         let usual = self
@@ -256,6 +255,7 @@ impl AgentFiles {
         if !named.is_absolute() {
             return Ok((OpenFolder::Usual(usual), named));
         }
+        // An agent may name the folder with or without its links resolved.
         for path in [usual.path(), self.usual.path()] {
             if let Ok(below) = named.strip_prefix(&path) {
                 return Ok((OpenFolder::Usual(usual), below));
@@ -271,7 +271,7 @@ impl AgentFiles {
 }
 
 impl AgentFileError {
-    /// What an agent can do about it, where these folders are open.
+    /// The next step for an agent, with the folders that are open.
     #[must_use]
     pub fn hint(&self, open: &[PathBuf]) -> String {
         let folders = open.iter().map(|path| format!("`{}`", path.display()));
@@ -288,14 +288,14 @@ impl AgentFileError {
             Self::Exists => "Name a new file; nothing is overwritten.".to_owned(),
             Self::Link(_) => format!("Links are not followed. Name a folder below {folders}."),
             Self::NoPicture => "Take the screenshot again.".to_owned(),
-            Self::Home(_) | Self::Io { .. } => "Ask the person to mend that.".to_owned(),
+            Self::Home(_) | Self::Io { .. } => "Ask the person to correct that.".to_owned(),
         }
     }
 }
 
 impl From<NoFollowError> for AgentFileError {
     fn from(NoFollowError { path, source }: NoFollowError) -> Self {
-        // Systems differ in what they say of a link where a folder is wanted.
+        // Systems report different errors for a link in place of a folder.
         let links = [Errno::LOOP, Errno::MLINK, Errno::NOTDIR].map(Errno::raw_os_error);
         match source.raw_os_error() {
             Some(code) if code == Errno::NOENT.raw_os_error() => Self::NoFolder(path),

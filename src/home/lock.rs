@@ -1,4 +1,4 @@
-//! Which daemon a state directory has, and who may start one.
+//! The locks of a state directory: one for its daemon, one for starting it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use super::{
     open_private, write_json,
 };
 
-/// How often, and how far apart, the daemon's lock is tried for.
+/// The attempts to take the daemon's lock, and the pause between them.
 const LOCK_TRIES: u32 = 10;
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
@@ -39,7 +39,7 @@ impl StateDirectory {
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
                 Ok(()) => return self.locked(file).map(Some),
-                // `has_daemon` of another process holds it for an instant.
+                // `has_daemon` of another process holds the lock for an instant.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
                 Err(TryLockError::Error(source)) => {
                     return Err(StateDirectoryError::Io { path, source });
@@ -51,7 +51,7 @@ impl StateDirectory {
 
     fn locked(&self, file: File) -> Result<DaemonLock, StateDirectoryError> {
         let record = self.dir.join(DAEMON_RECORD);
-        // The last daemon may have been killed: its record must not pass for ours.
+        // A daemon that was killed left its record, which must not pass for this one's.
         match fs::remove_file(&record) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(StateDirectoryError::Io { path: record, source })
@@ -78,8 +78,8 @@ impl StateDirectory {
         }
     }
 
-    /// The daemon that runs on this directory, and has said where. Its lock shows that the
-    /// record is its own: nobody else gets to see a token.
+    /// The running daemon of this directory, once it has announced itself. The lock shows that the
+    /// record is its own: a token sent there goes to no other program on that port.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl StateDirectory {
         if self.has_daemon()? { self.daemon_record() } else { Ok(None) }
     }
 
-    /// Waits for the right to start a daemon: of several that want to, one does.
+    /// Waits for the right to start a daemon, so that only one of several processes starts it.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl StateDirectory {
 }
 
 impl DaemonLock {
-    /// Says where this daemon is to be found.
+    /// Announces this daemon's address.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl DaemonLock {
 
 impl Drop for DaemonLock {
     fn drop(&mut self) {
-        // A record without a lock is harmless: it only says where the last one was.
+        // A failure is harmless: nobody trusts a record without a lock.
         let _ = fs::remove_file(&self.record);
     }
 }

@@ -1,6 +1,6 @@
-//! The state directory: the secret, the lock of the one daemon, where that daemon is
-//! to be found, which further extensions may connect, which sites agents may use, what was widened and no person
-//! has confirmed, what agents store, and what people drew.
+//! The state directory: the secret, the lock and the address of the one daemon, further extensions
+//! that may connect, the rules for sites and files, unconfirmed widenings, values that agents store,
+//! and drawings.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
@@ -58,7 +58,7 @@ pub struct StateDirectory {
     auth: AuthKey,
 }
 
-/// Where a running daemon is to be found.
+/// The address of a running daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonRecord {
     /// Its process.
@@ -79,7 +79,7 @@ pub enum StateDirectoryError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Others may read or write it.
@@ -104,7 +104,7 @@ pub enum StateDirectoryError {
         /// Whose it is.
         owner: u32,
     },
-    /// The secret is not one.
+    /// The secret has another length.
     #[error(
         "{path} is damaged: it should hold {KEY_LENGTH} bytes and holds {length}. Move it away, then run `tabwire install`, which makes a new one, and reload the extension in the browser"
     )]
@@ -114,9 +114,9 @@ pub enum StateDirectoryError {
         /// Its length in bytes.
         length: usize,
     },
-    /// The rules which sites agents may use cannot be read. Without them nothing is let through.
+    /// The site rules cannot be read. Without them agents may use no site.
     #[error(
-        "{path} holds no rules for sites: {source}. Correct it, or move it away to let agents use every site"
+        "{path} does not hold site rules: {source}. Correct it, or move it away to let agents use every site"
     )]
     DamagedSiteRules {
         /// The file.
@@ -124,7 +124,7 @@ pub enum StateDirectoryError {
         /// What is wrong.
         source: serde_json::Error,
     },
-    /// A file of ours does not hold what it should.
+    /// A file of Tabwire's cannot be parsed.
     #[error("{path} is damaged: {source}. Move it away and try again")]
     Damaged {
         /// The file.
@@ -151,8 +151,8 @@ impl StateDirectory {
         Ok(Self { dir: dir.to_owned(), auth })
     }
 
-    /// Opens the state directory if it is there, and makes nothing. `None`: there is
-    /// none, or it has no secret yet, so no daemon has run on it.
+    /// Opens the state directory if it exists, and makes nothing. `None`: it does not exist, or has
+    /// no secret yet, so no daemon has run on it.
     ///
     /// # Errors
     ///
@@ -189,9 +189,8 @@ impl StateDirectory {
         &self.auth
     }
 
-    /// Replaces the secret: from here on no key and no token that was derived from it before is
-    /// worth anything to whoever opens the directory anew. A daemon that runs still has the old
-    /// one.
+    /// Replaces the secret. All keys and tokens that were derived from the old one are invalid for
+    /// every process that opens the directory after this. A running daemon still has the old secret.
     ///
     /// # Errors
     ///
@@ -200,6 +199,7 @@ impl StateDirectory {
         let path = self.dir.join(AUTH_KEY);
         let aside = aside(&path);
         write_private(&aside, AuthKey::generate().as_bytes())
+            // A power failure after the rename must not leave an empty secret.
             .and_then(|()| File::open(&aside)?.sync_all())
             .and_then(|()| fs::rename(&aside, &path))
             .map_err(|source| StateDirectoryError::Io { path, source })?;
@@ -212,7 +212,7 @@ impl StateDirectory {
         read_key(&self.dir).is_ok_and(|key| key.as_bytes() != self.auth.as_bytes())
     }
 
-    /// Where the running daemon is to be found; `None` if none has said so.
+    /// The address of the running daemon; `None` if none has announced itself.
     ///
     /// # Errors
     ///
@@ -230,13 +230,13 @@ impl StateDirectory {
         Ok(read_json(&self.dir.join(EXTENSIONS))?.unwrap_or_default())
     }
 
-    /// Lets a further extension connect, from its next try on. False: it might
-    /// already.
+    /// Lets a further extension connect, from its next attempt on. False: it was on the list already.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
     pub fn allow_extension(&self, id: &str) -> Result<bool, StateDirectoryError> {
+        // Two commands at once would each write a list without the other's extension.
         let _others_wait = lock_settings(&self.dir)?;
         let mut allowed = self.allowed_extensions()?;
         if allowed.iter().any(|known| known == id) {
@@ -270,8 +270,8 @@ fn read_or_make_key(dir: &Path) -> Result<AuthKey, StateDirectoryError> {
     let path = dir.join(AUTH_KEY);
     let io = |source| StateDirectoryError::Io { path: path.clone(), source };
     if !path.exists() {
-        // Written aside and linked into place, so that of two that start together
-        // both end up with the same whole key.
+        // Written aside and linked into place: if two processes start together, the second link fails,
+        // and both read the same whole key.
         let aside = aside(&path);
         write_private(&aside, AuthKey::generate().as_bytes()).map_err(io)?;
         let linked = fs::hard_link(&aside, &path);
@@ -307,7 +307,7 @@ fn is_there(path: &Path) -> Result<bool, StateDirectoryError> {
     path.try_exists().map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
-/// Whether it is ours and closed to all others.
+/// Checks that a path belongs to this user and is closed to all others.
 fn check_private(path: &Path, want: u32) -> Result<(), StateDirectoryError> {
     let path = path.to_owned();
     let found = match fs::metadata(&path) {
@@ -324,8 +324,7 @@ fn check_private(path: &Path, want: u32) -> Result<(), StateDirectoryError> {
     Ok(())
 }
 
-/// Waits for the right to change what is set in this directory, and holds it until it is
-/// dropped.
+/// Waits for the lock on this directory's settings, and holds it until it is dropped.
 fn lock_settings(dir: &Path) -> Result<File, StateDirectoryError> {
     let path = dir.join(SETTINGS_LOCK);
     let file = open_private(&path)?;
@@ -351,6 +350,7 @@ fn open_private(path: &Path) -> Result<File, StateDirectoryError> {
 /// The system's; among them, that the file exists.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+    // Before the first byte: the umask may have left other bits, and the content may be the secret.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(bytes)
 }

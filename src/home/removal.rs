@@ -1,4 +1,4 @@
-//! Removing a state directory: what is ours, by exact names, and nothing else.
+//! Removal of a state directory: Tabwire's own files, by exact names, and nothing else.
 
 use std::fs;
 use std::io;
@@ -29,16 +29,16 @@ const FILES: [&str; 15] = [
 /// The daemon's log: what is written now, and what was before.
 const LOGS: [&str; 3] = ["daemon.log", "daemon.log.1", "daemon.log.2"];
 
-/// Our databases, and what their names go on with once they were moved aside: a number follows.
+/// The databases, each with the suffix of a copy that was moved aside: a number follows.
 const DATABASES: [(&str, &str); 2] = [("journal.db", ".unusable-"), ("monitor.db", ".damaged-")];
 
-/// What SQLite adds to the name of a database for its own files.
+/// The suffixes of SQLite's own files.
 const SQLITE_ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// How many hexadecimal digits a file has behind its name while it is written.
 const ASIDE_DIGITS: usize = 16;
 
-/// A folder of ours: its name, and which files are ours in the folders of owners that it holds.
+/// A folder with a folder for each owner: its name, and a test for Tabwire's files in them.
 type OwnersFolder = (&'static str, fn(&Path) -> bool);
 
 /// Our folders with a folder for each owner.
@@ -48,25 +48,25 @@ const OWNERS_FOLDERS: [OwnersFolder; 3] = [
     ("store", store::is_own_file),
 ];
 
-/// What removing a state directory does.
+/// The plan of removing a state directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateDirectoryRemoval {
-    /// What goes, in this order: a folder after what is in it, and the directory itself last, if
-    /// nothing stays in it.
+    /// The paths to remove, in this order: a folder after its content, and the directory itself last,
+    /// if nothing stays in it.
     pub goes: Vec<PathBuf>,
-    /// What is not ours, or still to be confirmed, and stays.
+    /// The paths that stay: foreign files, and unconfirmed widenings.
     pub stays: Vec<PathBuf>,
 }
 
 impl StateDirectory {
-    /// What [`StateDirectory::remove`] would do now. `gone` is taken for removed already.
+    /// The plan that [`StateDirectory::remove`] would carry out now. Paths in `gone` count as removed.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`].
     pub fn removal(&self, gone: &[PathBuf]) -> Result<StateDirectoryRemoval, StateDirectoryError> {
         let mut removal = StateDirectoryRemoval::default();
-        // To remove all else must be no way to have that forgotten.
+        // A removal must not be a way to make Tabwire forget an unconfirmed widening.
         let is_unconfirmed = !self.unconfirmed().is_ok_and(|widenings| widenings.is_empty());
         let unconfirmed = is_unconfirmed.then(|| self.unconfirmed_path());
         for path in sorted_entries(&self.dir)? {
@@ -82,7 +82,7 @@ impl StateDirectory {
                 None => removal.stays.push(path),
             }
         }
-        // Last: without it nobody could tell that the rest is ours, if that cannot be removed.
+        // The secret goes last: if the removal fails in the middle, it shows that the rest is Tabwire's.
         let key = self.dir.join(AUTH_KEY);
         removal.goes.sort_by_key(|path| *path == key);
         if removal.stays.is_empty() {
@@ -91,8 +91,8 @@ impl StateDirectory {
         Ok(removal)
     }
 
-    /// Removes everything of ours but what a person has still to confirm, and the directory unless
-    /// something is left in it. What it did. No daemon may run on it.
+    /// Removes all of Tabwire's files but unconfirmed widenings, and the directory if it is empty then.
+    /// Returns what it did. No daemon may run on the directory.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Long-running jobs of the daemon's own. Each is blocking code in a module by itself, which
-//! knows nothing of who runs it: it is given a clock, somewhere to say how far it is, and a
-//! way to be told to stop. `JobRunner` runs them: each is a command in the hub.
+//! Long-running jobs of the daemon itself. Each job is blocking code in a module of its own that does
+//! not know its runner: it gets a clock, a callback for progress and a flag to stop. `JobRunner` runs
+//! the jobs; each is a command in the hub.
 
 pub mod monitor;
 mod runner;

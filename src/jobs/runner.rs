@@ -1,5 +1,5 @@
-//! Who is at the jobs: one at a time, on a thread where the disk may take its time.
-//! What becomes of them stands with the commands that they are, in the hub.
+//! Runs jobs, one at a time, on a thread that may block. A job is a command in the hub, which keeps
+//! its outcome.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::hub::{CallRefusal, Caller, HostTask, Hub, SubmittedCommand, TargetSel
 use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
 
-/// How many jobs run at the same time; the others wait for their turn. Syncs have one database:
-/// one that waited for it would count as begun, and be lost in a restart.
+/// How many jobs run at the same time. Syncs share one database: a second sync that waited for it
+/// would count as begun, and a restart would lose it.
 const AT_ONCE: usize = 1;
 
-/// How long files are counted for an estimate: the call is answered after that.
+/// The longest time for counting files, since the answer to the call waits for the estimate.
 const COUNT_FOR: Duration = Duration::from_millis(50);
 
-/// The daemon's jobs. Cheap to clone; all clones are the same.
+/// The daemon's jobs. Clones are cheap and share their state.
 #[derive(Clone)]
 pub struct JobRunner(Arc<JobRunnerState>);
 
@@ -34,12 +34,12 @@ struct JobRunnerState {
     tasks: TaskTracker,
 }
 
-/// Why a job was not taken.
+/// The reason why a job is rejected.
 #[derive(Debug)]
 pub enum JobRejection {
-    /// It cannot be done as it is asked for.
+    /// The request cannot be carried out.
     Wrong(SyncError),
-    /// The daemon does not take it now.
+    /// The daemon rejects commands now.
     Refused(CallRefusal),
 }
 
@@ -50,8 +50,8 @@ impl std::fmt::Debug for JobRunner {
 }
 
 impl JobRunner {
-    /// The jobs of this hub. Those that an earlier life of the daemon has left are begun. Must
-    /// be called in a tokio runtime.
+    /// The jobs of this hub. Begins those that an earlier run of the daemon accepted and never began.
+    /// Needs a tokio runtime.
     #[must_use]
     pub fn start(hub: Hub, monitor: FileMonitor) -> Self {
         let left = hub.waiting_jobs();
@@ -64,7 +64,7 @@ impl JobRunner {
         jobs
     }
 
-    /// Takes a job and begins it when its turn comes, whatever becomes of its caller.
+    /// Accepts a job and begins it in its turn, even if its caller goes away.
     ///
     /// # Errors
     ///
@@ -85,6 +85,7 @@ impl JobRunner {
             idempotency_key: key,
         };
         let submitted = hub.start_host_task(caller, asked).map_err(JobRejection::Refused)?;
+        // A repeated call with the same key finds the first job, which runs or waits already.
         if submitted.is_new() {
             self.spawn(submitted.accepted.id.clone(), job);
         }
@@ -92,8 +93,7 @@ impl JobRunner {
         Ok(submitted)
     }
 
-    /// Returns once no job runs any more; those that do are told to stop when the hub is shut
-    /// down.
+    /// Returns once no job runs any more. The hub stops running jobs when it shuts down.
     pub async fn ended(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
@@ -126,7 +126,8 @@ impl JobRunner {
         if turn.is_err() || !hub.begin_job(&id) {
             return;
         }
-        // It never begins twice, also if the daemon is killed now.
+        // The journal has its start before the work begins: a job never begins twice, even if the
+        // daemon is killed now.
         hub.flush_journal().await;
         let stop = Arc::new(AtomicBool::new(false));
         let work = self.work(id.clone(), job, stop.clone());
@@ -136,7 +137,7 @@ impl JobRunner {
             outcome = &mut work => outcome,
             () = hub.until_over(&id) => {
                 stop.store(true, Ordering::Relaxed);
-                // What it has come to is of no interest any more; that it has stopped is.
+                // Its result does not matter any more, but the next job must not begin before it has stopped.
                 work.await;
                 return;
             }
@@ -152,6 +153,7 @@ impl JobRunner {
             let is_stopped = || stop.load(Ordering::Relaxed);
             let mut watch = |at: &super::monitor::SyncProgress| {
                 if !hub.advance_job(&id, at.fraction, &at.message()) {
+                    // The command is over: it was cancelled, or its time is up.
                     stop.store(true, Ordering::Relaxed);
                 }
             };
@@ -161,7 +163,8 @@ impl JobRunner {
             Ok(Ok(summary)) => complete(&summary),
             Ok(Err(error)) => failed(&error),
             Err(broken) => {
-                let message = "The job broke off; call it again. The daemon's log says more.";
+                let message =
+                    "The job failed unexpectedly; call it again. The daemon's log has the details.";
                 let details = Some(broken.to_string());
                 CommandOutcome::Error {
                     error: error(ReportedError::BROKE_OFF, message.to_owned(), details).into(),
@@ -179,7 +182,7 @@ fn request(sync: &MonitorSync) -> SyncRequest {
     }
 }
 
-/// The result of a job in the form of its seed (002).
+/// The result of a job, in the form that its callers know.
 fn complete(summary: &SyncSummary) -> CommandOutcome {
     let mut messages = vec![json!({"type": "success", "text": said(summary)})];
     if !summary.unreadable.is_empty() {

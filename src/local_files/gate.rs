@@ -1,5 +1,5 @@
-//! Decides about one file by its canonical path and by the identity of its folders, so that no
-//! link and no spelling of a path leads around it.
+//! The decision on one file, by its canonical path and by the identity of its folders, so that
+//! neither a link nor a spelling of a path leads around it.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -16,16 +16,16 @@ use crate::home::LocalFileStore;
 use crate::install::{BROWSERS, UserFolders};
 use crate::protocol::LocalFileRules;
 
-/// How many entries of closed folders are looked at to find another name of a file. A file that
-/// has more names than one is refused if there are more entries.
+/// How many entries of closed folders a search for another name of a file may read. If there are
+/// more, every file with several names is refused.
 const CLOSED_ENTRIES_MAX: usize = 500_000;
 
-/// What lies in a browser's folder of profiles, or in one profile. A folder that holds one of
-/// these is closed wherever it is.
+/// Files of a browser's folder of profiles, or of one profile. A folder with one of them is closed
+/// wherever it is.
 const PROFILE_MARKS: [&str; 4] =
     ["Local State", "Secure Preferences", "Local Extension Settings", "Sync Extension Settings"];
 
-/// Which files agents may see.
+/// Decides which files agents may see.
 #[derive(Debug)]
 pub(super) struct FileGate {
     store: LocalFileStore,
@@ -43,12 +43,12 @@ pub enum FolderError {
     Io {
         /// As it was named.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It is a file, or its path is no plain text.
     #[error(
-        "{0} is no folder with a path in plain text. Name the folder that the file is in, or another one"
+        "{0} is not a folder, or its path is not plain text. Name the folder that the file is in, or another one"
     )]
     NoFolder(PathBuf),
     /// Nobody can open it.
@@ -66,7 +66,7 @@ pub enum FolderError {
 pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, FolderError> {
     let real = fs::canonicalize(folder)
         .map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
-    // A person is shown all of the name before they agree.
+    // A person confirms this name, so nothing in it may be invisible.
     let is_plain = |text: &&str| real.is_dir() && !text.chars().any(char::is_control);
     let Some(text) = real.to_str().filter(is_plain) else {
         return Err(FolderError::NoFolder(real));
@@ -79,10 +79,10 @@ pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, 
     Ok(text.to_owned())
 }
 
-/// What a file or folder is, whatever it is called.
+/// The device and inode of a file or folder, which are the same under all its names.
 type FileIdentity = (u64, u64);
 
-/// What one question about several files looks up once.
+/// The closed folders, looked up once for all files of a question.
 struct ClosedPlaces {
     folders: Vec<PathBuf>,
     identities: HashSet<FileIdentity>,
@@ -91,8 +91,8 @@ struct ClosedPlaces {
 }
 
 impl FileGate {
-    /// One for this state directory. Without a machine no browser's folder is known by its place,
-    /// only by what lies in it.
+    /// A gate for this state directory. Without a machine it knows browsers' folders by their content
+    /// only.
     pub(super) fn new(store: LocalFileStore, machine: Option<&UserFolders>) -> Self {
         let profiles = machine
             .into_iter()
@@ -146,6 +146,7 @@ fn is_admitted(url: &str, open: &[&Path], closed: &ClosedPlaces) -> bool {
 
 impl ClosedPlaces {
     fn has_folder(&self, folder: &Path) -> bool {
+        // A folder that cannot be looked at is closed: the gate fails shut.
         let Ok(found) = fs::metadata(folder) else { return true };
         found.is_dir()
             && (self.identities.contains(&identity(&found))
@@ -154,6 +155,7 @@ impl ClosedPlaces {
     }
 
     fn has_another_name_of(&self, file: &Metadata) -> bool {
+        // A hard link is a second name in another folder, and `canonicalize` does not show it.
         if file.nlink() < 2 {
             return false;
         }
@@ -185,8 +187,8 @@ fn files_below(folders: &[PathBuf]) -> Option<HashSet<FileIdentity>> {
     Some(files)
 }
 
-/// The path that a browser opens for a URL as its parser writes it. Refused is what a browser may
-/// read in another way than we do.
+/// The path that a browser opens for a normalised URL. Refuses every URL that a browser might read
+/// in another way.
 fn path_of(url: &str) -> Option<PathBuf> {
     let rest = url.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -194,7 +196,7 @@ fn path_of(url: &str) -> Option<PathBuf> {
     let path = PathBuf::from(OsString::from_vec(decoded(&rest[..end])?));
     let is_plain =
         path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // `components` leaves out a `.` in the middle.
+    // `components` drops a `.` in the middle, which a browser may have kept.
     let has_dots = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/').any(is_dots);
     (path.is_absolute() && is_plain && !has_dots).then_some(path)
 }
@@ -203,7 +205,7 @@ fn is_dots(part: &[u8]) -> bool {
     part == b"." || part == b".."
 }
 
-/// Percent-decoded once, as browsers do. `None`: what it holds can be meant in two ways.
+/// Percent-decoded once, as browsers do. `None`: the result would be ambiguous.
 fn decoded(path: &str) -> Option<Vec<u8>> {
     let mut bytes = path.bytes();
     let mut decoded = Vec::with_capacity(path.len());
@@ -215,7 +217,7 @@ fn decoded(path: &str) -> Option<Vec<u8>> {
         let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
         let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
         match u8::try_from(high * 16 + low) {
-            // Separators, and the end of a C string.
+            // Separators and the end of a C string: decoded they would change the path.
             Ok(b'/' | b'\\' | 0) | Err(_) => return None,
             Ok(byte) => decoded.push(byte),
         }

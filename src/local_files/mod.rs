@@ -1,8 +1,8 @@
-//! Which local files agents may open: kept, told to every browser, and decided by where a file
-//! really is.
+//! The rules for local files of a running daemon: the state directory keeps them, every browser gets
+//! them, and the gate decides by a file's real place.
 //!
-//! The extension knows URLs only. It asks here about each file before it touches a page that shows
-//! one, and again before it hands anything out.
+//! An extension knows URLs only. It asks the daemon about each file before it touches a page that
+//! shows one, and again before it hands out a result.
 
 mod gate;
 
@@ -26,10 +26,10 @@ pub struct LiveLocalFileRules {
     gate: Arc<FileGate>,
 }
 
-/// Why a change of a running daemon's rules for local files is not made.
+/// The reason why a change of the rules for local files is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalFilesError {
-    /// The rules cannot be kept, or the change cannot be made.
+    /// The rules cannot be written, or reject the change.
     #[error(transparent)]
     Store(#[from] LocalFileStoreError),
     /// The folder cannot be opened.
@@ -38,7 +38,7 @@ pub enum LocalFilesError {
 }
 
 impl LiveLocalFileRules {
-    /// Those of this state directory, from here on told to the hub's browsers.
+    /// Reads the rules of this state directory, and sends them to the hub's browsers.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl LiveLocalFileRules {
         Ok(this)
     }
 
-    /// Makes a change, keeps it and tells the browsers.
+    /// Makes a change, writes it and sends it to the browsers.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl LiveLocalFileRules {
         self.gate.admits(&self.hub.local_files(), urls)
     }
 
-    /// Removes this key from the `config.json` of every unpacked extension that is known. The
-    /// extension has it in its own storage by now.
+    /// Removes this key from the `config.json` of every known unpacked extension. The extension has
+    /// the key in its own storage by now, and a file can be read by other programs.
     pub fn forget_unpacked_key(&self, key: &ExtensionKey) {
         for dir in self.gate.extension_folders() {
             match extension::remove_key(&dir, key) {

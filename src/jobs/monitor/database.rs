@@ -1,5 +1,4 @@
-//! The monitor's database: opening it, checking it, moving aside what cannot be used, and what
-//! is asked of it.
+//! The monitor's database: opening it, checking it, moving a damaged file aside, and its queries.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -16,10 +15,10 @@ use super::disk::{ContentHash, FileStamp};
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 1;
 
-/// Why the database cannot be used.
+/// The reason why the database cannot be used.
 #[derive(Debug)]
 pub(super) enum DatabaseError {
-    /// What is in the file cannot be used: it is to be moved aside.
+    /// The content of the file cannot be used: the file is moved aside.
     Damaged(String),
     /// It cannot be reached, read or written.
     Access(String),
@@ -28,12 +27,12 @@ pub(super) enum DatabaseError {
 impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            // `Unknown` is what a missing table or column is.
+            // SQLite reports a missing table or column as `Unknown`.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
                 Self::Damaged(error.to_string())
             }
             Some(_) => Self::Access(error.to_string()),
-            // A value that cannot be what was written.
+            // A value of another type than the monitor writes.
             None => Self::Damaged(error.to_string()),
         }
     }
@@ -86,9 +85,9 @@ impl MonitorDatabase {
         *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
     }
 
-    /// A connection that only reads, beside the one that writes. The file must be there.
+    /// A connection for reading, beside the one that writes. The file must exist.
     pub(super) fn reader(&self) -> Result<Connection, DatabaseError> {
-        // Not read-only: then SQLite could not make the index of the log.
+        // Not read-only: SQLite must be able to create the shared-memory index of the log.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Ok(Connection::open_with_flags(&self.path, flags)?)
     }
@@ -102,6 +101,7 @@ impl MonitorDatabase {
         };
         let free = (1..).map(|number| format!(".damaged-{number}"));
         let aside = free.into_iter().find(|aside| !with(aside).exists()).unwrap_or_default();
+        // These first: a new database would take the old log for its own.
         for suffix in ["-wal", "-shm"] {
             match std::fs::rename(with(suffix), with(&format!("{aside}{suffix}"))) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -120,11 +120,11 @@ impl MonitorDatabase {
 }
 
 fn connect(path: &Path) -> Result<Connection, DatabaseError> {
-    // SQLite gives its other files the mode of this one.
+    // SQLite gives its log and index the mode of this file.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // A power failure may undo the last batches: the next sync does them again.
+    // A power failure may undo the last batches, which the next sync repeats.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
@@ -145,7 +145,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Looks through the whole file, unless the last sync ended as it should.
+/// Checks the whole file, unless the last sync ended cleanly.
 fn check(connection: &Connection) -> Result<(), DatabaseError> {
     let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
     if connection.query_row(clean, [], |row| row.get(0)).optional()? == Some(true) {
@@ -155,8 +155,8 @@ fn check(connection: &Connection) -> Result<(), DatabaseError> {
     if found == "ok" { Ok(()) } else { Err(DatabaseError::Damaged(found)) }
 }
 
-/// Says whether a sync is at work: a file that was left in the middle of one is checked when
-/// it is opened.
+/// Marks the begin and the end of a sync. A file that was left within a sync is checked when it is
+/// opened.
 pub(super) fn set_ended_cleanly(connection: &Connection, clean: bool) -> Result<(), DatabaseError> {
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', ?1)", [clean])?;
     Ok(())
@@ -210,7 +210,8 @@ pub(super) fn folders_below(
         from.push(b'/');
     }
     let mut to = from.clone();
-    // What comes right after all that begins with the path and a slash.
+    // The upper bound: the first text behind all that begin with the path and a slash. A range uses the
+    // index, where LIKE would not on bytes.
     if let Some(slash) = to.last_mut() {
         *slash += 1;
     }

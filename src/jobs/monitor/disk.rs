@@ -30,14 +30,14 @@ impl Default for DiskCalls {
     }
 }
 
-/// Opens a file that was a regular one a moment ago: it neither follows a link that has taken
-/// its place, nor waits for the other end of a pipe that has.
+/// Opens a file that was a regular one a moment ago. It neither follows a link nor waits for a pipe
+/// that has taken the file's place.
 fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// What tells whether a file has changed without reading it.
+/// Size and time of a file, which show a change without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
     /// In bytes.

@@ -16,14 +16,14 @@ const BUFFER: usize = 256 * 1024;
 /// How many files a thread takes at once.
 const CLAIM: usize = 64;
 
-/// What became of a file that was to be read.
+/// The result of reading a file.
 pub(super) struct HashResult {
     /// Which of the found files it is.
     pub(super) file: usize,
     pub(super) result: Result<(FileStamp, ContentHash), HashFailure>,
 }
 
-/// Why a file has no hash.
+/// The reason why a file has no hash.
 pub(super) enum HashFailure {
     /// It was deleted since it was found.
     Gone,
@@ -98,7 +98,7 @@ fn hash(
     }
     let before = FileStamp::of(&about);
     let mut hasher = blake3::Hasher::new();
-    // What is appended meanwhile is not read: then the size differs.
+    // Bytes that are appended meanwhile are not read; the size differs then, and the file is left out.
     while hasher.count() < before.size {
         let read = match (disk.read)(path, &mut file, buffer) {
             Ok(0) => break,

@@ -7,13 +7,13 @@
 //!
 //! What holds:
 //!
-//! - Nothing is taken for vanished because it could not be looked at: not what is in a folder
-//!   that cannot be listed, and nothing at all once the path of the sync is gone.
+//! - A file counts as vanished only if its folder was listed: not if the folder cannot be listed, and
+//!   not once the path of the sync is gone.
 //! - A file that cannot be read, or changes while it is, keeps the row that it had.
 //! - Symbolic links are not followed, and only regular files are opened. Everything else is
 //!   counted and left out; so are the files of the database itself.
-//! - Rows are written in batches, each a transaction. A sync that was cancelled or killed is
-//!   as if it had been about fewer files; rows are removed at the very end.
+//! - Rows are written in batches, each a transaction. A sync that was cancelled or killed has the
+//!   effect of one with fewer files; rows are removed at the very end.
 //! - One sync runs at a time. The others wait in [`FileMonitor::sync`].
 //!
 //! A file that was changed in place, to the same size and within the same tick of the file
@@ -50,7 +50,7 @@ use disk::DiskCalls;
 use roots::SyncRoots;
 use turn::SyncTurn;
 
-/// How long it is since some moment that stays the same.
+/// The time since a fixed point, for measuring durations.
 pub type ElapsedClock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// The database of files, and which of them may be in it. Share it in an `Arc`: calls from
@@ -63,14 +63,14 @@ pub struct FileMonitor {
     turn: SyncTurn,
 }
 
-/// What is to be brought up to date.
+/// The request for a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncRequest {
     /// An absolute path of a file or folder.
     pub path: PathBuf,
     /// Whether folders in it are walked too.
     pub recursive: bool,
-    /// Whether files are read again that seem to be unchanged.
+    /// Whether files that seem unchanged are read again.
     pub verify: bool,
 }
 

@@ -1,11 +1,11 @@
-//! How far a sync is: counters that its threads add to, and what is said of them.
+//! The progress of a sync: counters of its threads, and reports of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-/// How much of the whole the walk is taken for, where its length can be told.
+/// The walk's share of the whole, if its length can be estimated.
 const WALK_SHARE: f64 = 0.2;
 
-/// As how many bytes the opening of a file counts, beside those that it has.
+/// The cost of opening a file, in bytes read.
 const PER_FILE: f64 = 16_384.0;
 
 /// What a sync is doing.
@@ -48,8 +48,8 @@ impl SyncProgress {
     }
 }
 
-/// What the threads of a sync count. The counts only grow; that they are of slightly
-/// different moments does no harm.
+/// The counters of a sync's threads. They only grow, so it does no harm that a report reads them at
+/// slightly different times.
 #[derive(Debug, Default)]
 pub(super) struct SyncGauge {
     phase: AtomicU8,
@@ -137,7 +137,7 @@ impl SyncGauge {
     }
 }
 
-/// Says how far a sync is. What it says never goes back, also when a sync has to begin anew.
+/// Reports the progress of a sync. The fraction never goes back, even if a sync has to begin anew.
 pub(super) struct ProgressReporter<'a> {
     watch: &'a mut dyn FnMut(&SyncProgress),
     last: f64,

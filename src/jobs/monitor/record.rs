@@ -1,4 +1,4 @@
-//! Writes what was found into the database, in batches.
+//! Writes the results of a sync into the database, in batches.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::hash::{HashFailure, HashResult};
 use super::summary::SyncSummary;
 use super::walk::{FileToRead, WalkFindings};
 
-/// After how many files a batch is committed.
+/// The most files in a batch.
 const BATCH_FILES: u64 = 8_192;
 
-/// After how many bytes of files a batch is committed: large ones take long to read again.
+/// The most bytes of files in a batch, since large files take long to read again after a kill.
 const BATCH_BYTES: u64 = 1 << 30;
 
 /// Writes rows of files.
@@ -31,7 +31,7 @@ pub(super) struct RowWriter<'a> {
     summary: SyncSummary,
 }
 
-/// What there is to say of the files that were read, and which of them are gone.
+/// The summary of the files that were read, and those that are gone.
 pub(super) struct RecordedChanges {
     pub(super) summary: SyncSummary,
     pub(super) gone: Vec<usize>,
@@ -51,7 +51,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Writes what comes until nothing comes any more.
+    /// Writes results until the channel closes.
     pub(super) fn record(
         mut self,
         results: &Receiver<Vec<HashResult>>,
@@ -69,7 +69,7 @@ impl<'a> RowWriter<'a> {
             Ok((stamp, content)) => {
                 return self.file(file, FileRow { stamp: *stamp, content: *content });
             }
-            // As if it had not been found.
+            // The file was deleted after the walk: it counts as if the walk had not found it.
             Err(HashFailure::Gone) => {
                 if file.row.is_some() {
                     self.gone.push(hashed.file);

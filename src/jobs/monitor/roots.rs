@@ -1,4 +1,4 @@
-//! Which paths may be synced.
+//! The folders in which files may be synced.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -11,7 +11,7 @@ use super::errors::SyncError;
 #[derive(Debug)]
 pub(super) struct SyncRoots(Vec<PathBuf>);
 
-/// What a sync is about: it exists and is within the roots.
+/// The file or folder of a sync. It exists and lies below the roots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncTarget {
     /// Its path, without symbolic links and `..`.
@@ -46,7 +46,7 @@ impl SyncRoots {
         };
         let whole = match fs::canonicalize(path) {
             Ok(whole) => whole,
-            // What is outside of the roots is not said to be there or not.
+            // An error must not reveal whether a path outside of the roots exists.
             Err(_) if !self.contain(&existing_part(path)) => return Err(self.outside(path)),
             Err(error) => return Err(not_found(error)),
         };
@@ -58,7 +58,7 @@ impl SyncRoots {
             .ok_or_else(|| SyncError::NotFileOrFolder { path: path.to_owned() })
     }
 
-    /// Roots need not exist: the disk that they are on may come later.
+    /// Whether a path lies below a root. Roots need not exist: their disk may be mounted later.
     fn contain(&self, whole: &Path) -> bool {
         self.0.iter().any(|root| fs::canonicalize(root).is_ok_and(|root| whole.starts_with(root)))
     }

@@ -1,5 +1,4 @@
-//! A sync from its beginning to its end: the calling thread watches, another one walks, has
-//! files read, and writes.
+//! A whole sync: the calling thread reports, another one walks, has files read, and writes.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -20,13 +19,13 @@ use super::summary::SyncSummary;
 use super::walk::{FolderWalk, WalkFindings};
 use super::{FileMonitor, SyncRequest};
 
-/// How often progress is reported, and how long a cancellation goes unnoticed at most.
+/// The interval of reports, which is also the longest delay of a cancellation.
 pub(super) const REPORT_EVERY: Duration = Duration::from_millis(250);
 
-/// How many lots of results may wait to be written, for each thread that reads.
+/// How many lots of results may wait for the writer, for each reading thread.
 const LOTS_WAITING: usize = 4;
 
-/// Why a sync does not come to its end.
+/// The reasons why a sync ends early.
 enum SyncHalt {
     Storage(DatabaseError),
     /// The path is gone; so many files were recorded before.
@@ -42,8 +41,8 @@ impl<T: Into<DatabaseError>> From<T> for SyncHalt {
 }
 
 impl FileMonitor {
-    /// Brings the database up to date. `watch` is called at least twice a second, whatever the
-    /// disk does, and at the end; `is_cancelled` is asked as often.
+    /// Brings the database up to date. Calls `watch` and `is_cancelled` at least twice a second, even
+    /// while the disk hangs, and `watch` at the end.
     ///
     /// # Errors
     ///
@@ -61,6 +60,7 @@ impl FileMonitor {
             !is_cancelled()
         });
         let _turn = turn.ok_or(SyncError::Cancelled { recorded: 0 })?;
+        // Checked again: the path may have gone while this sync waited for its turn.
         let gauge = SyncGauge::default();
         let work =
             RunningSync { monitor: self, request, target: self.check(request)?, gauge: &gauge };
@@ -68,7 +68,7 @@ impl FileMonitor {
         let done = thread::scope(|scope| {
             let working = scope.spawn(|| {
                 let done = work.run();
-                // The other side waits for it.
+                // Wakes the loop below at once, so that a short sync does not wait for an interval.
                 let _ = ended.send(());
                 done
             });
@@ -98,7 +98,7 @@ struct RunningSync<'a> {
 }
 
 impl RunningSync<'_> {
-    /// A database that turns out to be damaged is moved aside, and all begins anew.
+    /// Runs the sync. If the database turns out to be damaged, moves it aside and begins anew.
     fn run(&self) -> Result<SyncSummary, SyncError> {
         let done = match self.attempt() {
             Err(SyncHalt::Storage(DatabaseError::Damaged(_))) => {
@@ -128,6 +128,7 @@ impl RunningSync<'_> {
     fn attempt(&self) -> Result<SyncSummary, SyncHalt> {
         let connection = self.monitor.store.connect()?;
         let done = self.bring_up_to_date(&connection);
+        // A connection that failed once is not trusted with the next sync.
         if !matches!(done, Err(SyncHalt::Storage(_))) {
             self.monitor.store.keep(connection);
         }
@@ -144,6 +145,7 @@ impl RunningSync<'_> {
         let lost = record::lost_folders(connection, &found, self.below())?;
         let RecordedChanges { mut summary, gone } = self.read(connection, &found)?;
         self.go_on(summary.files_updated)?;
+        // Removals, statistics and the mark are one transaction: a kill before it removes nothing.
         let end = connection.unchecked_transaction()?;
         summary.files_removed = record::remove(connection, &found, &gone, &lost)?;
         summary.add(found.summary);
@@ -163,14 +165,14 @@ impl RunningSync<'_> {
         FolderWalk { target, recursive, verify, store, disk, gauge, threads }
     }
 
-    /// The path below which all folders were to be found, if the walk went into any. A file
-    /// may be where a folder was.
+    /// The path below which the walk saw every folder, if it did. A sync of a file counts: a folder may
+    /// have stood in its place.
     fn below(&self) -> Option<&Path> {
         let all = self.request.recursive || self.target.kind == TargetKind::File;
         all.then_some(self.target.path.as_path())
     }
 
-    /// Reads what was found and writes it down. What cannot be written any more is not read.
+    /// Reads the found files and writes their rows. Stops reading when writing fails.
     fn read(
         &self,
         connection: &Connection,
@@ -183,13 +185,13 @@ impl RunningSync<'_> {
             let (results, received) = mpsc::sync_channel(LOTS_WAITING * threads);
             scope.spawn(move || hash::read_all(found, disk, gauge, threads, &results));
             let recorded = RowWriter::new(connection, found).record(&received);
-            // Who waits to send learns from this that nobody listens any more.
+            // Wakes the readers that wait to send: their sends fail from here on.
             drop(received);
             Ok(recorded.inspect_err(|_| gauge.stop())?)
         })
     }
 
-    /// Whether a sync that has recorded so many files goes on.
+    /// Fails if the sync was stopped or its path is gone. `recorded` files were written so far.
     fn go_on(&self, recorded: u64) -> Result<(), SyncHalt> {
         if self.gauge.is_stopped() {
             return Err(SyncHalt::Stopped(recorded));

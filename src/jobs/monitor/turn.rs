@@ -10,13 +10,12 @@ pub(super) struct SyncTurn {
     given_back: Condvar,
 }
 
-/// The turn of a sync: it ends with this.
+/// Holds the turn of a sync until it is dropped.
 #[must_use]
 pub(super) struct TurnGuard<'a>(&'a SyncTurn);
 
 impl SyncTurn {
-    /// Takes the turn once it is free. `go_on` is asked every so often, and when it says no
-    /// there is none.
+    /// Takes the turn once it is free. Calls `go_on` after each interval; `None` if that returns false.
     pub(super) fn take(
         &self,
         every: Duration,
@@ -24,6 +23,7 @@ impl SyncTurn {
     ) -> Option<TurnGuard<'_>> {
         let mut taken = self.lock();
         while *taken {
+            // `go_on` is a caller's code and may take its time, so it runs without the lock.
             drop(taken);
             if !go_on() {
                 return None;

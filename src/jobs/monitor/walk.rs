@@ -17,7 +17,7 @@ use super::progress::SyncGauge;
 use super::roots::{SyncTarget, TargetKind};
 use super::summary::SyncSummary;
 
-/// What a walk is about, and what it uses.
+/// The parameters of a walk.
 pub(super) struct FolderWalk<'a> {
     pub(super) target: &'a SyncTarget,
     pub(super) recursive: bool,
@@ -28,7 +28,7 @@ pub(super) struct FolderWalk<'a> {
     pub(super) threads: usize,
 }
 
-/// What a walk has found.
+/// The results of a walk.
 #[derive(Default)]
 pub(super) struct WalkFindings {
     /// Folders with files to read.
@@ -39,9 +39,9 @@ pub(super) struct WalkFindings {
     pub(super) vanished: Vec<(i64, OsString)>,
     /// The numbers of the folders that were looked at.
     pub(super) visited: HashSet<i64>,
-    /// Folders that could not be listed: nothing is known of what is below.
+    /// Folders that could not be listed: nothing is known of their content.
     pub(super) closed: Vec<PathBuf>,
-    /// What there is to say so far.
+    /// The summary so far.
     pub(super) summary: SyncSummary,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct FileToRead {
     /// Which of the found folders it is in.
     pub(super) folder: usize,
     pub(super) name: OsString,
-    /// Its size when it was found, in bytes.
+    /// Its size at that time, in bytes.
     pub(super) size: u64,
     /// What is recorded of it.
     pub(super) row: Option<FileRow>,
@@ -65,11 +65,11 @@ pub(super) struct FileToRead {
 /// What is in a folder.
 #[derive(Default)]
 struct FolderListing {
-    /// Regular files by name. Of some it may not be known what they are like.
+    /// Regular files by name. The stamp of a file may be unknown.
     files: Vec<(OsString, io::Result<FileStamp>)>,
     folders: Vec<PathBuf>,
     not_regular: u64,
-    /// Why it may have more than that.
+    /// The error after which the list is incomplete.
     broken: Option<io::Error>,
 }
 
@@ -114,7 +114,7 @@ impl FolderWalk<'_> {
         })
     }
 
-    /// A folder may be where a file was.
+    /// Looks for a row of a file in whose place a folder stands now.
     fn file_of_that_path(&self) -> Result<WalkFindings, DatabaseError> {
         let mut found = WalkFindings::default();
         if let (Some(folder), name @ Some(_)) =
@@ -212,7 +212,7 @@ impl WalkFindings {
         self.summary.unreadable_folder(path, error.to_string());
     }
 
-    /// Compares what is in a folder with its rows; both are sorted by name.
+    /// Compares the content of a folder with its rows. Both are sorted by name, so one pass is enough.
     fn compare(
         &mut self,
         walk: &FolderWalk<'_>,
@@ -237,6 +237,7 @@ impl WalkFindings {
                 }
                 match files.next_if(|file| file.0.as_bytes() == name) {
                     Some((name, stamp)) => self.file(walk, (path, at), name, stamp, Some(row)),
+                    // An incomplete list does not show that a file is gone.
                     None if listing.broken.is_some() => {}
                     None => self.vanished.push((id, OsStr::from_bytes(name).to_owned())),
                 }
@@ -280,7 +281,7 @@ impl WalkFindings {
     }
 }
 
-/// The folders that are still to be looked at. The deepest come first: so there are few.
+/// The folders that are still to be listed. The deepest come first, which keeps their number small.
 struct FolderQueue {
     open: Mutex<QueueState>,
     changed: Condvar,
@@ -288,11 +289,11 @@ struct FolderQueue {
 
 struct QueueState {
     waiting: Vec<PathBuf>,
-    /// How many folders are being looked at: each may have more.
+    /// How many folders are being listed. Each may add more, so the walk is not over before this is 0.
     claimed: usize,
 }
 
-/// A folder that is being looked at, until this is dropped.
+/// A folder that is being listed, until this is dropped.
 struct ClaimedFolder<'a> {
     path: PathBuf,
     queue: &'a FolderQueue,

@@ -72,7 +72,7 @@ pub struct LegacySyncAnswer {
     pub next_poll_ms: u64,
     /// The time.
     pub server_time: Timestamp,
-    /// The extension's own version. It compares the two and would nag about a difference.
+    /// The extension's own version, since it compares the two.
     pub server_version: String,
     /// Overrides of the person's capture settings: none.
     pub capture_overrides: CaptureOverrides,
