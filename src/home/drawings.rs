@@ -1,8 +1,9 @@
-//! What people drew: a file each, beside it the screenshot, a folder for each owner.
+//! Drawings on the disk: a folder for each owner, and in it a file for each drawing, beside it the
+//! screenshot.
 //!
-//! A drawing counts from the moment its own file is in place, which is after its screenshot
-//! is. What a killed daemon left besides is swept by the next one that is kept. Whether it was
-//! read stands in a third file, since the others never change.
+//! A drawing counts once its own file is in place, which is written after the screenshot. The next
+//! drawing sweeps what a killed daemon left. A third file marks a drawing as read, since the others
+//! never change.
 
 mod folder;
 mod record;
@@ -29,11 +30,11 @@ pub const DRAWINGS_MAX: usize = 200;
 /// How many bytes an owner's drawings can have together, with their screenshots.
 pub const DRAWINGS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// The largest file of a drawing that is read, in bytes. What can be sent is smaller.
+/// The largest file of a drawing that is read, in bytes. Every drawing that can be sent is smaller.
 const RECORD_MAX: usize = 32 * 1024 * 1024;
 
-/// The drawings of all owners. Cheap to clone; all clones write one after another. Its
-/// functions wait for the disk.
+/// The drawings of all owners. Clones are cheap and write one after another. The functions block on
+/// the disk.
 #[derive(Clone, Debug)]
 pub struct DrawingStore {
     dir: PathBuf,
@@ -63,19 +64,19 @@ pub struct KeptDrawing {
     pub is_unread: bool,
 }
 
-/// What an owner has.
+/// An owner's drawings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrawingList {
     /// The drawings, oldest first. One whose screenshot is damaged is among them.
     pub drawings: Vec<KeptDrawing>,
-    /// The files that do not hold what was kept.
+    /// The damaged files.
     pub damaged: Vec<DamagedDrawing>,
 }
 
-/// A file that does not hold what was kept.
+/// A damaged file of a drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedDrawing {
-    /// Which drawing it belongs to: by this it can be deleted.
+    /// The drawing of the file, by which it can be deleted.
     pub drawing_id: DrawingId,
     /// The file.
     pub path: PathBuf,
@@ -83,10 +84,10 @@ pub struct DamagedDrawing {
     pub why: String,
 }
 
-/// Why nothing was kept, read, marked or deleted.
+/// The reason why nothing was kept, read, marked or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawingsError {
-    /// There is no room, and none can be made: what nobody has read does not leave.
+    /// There is no room, and none can be made: an unread drawing is never removed.
     #[error(
         "there is no room for a drawing of {bytes} bytes: at most {DRAWINGS_MAX} drawings of \
          together {DRAWINGS_BYTES_MAX} bytes are kept, and only those that were read make room. \
@@ -102,7 +103,7 @@ pub enum DrawingsError {
         /// The id.
         drawing_id: DrawingId,
     },
-    /// Somebody else has written its file.
+    /// Another program has changed its file.
     #[error("{} does not hold what was kept: {why}", .path.display())]
     Damaged {
         /// The file.
@@ -115,7 +116,7 @@ pub enum DrawingsError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -127,19 +128,19 @@ impl From<FileError> for DrawingsError {
 }
 
 impl StateDirectory {
-    /// What people drew for the owners of this directory.
+    /// The drawings in this directory.
     #[must_use]
     pub fn drawings(&self) -> DrawingStore {
         let dir = self.dir.join("drawings");
-        // Readers of a report are anywhere.
+        // An agent that reads the path in a report has another working directory.
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         DrawingStore { dir, writing: Arc::default() }
     }
 }
 
 impl DrawingStore {
-    /// Keeps a drawing; true: it was not there before. What comes again is found whole, or is
-    /// mended by it. The oldest drawings that were read leave if there is no room.
+    /// Keeps a drawing. True: it is new. A repetition finds the drawing whole, or repairs it. If there
+    /// is no room, the oldest drawings that were read are removed.
     ///
     /// # Errors
     ///
@@ -171,7 +172,7 @@ impl DrawingStore {
         Ok((KeptDrawing { bytes, ..record.describe() }, true))
     }
 
-    /// What there is.
+    /// The drawings of an owner.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ impl DrawingStore {
                     let (drawing_id, why) = (id.clone(), source.to_string());
                     list.damaged.push(DamagedDrawing { drawing_id, path, why });
                 }
-                // Deleted in the meantime.
+                // It was deleted since the folder was listed.
                 Err(DrawingsError::NotFound { .. } | DrawingsError::Full { .. }) => {}
             }
         }
@@ -200,8 +201,8 @@ impl DrawingStore {
         Ok(list)
     }
 
-    /// A drawing as agents read it. It stays unread: whoever hands it over
-    /// [says so](Self::mark_read). Without its screenshot if that is damaged.
+    /// A drawing as agents read it, without its screenshot if that is damaged. The drawing stays
+    /// unread until [`mark_read`](Self::mark_read).
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl DrawingStore {
         Ok(record.into_report(screenshot))
     }
 
-    /// Notes for good that a drawing was read.
+    /// Marks a drawing as read, on the disk.
     ///
     /// # Errors
     ///
@@ -243,7 +244,7 @@ impl DrawingStore {
         if folder.remove(id)? { Ok(()) } else { Err(not_found(id)) }
     }
 
-    /// Deletes all drawings, also the damaged ones. How many there were.
+    /// Deletes all drawings, also the damaged ones. Returns their number.
     ///
     /// # Errors
     ///
@@ -252,7 +253,7 @@ impl DrawingStore {
         self.remove(owner, |_, _| true)
     }
 
-    /// Deletes the drawings of this session; of none: those of no session. How many there were.
+    /// Deletes the drawings of a session, or those without one. Returns their number.
     ///
     /// # Errors
     ///
@@ -295,7 +296,7 @@ fn not_found(id: &DrawingId) -> DrawingsError {
     DrawingsError::NotFound { drawing_id: id.clone() }
 }
 
-/// What is kept of a drawing, screenshot or not.
+/// The record of a drawing, with or without its screenshot.
 fn read(folder: &Path, id: &DrawingId) -> Result<DrawingRecord, DrawingsError> {
     let path = folder::record_path(folder, id);
     let damaged = |why: String| DrawingsError::Damaged { path: path.clone(), why };
@@ -307,7 +308,7 @@ fn read(folder: &Path, id: &DrawingId) -> Result<DrawingRecord, DrawingsError> {
     DrawingRecord::parse(&text, id).map_err(damaged)
 }
 
-/// What is kept of a drawing, if its screenshot is whole too.
+/// The record of a drawing, if its screenshot is whole too.
 fn whole(folder: &Path, id: &DrawingId) -> Result<DrawingRecord, DrawingsError> {
     let record = read(folder, id)?;
     match record.damaged_picture(folder) {
@@ -333,14 +334,13 @@ fn put(
     }
     let written = write(path, &folder::record_path(path, &drawing.drawing_id), text.as_bytes());
     if let (Err(_), Some((_, picture))) = (&written, &picture) {
-        // The room that it takes may be what is missing. What stays is swept.
+        // The disk may be full, and the picture is of no use alone. If this fails, it is swept later.
         let _ = fs::remove_file(picture);
     }
     Ok(written?)
 }
 
-/// Makes room for a drawing of so many bytes: the oldest that were read leave, but only if
-/// that is enough.
+/// Makes room for a drawing: removes the oldest ones that were read, but only if that is enough.
 fn make_room(folder: &mut DrawingFolder, bytes: usize) -> Result<(), DrawingsError> {
     let bytes = bytes as u64;
     let mut count = folder.drawings.len() + 1;

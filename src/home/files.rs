@@ -1,7 +1,6 @@
-//! Files that are there whole or not at all, under names that mean the same on any file
-//! system.
+//! Files that exist whole or not at all, under names that mean the same on every file system.
 //!
-//! A file is written aside, synced, renamed, and its folder is synced: then it counts.
+//! A file is written aside, synced and renamed, and then its folder is synced.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use crate::protocol::Timestamp;
 
-/// A file on its way to its name. Each folder has one writer, so one name is enough; what a
-/// killed writer left there is written over.
+/// The name of a file while it is written. Each folder has one writer, so one name is enough; the
+/// next write replaces what a killed writer left.
 pub(super) const ASIDE: &str = "writing";
 
-/// The end of the year 9999: what comes after it cannot be shown.
+/// The end of the year 9999, the last one that RFC 3339 can show.
 const LAST_MICROS: u64 = 253_402_300_799_999_999;
 
-/// What the system said of a file or folder.
+/// The system's error for a file or folder.
 #[derive(Debug)]
 pub(super) struct FileError {
     pub(super) path: PathBuf,
@@ -25,24 +24,24 @@ pub(super) struct FileError {
 }
 
 impl FileError {
-    /// What makes one of an error, for this file or folder.
+    /// Adds this path to a system's error.
     pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { path: path.clone(), source }
     }
 }
 
-/// Why a file gives no text.
+/// The reason why a file cannot be read.
 #[derive(Debug)]
 pub(super) enum ReadError {
-    /// It holds something else than was written: what is wrong with it.
+    /// It is not UTF-8 or too large, as this says.
     Damaged(String),
     /// It is not there, or cannot be read.
     Io(FileError),
 }
 
-/// The name of a file or folder that no file system takes for another one's or for a path:
-/// small letters, digits, `-` and `_`; every other byte as `%` and two hex digits.
+/// Encodes a name so that no file system takes it for another name or for a path: small letters,
+/// digits, `-` and `_` stay, and every other byte becomes `%` and two hex digits.
 pub(super) fn encode(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     name.bytes()
@@ -50,7 +49,7 @@ pub(super) fn encode(name: &str) -> String {
         .collect()
 }
 
-/// The name that [`encode`] made this of, if it did.
+/// Reverses [`encode`]; `None` for any other text.
 pub(super) fn decode(file: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = file.as_bytes();
@@ -66,7 +65,7 @@ pub(super) fn decode(file: &str) -> Option<String> {
         bytes.push(byte);
         rest = after;
     }
-    // Only what `encode` makes: a name has one file.
+    // Other spellings of the same bytes are refused, so that each name has one file.
     String::from_utf8(bytes).ok().filter(|name| encode(name) == file)
 }
 
@@ -89,7 +88,7 @@ pub(super) fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), File
     let aside = folder.join(ASIDE);
     let written = write_aside(&aside, bytes).and_then(|()| fs::rename(&aside, path));
     if let Err(source) = written {
-        // The room that it takes may be what is missing. What stays is written over.
+        // The disk may be full. If this fails, the next write replaces the file.
         let _ = fs::remove_file(&aside);
         return Err(FileError { path: path.to_owned(), source });
     }
@@ -103,7 +102,7 @@ fn write_aside(aside: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Without this a new name may be gone after a power failure.
+/// Syncs a folder. Without this a new name may be lost in a power failure.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::at(folder))
 }
@@ -124,7 +123,7 @@ pub(super) fn read_text(path: &Path, most: usize) -> Result<String, ReadError> {
     }
 }
 
-/// What there is in a folder, which need not be there.
+/// The paths in a folder, which need not exist.
 pub(super) fn paths_in(folder: &Path) -> Result<impl Iterator<Item = PathBuf> + use<>, FileError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => Some(entries),

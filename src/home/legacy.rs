@@ -1,4 +1,4 @@
-//! Which extensions may poll: those that hold no secret, and are let in by their id alone.
+//! The policy for extensions that only poll. They hold no secret and are let in by their id alone.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use crate::protocol::is_extension_id;
 
 const LEGACY: &str = "legacy.json";
 
-/// How many are remembered that lost their approval when the Tabwire extension connected.
+/// How many ended approvals are remembered, for the notices about them.
 const ENDED_MAX: usize = 16;
 
-/// Which polling extensions are let in besides those that a person has let in by name.
+/// The polling extensions that are let in besides those that a person has let in by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LegacyMode {
-    /// None: a person is asked.
+    /// None. Tabwire asks the person.
     #[default]
     Ask,
     /// The first one that names a session and polls, until the Tabwire extension connects.
@@ -48,20 +48,19 @@ pub struct LegacyApproval {
     pub by: LegacyApprover,
 }
 
-/// What is known of polling extensions.
+/// The mode, approvals and notices of polling extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "LegacyRecord")]
 pub struct PollingPolicy {
-    /// Which are let in besides those below.
+    /// The extensions that are let in besides those below.
     pub mode: LegacyMode,
-    /// Those that are let in.
+    /// The extensions that are let in.
     pub approvals: Vec<LegacyApproval>,
-    /// Those whose approval by `auto` ended when the Tabwire extension connected.
+    /// The extensions whose approval by `auto` ended when the Tabwire extension connected.
     pub ended: Vec<String>,
-    /// Those of which an agent was told that nobody has let them in, or that they are no
-    /// longer.
+    /// The extensions that an agent's notice named: let in without a person, or shut out again.
     pub told: Vec<String>,
-    /// Whether our own extension has ever proved itself here.
+    /// Whether the Tabwire extension has ever proved itself here.
     pub was_paired: bool,
 }
 
@@ -102,12 +101,12 @@ impl From<LegacyRecord> for PollingPolicy {
             }
             LegacyRecord::Former { mode, approved, was_paired } => {
                 let mode = match mode {
-                    // It was the default: nobody need have chosen it.
+                    // It was the default, so no person need have chosen it.
                     FormerMode::Auto => LegacyMode::Ask,
                     FormerMode::Allow => LegacyMode::Any,
                     FormerMode::Deny => LegacyMode::Deny,
                 };
-                // They were let in for having asked.
+                // The former version let them in because they asked, not because a person decided.
                 let by = LegacyApprover::Auto;
                 let approvals = approved.into_iter().filter(|id| is_extension_id(id));
                 let approvals = approvals.map(|id| LegacyApproval { id, by }).collect();
@@ -117,7 +116,7 @@ impl From<LegacyRecord> for PollingPolicy {
     }
 }
 
-/// Whether a polling extension may come in.
+/// The answer to a polling extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyAnswer {
     /// It may.
@@ -153,8 +152,8 @@ impl PollingPolicy {
         self.approvals.iter().find(|known| known.id == id).map(|known| known.by)
     }
 
-    /// Those that nobody has let in by name and that no agent was told of, or that lost their
-    /// approval and no agent was told so.
+    /// The extensions of which an agent still needs a notice: let in without a person, or shut out
+    /// again.
     #[must_use]
     pub fn untold(&self) -> Vec<String> {
         let auto = self.approvals.iter().filter(|known| known.by == LegacyApprover::Auto);
@@ -162,7 +161,7 @@ impl PollingPolicy {
         all.filter(|id| !self.told.contains(id)).cloned().collect()
     }
 
-    /// Forgets what was said of an extension by which it is not known any more.
+    /// Forgets all records of an extension.
     fn forget(&mut self, id: &str) {
         self.approvals.retain(|known| known.id != id);
         self.ended.retain(|known| known != id);
@@ -170,14 +169,14 @@ impl PollingPolicy {
     }
 }
 
-/// The file of what is known of polling extensions. Cheap to clone.
+/// The file of the polling policy. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LegacyFile {
     dir: PathBuf,
 }
 
 impl StateDirectory {
-    /// The file of what is known of polling extensions.
+    /// The file of the polling policy.
     #[must_use]
     pub fn legacy(&self) -> LegacyFile {
         LegacyFile { dir: self.dir.clone() }
@@ -185,7 +184,7 @@ impl StateDirectory {
 }
 
 impl LegacyFile {
-    /// What is known, those among the approvals that `tabwire extension allow` lets in.
+    /// The policy. The approvals include extensions of `tabwire extension allow`.
     ///
     /// # Errors
     ///
@@ -193,7 +192,7 @@ impl LegacyFile {
     pub fn read(&self) -> Result<PollingPolicy, StateDirectoryError> {
         let mut legacy = self.read_own()?;
         for id in self.allowed()? {
-            // What a person has said counts, whatever was there before.
+            // A person's decision replaces an approval by `auto`.
             legacy.approvals.retain(|known| known.id != id);
             legacy.approvals.push(LegacyApproval { id, by: LegacyApprover::Person });
         }
@@ -209,8 +208,8 @@ impl LegacyFile {
         Ok(self.read()?.answer(id))
     }
 
-    /// Whether an extension that polls under a session of its own may come in. One that is the
-    /// first where the mode is `auto` is let in from here on.
+    /// Whether an extension that polls under its session may do so. In mode `auto` the first one is let
+    /// in here.
     ///
     /// # Errors
     ///
@@ -220,7 +219,7 @@ impl LegacyFile {
         if answer != LegacyAnswer::WelcomeToPoll {
             return Ok(answer);
         }
-        // Another one may have been quicker.
+        // Asked again under the lock: only one extension can be the first.
         let _others_wait = lock_settings(&self.dir)?;
         let answer = self.answer(id)?;
         if answer != LegacyAnswer::WelcomeToPoll {
@@ -237,7 +236,7 @@ impl LegacyFile {
         Ok(LegacyAnswer::Welcome)
     }
 
-    /// Sets which polling extensions are let in; a running daemon follows at once.
+    /// Sets the mode. A running daemon follows at once.
     ///
     /// # Errors
     ///
@@ -246,8 +245,8 @@ impl LegacyFile {
         self.change(|legacy| legacy.mode = mode)
     }
 
-    /// Sets which polling extensions are let in, if it is still `before` that holds: what a change
-    /// lets in was judged against that. False: somebody else has changed it, and nothing is set.
+    /// Sets the mode if it is still `before`, since the caller judged the change by that mode. False:
+    /// the mode was changed meanwhile, and nothing is set.
     ///
     /// # Errors
     ///
@@ -266,7 +265,7 @@ impl LegacyFile {
         })
     }
 
-    /// Lets an extension poll, since a person says so. Whether anything changed.
+    /// Lets an extension poll by a person's decision. Returns whether anything changed.
     ///
     /// # Errors
     ///
@@ -283,9 +282,8 @@ impl LegacyFile {
         })
     }
 
-    /// Lets an extension in no more, neither to poll nor, if `tabwire extension allow` has let
-    /// it in, to connect. Whether anything changed. The mode `auto` ends with that: else the
-    /// extension would be the first again with its next poll.
+    /// Shuts an extension out: it may neither poll nor, if `tabwire extension allow` let it in,
+    /// connect. Returns whether anything changed.
     ///
     /// # Errors
     ///
@@ -302,6 +300,7 @@ impl LegacyFile {
         let mut legacy = self.read_own()?;
         let is_removed = was_allowed || legacy.approver_of(id).is_some();
         legacy.forget(id);
+        // In mode `auto` the extension would be the first again with its next poll.
         if is_removed && legacy.mode == LegacyMode::Auto {
             legacy.mode = LegacyMode::Ask;
         }
@@ -309,14 +308,15 @@ impl LegacyFile {
         Ok(is_removed)
     }
 
-    /// Notes that our own extension has proved itself: approvals by `auto` end here, and none
-    /// is given from here on. Those that ended.
+    /// Notes that the Tabwire extension has proved itself. Approvals by `auto` end, and none follows.
+    /// Returns those that ended.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
     pub fn note_paired(&self) -> Result<Vec<String>, StateDirectoryError> {
         let is_auto = |known: &LegacyApproval| known.by == LegacyApprover::Auto;
+        // Every connection comes here, and nearly none has anything to write.
         let legacy = self.read_own()?;
         if legacy.was_paired && !legacy.approvals.iter().any(is_auto) {
             return Ok(Vec::new());
@@ -335,7 +335,7 @@ impl LegacyFile {
         })
     }
 
-    /// Notes that an agent was told of these.
+    /// Notes that an agent got a notice on these.
     ///
     /// # Errors
     ///
@@ -347,7 +347,7 @@ impl LegacyFile {
         })
     }
 
-    /// Makes a change, one at a time: daemon and command line may both want to.
+    /// Makes a change under the lock, since the daemon and the command line both write this file.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut PollingPolicy) -> T,

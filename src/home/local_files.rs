@@ -1,4 +1,4 @@
-//! Which folders agents may open files of, as the state directory keeps it.
+//! The rules for local files in the state directory.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub struct LocalFileStore {
     dir: PathBuf,
 }
 
-/// Why the rules for local files are not changed.
+/// The reason why the rules are not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalFileStoreError {
     /// They cannot be read or written.
@@ -65,7 +65,7 @@ impl LocalFileStore {
     }
 
     /// Makes a change unless it opens a folder that is not among these: then `None`, and nothing
-    /// changed. Looked at and made under one lock, so that no other change comes between.
+    /// changed. Check and change are under one lock, so that no other change comes between.
     ///
     /// # Errors
     ///

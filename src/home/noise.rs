@@ -1,4 +1,4 @@
-//! What each owner does not want to read of logs and requests: a file for each owner.
+//! The noise rules on the disk: a file for each owner.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ const FILE: &str = "rules.json";
 /// The largest file, in bytes: as many rules as there may be, each character escaped.
 const LONGEST: usize = 256 * 1024;
 
-/// The noise rules of all owners on the disk. Cheap to clone; all clones change them one after
-/// another. Its functions wait for the disk.
+/// The noise rules of all owners. Clones are cheap and share one turn. The functions block on the
+/// disk.
 #[derive(Clone, Debug)]
 pub struct NoiseFiles {
     dir: PathBuf,
@@ -26,7 +26,7 @@ pub struct NoiseFiles {
 /// Why noise rules are not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseFileError {
-    /// Somebody else has written the file.
+    /// Another program has changed the file.
     #[error("{} does not hold noise rules: {why}", .path.display())]
     Damaged {
         /// The file.
@@ -59,7 +59,7 @@ impl StateDirectory {
 }
 
 impl NoiseFiles {
-    /// Whoever holds this is the only one who changes rules.
+    /// The turn to change rules. Hold it from the read of the old rules to the write of the new ones.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl NoiseFiles {
     ///
     /// # Errors
     ///
-    /// [`NoiseFileError`]: what cannot be read is not taken for no rules.
+    /// [`NoiseFileError`]: a damaged file does not count as an empty one.
     pub fn load(&self, owner: &Owner) -> Result<NoiseRules, NoiseFileError> {
         let path = self.folder(owner).join(FILE);
         let damaged = |why| NoiseFileError::Damaged { path: path.clone(), why };
@@ -82,11 +82,11 @@ impl NoiseFiles {
         }
     }
 
-    /// Puts an owner's rules in place of those that there were.
+    /// Replaces an owner's rules.
     ///
     /// # Errors
     ///
-    /// [`NoiseFileError::Io`]: what was there before still is.
+    /// [`NoiseFileError::Io`]: the former rules remain.
     pub fn save(&self, owner: &Owner, rules: &NoiseRules) -> Result<(), NoiseFileError> {
         let folder = self.folder(owner);
         let path = folder.join(FILE);

@@ -1,4 +1,4 @@
-//! Which sites agents may use, as the state directory keeps it.
+//! The site rules in the state directory.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct SiteRulesFile {
     dir: PathBuf,
 }
 
-/// Why the rules are not changed.
+/// The reason why the rules are not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteRulesError {
     /// They cannot be read or written.
@@ -39,12 +39,12 @@ impl SiteRulesFile {
     ///
     /// # Errors
     ///
-    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::DamagedSiteRules`]: what cannot be read is not taken
-    /// for no rules.
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::DamagedSiteRules`]: a damaged file does
+    /// not count as an empty one, which would allow every site.
     pub fn read(&self) -> Result<SiteRules, StateDirectoryError> {
         let path = self.dir.join(SITE_RULES);
         let damaged = |source| StateDirectoryError::DamagedSiteRules { path: path.clone(), source };
-        // As an object first: a list would be read field by field.
+        // As an object first: serde would read a list field by field.
         let fields = read_json::<Map<String, Value>>(&path).map_err(|error| {
             if let StateDirectoryError::Damaged { source, .. } = error {
                 damaged(source)
@@ -56,8 +56,8 @@ impl SiteRulesFile {
         serde_json::from_value(fields.into()).map_err(damaged)
     }
 
-    /// Makes a change. The rules then, and whether anything changed. One at a time: daemon and
-    /// command line may both want to.
+    /// Makes a change under the lock, since the daemon and the command line both write this file.
+    /// Returns the rules after it, and whether it changed anything.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ impl SiteRulesFile {
         self.apply(self.read()?, change)
     }
 
-    /// Makes a change unless it lets agents use more: then `None`, and nothing changed. Looked at
-    /// and made under one lock, so that no other change comes between.
+    /// Makes a change unless it widens what agents may use: then `None`, and nothing changed. Check and
+    /// change are under one lock, so that no other change comes between.
     ///
     /// # Errors
     ///

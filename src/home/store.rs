@@ -1,7 +1,7 @@
-//! What agents store: JSON by name, a file each, a folder for each owner.
+//! The values that agents store: JSON by name, a folder for each owner, a file for each value.
 //!
-//! A value is there once its call has returned, whatever happens to the machine, and a
-//! write that was interrupted leaves the value that was there before.
+//! Once a call has returned, its value survives a power failure. An interrupted write leaves the
+//! former value.
 
 use std::fs;
 use std::io;
@@ -27,23 +27,23 @@ pub const VALUES_MAX: usize = 256;
 
 const EXTENSION: &str = "json";
 
-/// The values of all owners. Cheap to clone; all clones write one after another. Its
-/// functions wait for the disk.
+/// The values of all owners. Clones are cheap and write one after another. The functions block on
+/// the disk.
 #[derive(Clone, Debug)]
 pub struct ValueStore {
     dir: PathBuf,
     writing: Arc<Mutex<()>>,
 }
 
-/// The name of a value: [`check_name`] holds for it. `Login` and `login` are two, on any file
-/// system.
+/// The name of a value, for which [`check_name`] holds. `Login` and `login` are two names on every
+/// file system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValueName(String);
 
 /// A value's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredValue {
-    /// What it is called.
+    /// Its name.
     pub name: ValueName,
     /// How many bytes of JSON it has.
     pub size: u64,
@@ -51,7 +51,7 @@ pub struct StoredValue {
     pub at: Timestamp,
 }
 
-/// Why nothing was stored, loaded, listed or deleted.
+/// The reason why nothing was stored, loaded, listed or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The value is too large.
@@ -69,7 +69,7 @@ pub enum StoreError {
         /// The name.
         name: ValueName,
     },
-    /// Somebody else has written its file.
+    /// Another program has changed its file.
     #[error("{} does not hold what was stored: {why}", .path.display())]
     Damaged {
         /// The file.
@@ -82,13 +82,13 @@ pub enum StoreError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ValueName {
-    /// The name, if it can be one; else what is wrong with it.
+    /// Checks a name.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl From<FileError> for StoreError {
 }
 
 impl StateDirectory {
-    /// What agents store in this directory.
+    /// The values in this directory.
     #[must_use]
     pub fn store(&self) -> ValueStore {
         ValueStore { dir: self.dir.join("store"), writing: Arc::default() }
@@ -131,12 +131,12 @@ impl StateDirectory {
 }
 
 impl ValueStore {
-    /// Stores a value, in place of the one of that name if there is one.
+    /// Stores a value. Replaces the one with the same name.
     ///
     /// # Errors
     ///
-    /// [`StoreError::TooLarge`], [`StoreError::Full`], [`StoreError::Io`]. Unless the folder
-    /// could not be synced, what was there before still is.
+    /// [`StoreError::TooLarge`], [`StoreError::Full`], [`StoreError::Io`]. The former value remains,
+    /// unless only the sync of the folder failed.
     pub fn store(
         &self,
         owner: &Owner,
@@ -180,7 +180,7 @@ impl ValueStore {
         Ok((about, value))
     }
 
-    /// What there is, by name.
+    /// All values, by name.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl ValueStore {
         for name in names(&folder)? {
             match describe(&folder.join(name.file()), name) {
                 Ok(value) => values.push(value),
-                // Deleted in the meantime.
+                // It was deleted since the folder was listed.
                 Err(StoreError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }

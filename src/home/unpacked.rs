@@ -1,4 +1,4 @@
-//! Where the extension goes, and where it was unpacked.
+//! The folders for the extension, and the one to which it was unpacked last.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub(super) const UNPACKED_VERSION: &str = "unpacked_version.json";
 
 const EXTENSION: &str = "extension";
 
-/// The folder in a person's home directory that holds what they are to find: the extension, and
+/// The folder in a person's home directory with the files that they need to find: the extension, and
 /// the files of agents.
 pub const PERSON_FOLDER: &str = "Tabwire";
 
@@ -20,15 +20,14 @@ pub fn extension_in_person_folder(person: &Path) -> PathBuf {
     person.join(PERSON_FOLDER).join(EXTENSION)
 }
 
-/// The folder for the extension below a state directory. The extension goes there if the state
-/// directory was named by hand, and went there in every case once.
+/// The folder for the extension below a state directory, for a state directory that was named by
+/// hand. Older versions always used it.
 #[must_use]
 pub fn extension_in_state(state: &Path) -> PathBuf {
     state.join(EXTENSION)
 }
 
-/// Both of these: a browser may have loaded the extension from one while it was unpacked to
-/// another folder last.
+/// Both folders: a browser may have loaded the extension from one although another was unpacked last.
 pub(super) fn usual_extension_folders(
     state: &Path,
     person: Option<&Path>,
@@ -61,10 +60,10 @@ impl StateDirectory {
     ///
     /// [`StateDirectoryError::Io`].
     pub fn note_unpacked(&self, to: &Path) -> Result<(), StateDirectoryError> {
-        // A name that JSON cannot hold is not remembered.
+        // JSON cannot hold a path that is not UTF-8. Such a folder works, but is not remembered.
         let Some(to) = to.to_str() else { return Ok(()) };
-        // The version comes last: it makes the check of the folder's files begin, so it must not
-        // stand there for another folder if the second write is cut off.
+        // The version comes last: with it the check of the folder's files begins. If the program is
+        // killed between the two, it must not stand beside another folder.
         write_json(&self.dir.join(UNPACKED), &to)?;
         write_json(&self.dir.join(UNPACKED_VERSION), &SERVER_VERSION)
     }

@@ -1,4 +1,4 @@
-//! Widenings of what agents may do that no person has confirmed yet.
+//! The list of unconfirmed widenings.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use crate::protocol::{Timestamp, UnconfirmedWidening};
 
 const UNCONFIRMED: &str = "unconfirmed.json";
 
-/// How many may wait for a person. A script that widens without end stops here.
+/// How many widenings may wait for a person. A script that widens without end stops here.
 const UNCONFIRMED_MAX: usize = 100;
 
-/// Why a widening is not noted. It must not be made then.
+/// The reason why a widening is not noted, and so must not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WideningError {
     /// The file cannot be read or written.
@@ -25,8 +25,8 @@ pub enum WideningError {
 }
 
 impl StateDirectory {
-    /// Notes that something is about to be allowed that no person has agreed to. One that is
-    /// noted already is noted anew, since it may have been taken back meanwhile.
+    /// Notes a widening before it is made. A widening that is on the list already is noted anew, since
+    /// it may have been taken back meanwhile.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl StateDirectory {
         self.dir.join(UNCONFIRMED)
     }
 
-    /// What was allowed and no person has confirmed yet, oldest first.
+    /// The unconfirmed widenings, oldest first.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl StateDirectory {
         Ok(read_json(&self.dir.join(UNCONFIRMED))?.unwrap_or_default())
     }
 
-    /// Takes those off the list that a person has confirmed. How many they were.
+    /// Takes confirmed widenings off the list. Returns their number.
     ///
     /// # Errors
     ///

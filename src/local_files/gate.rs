@@ -374,7 +374,7 @@ mod tests {
         for path in [
             "site/unpacked/config.json",
             "site/unpacked",
-            "site/unpacked/actions/index.js",
+            "site/unpacked/src/actions/index.js",
             "site/copy/config.json",
             "site/profile/file",
             "site/profile",
@@ -421,7 +421,7 @@ mod tests {
         symlink(at("other"), at("link")).unwrap();
         let open = |path: &str| openable_folder(&scene.gate.store, &at(path));
         assert_eq!(open("link").unwrap(), at("other").to_str().unwrap());
-        for closed in ["state", "state/..//state", "site/unpacked", "site/copy/actions"] {
+        for closed in ["state", "state/..//state", "site/unpacked", "site/copy/src/actions"] {
             let error = open(closed).unwrap_err();
             assert!(matches!(error, FolderError::Closed(_)), "{closed}: {error}");
         }

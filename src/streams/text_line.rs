@@ -15,9 +15,8 @@ const LONGEST_WORD: usize = 300;
 /// Ends what was cut.
 pub(super) const CUT: &str = "…";
 
-/// A line that is being written: words without white space, and behind them the words of a page.
-/// None can look like a word before it, nor, without line breaks and control characters, like
-/// another line.
+/// Builds a line: words without white space, and behind them the text of a page. That text cannot
+/// pass for a word before it, nor, without line breaks and control characters, for another line.
 #[derive(Debug, Default)]
 pub struct TextLine(String);
 

@@ -1,5 +1,5 @@
-//! Files and folders that are reached without following a link: each folder is opened by its name
-//! in the one before, so that a folder that is swapped for a link meanwhile is refused as well.
+//! Access to files and folders without following a link. Each folder is opened by its name in the one
+//! before, so that a folder that is swapped for a link meanwhile is refused as well.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// To look up names needs no right to list them: `/home` may be closed for that.
+/// Opens a folder for lookups only. That needs no right to list it, which `/home` may refuse.
 #[cfg(target_os = "linux")]
 const LOOK_UP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -19,7 +19,7 @@ const LOOK_UP: OFlags = OFlags::RDONLY;
 const FOLDER: OFlags =
     LOOK_UP.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A folder that is held open. It stays the same one, whatever its name leads to by now.
+/// An open folder. It stays the same one even if its name leads elsewhere by now.
 #[derive(Debug)]
 pub(super) struct FolderHandle {
     handle: OwnedFd,
@@ -87,7 +87,7 @@ impl FolderHandle {
         let handle =
             openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR).map_err(at(&path))?;
         File::from(handle).write_all(bytes).map_err(|source| {
-            // The room that it takes may be what is missing.
+            // The disk may be full, and half a picture is of no use.
             let _ = unlinkat(&self.handle, name, AtFlags::empty());
             NoFollowError { path, source }
         })
@@ -95,7 +95,7 @@ impl FolderHandle {
 
     /// Whether a plain file of this name in it holds just these bytes.
     pub(super) fn has(&self, name: &OsStr, bytes: &[u8]) -> bool {
-        // A pipe would be waited for.
+        // `NONBLOCK`, since the open of a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let Ok(handle) = openat(&self.handle, name, flags, Mode::empty()) else { return false };
         let is_file = fstat(&handle)

@@ -15,11 +15,11 @@ const AGENT_FOLDERS: &str = "agent_folders.json";
 /// The folders that a person opened to agents, without links in their paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFolders {
-    /// Those below which agents may make new files.
+    /// The folders below which agents may create files.
     #[serde(default)]
     pub write: Vec<PathBuf>,
-    /// Those beyond the home directory that a daemon was started for, for agents to sync. Kept so
-    /// that a person is asked once; the daemon goes by how it is started.
+    /// The folders outside of the home directory that agents may sync. The list only saves a person the
+    /// same question twice; the daemon goes by its own flags.
     #[serde(default)]
     pub sync: Vec<PathBuf>,
 }
@@ -36,10 +36,10 @@ pub enum AgentFolderError {
         source: io::Error,
     },
     /// It is something else.
-    #[error("{} is no folder. Name a folder", .0.display())]
+    #[error("{} is not a folder. Name a folder", .0.display())]
     NoFolder(PathBuf),
     /// Its name is no text, so it cannot be kept, or a person would not see all of it.
-    #[error("the path of {} is no plain text. Name another folder", .0.display())]
+    #[error("the path of {} is not plain text. Name another folder", .0.display())]
     NoText(PathBuf),
     /// It is, or holds, a directory that is never open to agents, or lies in one.
     #[error("{} is not opened to agents: {why}. Make a folder for them and name that", .path.display())]
@@ -77,7 +77,7 @@ fn kept_from_agents(
     let extensions = usual_extension_folders(state, person).chain(unpacked_below(state)?);
     let extensions = extensions.map(|path| (path, "the extension is there, with its key"));
     let all = iter::once((state.to_owned(), "Tabwire keeps its keys there")).chain(extensions);
-    // One that is not there cannot be named by a link either.
+    // No link can lead to a folder that does not exist, so its plain path is enough.
     Ok(all.map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
 }
 
@@ -115,7 +115,7 @@ impl StateDirectory {
         person: Option<&Path>,
     ) -> Result<Option<&'static str>, StateDirectoryError> {
         if person.is_some_and(|home| home.starts_with(path)) || path.parent().is_none() {
-            return Ok(Some("all that you have lies below it"));
+            return Ok(Some("all your files lie below it"));
         }
         let is_dot = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
         if path.components().any(is_dot) {
@@ -164,7 +164,7 @@ impl StateDirectory {
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
     pub fn close_agent_folder(&self, folder: &Path) -> Result<bool, StateDirectoryError> {
-        // One that is gone, or is a link by now, is named as it is listed.
+        // A folder that is gone or a link by now cannot be resolved: it is found as it is listed.
         let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         self.change_agent_folders(|folders| {
             let before = folders.write.len();

@@ -1,4 +1,4 @@
-//! One owner's folder: which files belong to which drawing, and which to none.
+//! One owner's folder: the files of each drawing, and leftovers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use crate::protocol::{DrawingId, ImageFormat};
 const RECORD: &str = "json";
 const READ_MARK: &str = "read";
 
-/// How the names of a drawing's files end. The one that makes it count is first, so that it
-/// goes first when the drawing does.
+/// The endings of a drawing's files. The record is first, so that it is removed first: a drawing
+/// without its record is a leftover, and one without its picture would be damaged.
 const ENDINGS: [&str; 4] =
     [RECORD, ImageFormat::Png.extension(), ImageFormat::Jpeg.extension(), READ_MARK];
 
 /// The files of a drawing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DrawingFiles {
-    /// Whether the one is there that makes it count.
+    /// Whether the record is there, without which the drawing does not count.
     has_record: bool,
     /// How many bytes they have together.
     pub(super) bytes: u64,
@@ -27,7 +27,7 @@ pub(super) struct DrawingFiles {
     pub(super) is_read: bool,
 }
 
-/// What a folder holds. Files that are none of ours are left alone.
+/// The content of a folder. Foreign files are left alone.
 #[derive(Debug)]
 pub(super) struct DrawingFolder {
     pub(super) path: PathBuf,
@@ -59,7 +59,7 @@ pub(super) fn belongs_to(path: &Path) -> Option<(DrawingId, &str)> {
 }
 
 impl DrawingFolder {
-    /// What is in a folder, which need not be there.
+    /// Reads a folder, which need not exist.
     pub(super) fn read(path: &Path) -> Result<Self, FileError> {
         let mut found: BTreeMap<DrawingId, DrawingFiles> = BTreeMap::new();
         let mut leftovers = Vec::new();
@@ -71,7 +71,7 @@ impl DrawingFolder {
             let files = found.entry(id).or_default();
             files.has_record |= ending == RECORD;
             files.is_read |= ending == READ_MARK;
-            // What is gone in the meantime has none.
+            // A file that was deleted meanwhile has no bytes.
             files.bytes += fs::symlink_metadata(&path).map_or(0, |found| found.len());
         }
         let (drawings, parts): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -80,7 +80,7 @@ impl DrawingFolder {
         Ok(Self { path: path.to_owned(), drawings, leftovers })
     }
 
-    /// Removes what a killed daemon left. What cannot be removed stays: it does no harm.
+    /// Removes the leftovers of a killed daemon. One that cannot be removed does no harm.
     pub(super) fn sweep(&mut self) {
         for path in self.leftovers.drain(..) {
             if let Err(error) = remove(&path) {
@@ -89,8 +89,8 @@ impl DrawingFolder {
         }
     }
 
-    /// Makes way for a drawing that is there already and is damaged: what can still be read of
-    /// it stays until it is written over.
+    /// Makes way for a new copy of a damaged drawing. Its record stays until it is written over, so
+    /// that a failure loses nothing that can still be read.
     pub(super) fn strip(&mut self, id: &DrawingId) -> Result<(), FileError> {
         if self.drawings.remove(id).is_some() {
             for path in files_of(&self.path, id).skip(1) {

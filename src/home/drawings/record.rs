@@ -1,4 +1,4 @@
-//! What is kept of a drawing in its own file: all but the picture.
+//! A drawing's own file: all but the picture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::protocol::{
     CorrelationId, Drawing, DrawingId, DrawingReport, ImageFormat, SessionName, TabId, Timestamp,
 };
 
-/// What is kept of a drawing.
+/// The content of a drawing's own file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DrawingRecord {
     drawing_id: DrawingId,
@@ -91,7 +91,7 @@ impl DrawingRecord {
         Some(picture_path(folder, &self.drawing_id, self.picture?.format))
     }
 
-    /// The screenshot, if there should be one and it is not whole.
+    /// The screenshot, if the record names one and it is not whole.
     pub(super) fn damaged_picture(&self, folder: &Path) -> Option<DamagedDrawing> {
         let path = self.picture_path(folder)?;
         let wanted = self.picture_size() as u64;
@@ -103,7 +103,7 @@ impl DrawingRecord {
         Some(DamagedDrawing { drawing_id: self.drawing_id.clone(), path, why })
     }
 
-    /// The description, but for what the files say.
+    /// The description without the size and the mark, which the folder knows.
     pub(super) fn describe(&self) -> KeptDrawing {
         KeptDrawing {
             drawing_id: self.drawing_id.clone(),

@@ -1,4 +1,4 @@
-//! Why there is no sync, or none to its end.
+//! The errors of a sync.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::summary::show;
 
-/// Why nothing, or not everything, was synced. Each message names the next step.
+/// The reason why nothing, or not everything, was synced. Each message names the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// The path does not begin at the root of the file system.
@@ -23,7 +23,7 @@ pub enum SyncError {
         /// What the system said.
         why: String,
     },
-    /// What was there when the sync began is not there any more, or is something else.
+    /// The file or folder of the sync is gone, or something else has taken its place.
     #[error(
         "{} vanished during the sync. {recorded} files were recorded until then and nothing was removed; sync it again once it is back",
         show(.path)
@@ -87,7 +87,8 @@ impl SyncError {
         }
     }
 
-    /// What to do next: the message ends in it. A path can have such an end of a sentence too.
+    /// The next step, which is the last sentence of the message. The search begins at the end, since a
+    /// path can have a full stop and a space too.
     #[must_use]
     pub fn hint(&self) -> String {
         let text = self.to_string();

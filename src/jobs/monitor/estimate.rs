@@ -1,4 +1,4 @@
-//! How long a sync will take: as long as it took before, else as long as so many files take.
+//! The estimate of a sync's duration: from earlier syncs of the path, or from the number of files.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,13 +12,13 @@ use super::roots::SyncTarget;
 use super::summary::SyncSummary;
 use super::{FileMonitor, SyncRequest};
 
-/// How many files are taken to be synced in a second, where nothing is known.
+/// The assumed speed without earlier syncs: files in a second.
 const FILES_A_SECOND: u32 = 100;
 
-/// Of how many syncs of one path it is known how long they took.
+/// How many durations of one path are kept.
 const KEPT_OF_A_PATH: u32 = 9;
 
-/// Of how many syncs it is known in all.
+/// How many durations are kept in all.
 const KEPT: u32 = 4_096;
 
 /// How long a sync will take.
@@ -28,7 +28,7 @@ pub struct SyncEstimate {
     pub seconds: f64,
     /// How many files were counted for it, if it was not known from earlier syncs.
     pub files: Option<u32>,
-    /// Whether there was no time to count them all: it will take this long at least.
+    /// Whether the time was too short to count all files: the sync takes at least this long.
     pub at_least: bool,
 }
 
@@ -40,7 +40,7 @@ impl FileMonitor {
         let Ok(target) = self.check(request) else {
             return SyncEstimate { seconds: 0.0, files: Some(0), at_least: false };
         };
-        // Without a database nothing is known. What is wrong with it, the sync will say.
+        // An estimate never fails: the sync itself reports what is wrong with the database.
         let past = self.store.reader().ok().and_then(|connection| {
             PastSyncs::of(request, &target).median_seconds(&connection).ok().flatten()
         });
@@ -80,7 +80,7 @@ impl FileMonitor {
     }
 }
 
-/// What earlier syncs of a path took.
+/// The durations of earlier syncs of a path.
 pub(super) struct PastSyncs<'a> {
     path: &'a Path,
     recursive: bool,

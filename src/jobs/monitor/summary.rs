@@ -1,4 +1,4 @@
-//! What a sync has done, and paths as they are shown.
+//! The summary of a sync, and paths as text.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// How many of the files and folders that could not be read are listed.
 pub const UNREADABLE_LISTED: usize = 100;
 
-/// What a sync has done. `files_processed` is `files_skipped`, `files_updated` and
+/// The summary of a sync. `files_processed` is `files_skipped`, `files_updated` and
 /// `files_unreadable` together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SyncSummary {
@@ -33,13 +33,13 @@ pub struct SyncSummary {
     pub folders_unreadable: u64,
     /// Symbolic links, sockets, devices and the like: not followed, never opened.
     pub not_regular_skipped: u64,
-    /// How much was read.
+    /// How many bytes were read.
     pub bytes_hashed: u64,
     /// How long it took, without the wait for other syncs.
     pub duration_seconds: f64,
     /// Files and folders that could not be read: the first [`UNREADABLE_LISTED`].
     pub unreadable: Vec<UnreadablePath>,
-    /// Where the database went that could not be used any more: this sync began a new one.
+    /// The new path of a damaged database: this sync began a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database_moved_to: Option<PathBuf>,
 }

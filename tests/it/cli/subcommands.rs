@@ -194,7 +194,7 @@ async fn which_folders_agents_may_open_files_of_is_shown_and_set_and_a_daemon_th
     for (closed, why) in [
         (place.path().to_owned(), "stays closed to agents"),
         (site.join("absent"), "Name a folder that exists"),
-        (std::env::current_exe().unwrap(), "is no folder"),
+        (std::env::current_exe().unwrap(), "is not a folder"),
     ] {
         let closed = closed.to_str().unwrap();
         let refused = place.run(&["sites", "files", "allow", closed, "--unattended"]).await;
