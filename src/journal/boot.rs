@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// Names this start of the machine. Where the system does not tell, each call gives
-/// another name: then the machine counts as started anew, and nothing is sent again.
+/// Names this start of the machine. Where the system has no such name, each call gives
+/// another one: the machine then counts as restarted, and no command is sent again.
 #[must_use]
 pub fn boot_id() -> Arc<str> {
     let told = system_boot_id().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());

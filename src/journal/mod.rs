@@ -1,16 +1,14 @@
-//! The journal: what must outlive the process, in SQLite.
+//! The journal: everything that must outlive the process, in SQLite.
 //!
-//! The hub appends entries, which never blocks, and waits for them where it must: what must
-//! not be told before it is recorded waits for its `JournalSeq`, which is the answer to a caller,
-//! `go`, and an acknowledgement. They are written in their order, up to `BATCH` in one
-//! transaction.
+//! The hub appends entries, which never blocks. Answers to callers, `go` and acknowledgements wait
+//! until the entry that they depend on is recorded; a [`JournalSeq`] says which one that is.
+//! Entries are written in their order, up to [`BATCH`] in one transaction.
 //!
-//! A journal is a pair of ends, not a trait: `Journal` is the hub's, `JournalReader` the
-//! writer's. Whoever has the reader decides where they go.
+//! A journal is a pair of ends, not a trait: the hub has a [`Journal`], the writer a
+//! [`JournalReader`]. The owner of the reader decides where entries go.
 //!
-//! An entry that cannot be written (a full disk, one that is read-only) is tried again
-//! until it can be; meanwhile the journal says that it is in trouble, and
-//! nothing that waits for it goes out.
+//! An entry that cannot be written (the disk is full or read-only) is tried again until it can be.
+//! Meanwhile [`Journal::trouble`] says why, and nothing that waits for the entry goes out.
 
 mod boot;
 mod columns;
@@ -40,16 +38,16 @@ use writer::Writer;
 /// The most entries in one transaction.
 pub const BATCH: usize = 64;
 
-/// With more entries than this still to be written, nothing new is taken.
+/// With more entries than this still to be written, new commands are rejected.
 const BACKLOG: u64 = 8_192;
 
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]
 struct WriteProgress {
     recorded: JournalSeq,
-    /// How many entries are recorded that nobody waits for.
+    /// How many deferred entries are recorded: those that nobody waits for.
     later: u64,
-    /// What keeps it from going on.
+    /// Why the writer cannot go on.
     trouble: Option<Arc<str>>,
 }
 
@@ -64,7 +62,7 @@ struct JournalState {
     appended_deferred: AtomicU64,
     more: Notify,
     progress: watch::Receiver<WriteProgress>,
-    /// None: whoever took the reader writes on their own account.
+    /// `None`: the owner of the reader writes without being asked.
     writer: Option<Writer>,
 }
 
@@ -75,7 +73,7 @@ struct EntrySenders {
     later: mpsc::Sender<JournalEntry>,
 }
 
-/// Entries are not recorded, and will not be for now.
+/// Entries are not recorded, and cannot be for now.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the journal cannot be written: {0}")]
 pub struct WriteFailure(pub Arc<str>);
@@ -87,21 +85,21 @@ impl Journal {
         Self(None)
     }
 
-    /// A journal and the end that whoever writes it takes from.
+    /// A journal, and the end from which its writer takes entries.
     #[must_use]
     pub fn channel() -> (Self, JournalReader) {
         let (shared, reader) = JournalState::new();
         (Self(Some(Arc::new(shared))), reader)
     }
 
-    /// A journal that is written by whoever waits for it.
+    /// A journal that is written by the tasks that wait for it.
     fn written_by(start: impl FnOnce(JournalReader) -> io::Result<Writer>) -> io::Result<Self> {
         let (shared, reader) = JournalState::new();
         let writer = Some(start(reader)?);
         Ok(Self(Some(Arc::new(JournalState { writer, ..shared }))))
     }
 
-    /// Whether nothing outlives the process.
+    /// Whether there is no journal.
     #[must_use]
     pub const fn is_ephemeral(&self) -> bool {
         self.0.is_none()
@@ -113,15 +111,15 @@ impl Journal {
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let seq = JournalSeq(shared.appended.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(tail) = &*tail {
-            // A writer that is gone has said why; what waits for this entry gets to know.
+            // A writer that has ended has said why, and each task that waits for the entry fails.
             let _ = tail.entries.send(entry);
         }
         shared.more.notify_one();
         seq
     }
 
-    /// Appends an entry that nobody waits for. It is written after all others that were
-    /// appended before it, and not along with what somebody waits for.
+    /// Appends an entry that nobody waits for. It is written after all entries that were appended
+    /// before it, and never in the transaction of one that a task waits for.
     pub fn append_deferred(&self, entry: JournalEntry) {
         let Some(shared) = &self.0 else { return };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +130,7 @@ impl Journal {
         shared.more.notify_one();
     }
 
-    /// The place of the entry that was appended last.
+    /// The number of the entry that was appended last.
     #[must_use]
     pub fn last(&self) -> JournalSeq {
         let appended =
@@ -157,7 +155,7 @@ impl Journal {
         shared.settled(seq).await
     }
 
-    /// The same, but leaves the writing to whoever needs it sooner.
+    /// The same, but leaves the writing to tasks that need it sooner.
     ///
     /// # Errors
     ///
@@ -174,13 +172,12 @@ impl Journal {
         let Some(shared) = &self.0 else { return };
         self.write_up_to(seq).await;
         if shared.progress.clone().wait_for(|p| p.recorded >= seq).await.is_err() {
-            // It never will be.
+            // The writer has ended: the entry will never be recorded.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Returns once everything that was appended is recorded, also what nobody waits for, or
-    /// it cannot be for now.
+    /// Returns once all entries are recorded, deferred ones too, or cannot be for now.
     pub async fn everything_recorded(&self) {
         let Some(shared) = &self.0 else { return };
         let (last, later) = (self.last(), shared.appended_deferred.load(Ordering::Acquire));
@@ -189,11 +186,11 @@ impl Journal {
         }
         let settled =
             |p: &WriteProgress| p.recorded >= last && p.later >= later || p.trouble.is_some();
-        // A writer that has ended has done what it could.
+        // An error says that the writer has ended: there is nothing to wait for.
         let _ = shared.progress.clone().wait_for(settled).await;
     }
 
-    /// Sees to it that everything up to `seq` is written, if it is not.
+    /// Writes everything up to `seq`, or has the thread write it.
     async fn write_up_to(&self, seq: JournalSeq) {
         if self.has_recorded(seq) {
             return;
@@ -206,7 +203,7 @@ impl Journal {
         }
     }
 
-    /// Returns once something was appended since this returned last.
+    /// Returns once an entry was appended since this returned last.
     pub async fn appended(&self) {
         match &self.0 {
             Some(shared) => shared.more.notified().await,
@@ -220,18 +217,19 @@ impl Journal {
         }
     }
 
-    /// Writes what nobody waits for, or sees to it that it is written.
+    /// Writes deferred entries, or has the thread write them.
     pub async fn write_deferred(&self) {
         let Some(writer) = self.0.as_ref().and_then(|shared| shared.writer.as_ref()) else {
             return;
         };
         while writer.write_deferred_batch() {
-            // A batch takes as long as a call does.
+            // A batch takes as long as a call: waiting tasks get their turn in between. Nothing
+            // is ordered by that.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Why nothing new may be taken now, if so.
+    /// Why new commands must be rejected now, if they must.
     #[must_use]
     pub fn trouble(&self) -> Option<WriteFailure> {
         let shared = self.0.as_ref()?;
@@ -247,8 +245,8 @@ impl Journal {
             .then(|| WriteFailure(format!("{backlog} entries wait to be written").into()))
     }
 
-    /// Takes no more entries, and returns once all are recorded and the writer is done, or
-    /// can go no further.
+    /// Takes no more entries, and returns once all are recorded and the writer has ended, or the
+    /// writer can go no further.
     pub async fn close(&self) {
         let Some(shared) = &self.0 else { return };
         drop(shared.tail.lock().unwrap_or_else(PoisonError::into_inner).take());

@@ -12,11 +12,11 @@ use super::{BATCH, JournalEntry, WriteProgress};
 pub struct JournalReader {
     entries: mpsc::Receiver<JournalEntry>,
     later: mpsc::Receiver<JournalEntry>,
-    /// Taken, and not recorded.
+    /// Taken from `entries` and not recorded yet.
     batch: VecDeque<JournalEntry>,
-    /// The same of what nobody waits for.
+    /// Taken from `later` and not recorded yet.
     deferred_batch: VecDeque<JournalEntry>,
-    /// Whether that is recorded with the batch: then all is in it that comes before.
+    /// Whether the deferred entries are part of the batch: only when all entries before them are.
     is_deferred_due: bool,
     progress: watch::Sender<WriteProgress>,
 }
@@ -37,16 +37,17 @@ impl JournalReader {
         }
     }
 
-    /// Takes what somebody may wait for, so that up to [`BATCH`] entries are taken.
+    /// Takes entries that tasks may wait for, up to [`BATCH`] in all.
     pub fn take_batch(&mut self) {
         let room = BATCH.saturating_sub(self.batch.len());
         self.batch.extend(self.entries.try_iter().take(room));
         self.is_deferred_due = false;
     }
 
-    /// The same, and what nobody waits for as well.
+    /// The same, and deferred entries as well.
     pub fn take_batch_with_deferred(&mut self) {
-        // In this order: what comes before it is then taken, or does not fit in.
+        // Deferred entries are taken first: every entry that was appended before them is then in
+        // its channel already, and the room left over says whether all of those fit in.
         let later = (BATCH / 2).saturating_sub(self.deferred_batch.len());
         self.deferred_batch.extend(self.later.try_iter().take(later));
         let before = self.batch.len();
@@ -55,32 +56,32 @@ impl JournalReader {
         self.is_deferred_due = self.batch.len() < before + room;
     }
 
-    /// Takes everything that there is.
+    /// Takes all entries of both kinds.
     pub fn take_all(&mut self) {
         self.deferred_batch.extend(self.later.try_iter());
         self.batch.extend(self.entries.try_iter());
         self.is_deferred_due = true;
     }
 
-    /// What was taken and is to be recorded next.
+    /// The entries that are to be recorded next.
     pub fn batch(&self) -> impl Iterator<Item = &JournalEntry> {
         let later = self.deferred_batch.iter().filter(|_| self.is_deferred_due);
         self.batch.iter().chain(later)
     }
 
-    /// Whether nothing was taken that is to be recorded.
+    /// Whether no entry is to be recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.batch().next().is_none()
     }
 
-    /// Whether what was taken could not be recorded the last time.
+    /// Whether the last attempt to record the batch has failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.progress.borrow().trouble.is_some()
     }
 
-    /// Says that what was taken is recorded.
+    /// Tells all waiting tasks that the batch is recorded.
     pub fn recorded(&mut self) {
         let taken = self.batch.drain(..).count() as u64;
         let later =
@@ -93,7 +94,7 @@ impl JournalReader {
         });
     }
 
-    /// Says that what was taken cannot be recorded for now. It stays taken.
+    /// Tells all waiting tasks that the batch cannot be recorded for now. It stays for the next try.
     pub fn failed(&mut self, why: &str) {
         self.progress.send_if_modified(|progress| {
             let is_news = progress.trouble.as_deref() != Some(why);

@@ -1,5 +1,5 @@
-//! The row of each command, by its id. Kept in memory, so that the file needs no index of
-//! ids: they are random, and each would be one more page to write.
+//! The row of each command, by its id. They are in memory, so that the file needs no index of ids:
+//! ids are random, and each command would change one more page.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use rusqlite::Connection;
 
 use crate::protocol::CorrelationId;
 
-/// Which row each command has.
+/// The row of each command.
 #[derive(Debug, Default)]
 pub(super) struct RowIds {
     of: HashMap<CorrelationId, i64>,
-    /// The highest that was ever given.
+    /// The highest row that was ever given.
     last: i64,
     /// Commands whose row goes with the transaction that is being made.
     going: Vec<CorrelationId>,
 }
 
 impl RowIds {
-    /// The rows that the file has.
+    /// Reads the rows of the file.
     pub(super) fn read(from: &Connection) -> rusqlite::Result<Self> {
         let mut row_ids = Self::default();
         let mut all = from.prepare("SELECT number, id FROM command")?;
@@ -31,8 +31,8 @@ impl RowIds {
         Ok(row_ids)
     }
 
-    /// The row of a command, a new one if it has none. In a transaction that is made again it
-    /// is the same one.
+    /// The row of a command, a new one if it has none. A transaction that is tried again gets the
+    /// same row again.
     pub(super) fn give(&mut self, id: &CorrelationId) -> i64 {
         if let Some(number) = self.find(id) {
             return number;
@@ -54,7 +54,7 @@ impl RowIds {
         Some(number)
     }
 
-    /// Follows the transaction: what it has deleted is gone, if it was made.
+    /// Follows the end of the transaction: if it was committed, its deleted rows are forgotten.
     pub(super) fn settle(&mut self, is_made: bool) {
         for id in self.going.drain(..) {
             if is_made {

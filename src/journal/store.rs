@@ -1,4 +1,4 @@
-//! The journal's file: opening it, checking it, moving aside what cannot be used.
+//! The journal's file: opening, checking, upgrading it, and moving aside one that cannot be used.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -15,23 +15,23 @@ use super::rows::write_history;
 use super::writer::Writer;
 use crate::engine::RecordedHistory;
 
-/// The schema's version. A file of another one is moved aside.
+/// The schema's version. An older file is upgraded, a newer one is moved aside.
 const VERSION: i64 = 6;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
 
-/// The most reader that the file may have: 256 MiB.
+/// The most pages that the file may have: 256 MiB.
 const PAGES_MAX: u32 = 131_072;
 
-/// An open journal, and what it remembers.
+/// An open journal, and the history in it.
 #[derive(Debug)]
 pub struct OpenedJournal {
     /// The journal.
     pub journal: Journal,
-    /// What was recorded in earlier lives of the daemon.
+    /// The records of earlier runs of the daemon.
     pub history: RecordedHistory,
-    /// Why the file of earlier lives could not be used, if so.
+    /// Why the file of earlier runs could not be used, if it could not.
     pub unusable: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub enum OpenError {
 
 /// Why the file as it is cannot be read.
 enum FileFault {
-    /// What is in it cannot be used: it is moved aside.
+    /// Its contents cannot be used: it is moved aside.
     Contents(String),
     /// It cannot be reached.
     Access(String),
@@ -140,9 +140,9 @@ fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // The writer's thread does that: it takes as long as the disk does.
+    // The writer's thread makes the checkpoints: they take as long as the disk.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // What reader have answered does not stay in the file for longer than it has to.
+    // Answers of pages do not stay in the file for longer than they have to.
     connection.pragma_update(None, "secure_delete", "FAST")?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
@@ -169,7 +169,8 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Makes a file of an older version one of this version: what it holds stays.
+/// Rewrites a file of an older version as one of this version, in one transaction: a kill in the
+/// middle leaves the old one.
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     let history = read_columns(&transaction, from)?;
@@ -182,7 +183,7 @@ fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Looks through the whole file, unless the last life of the daemon ended as it should.
+/// Checks the whole file, unless the last run of the daemon has closed it.
 fn check(connection: &Connection) -> Result<(), FileFault> {
     let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
     if connection.query_row(clean, [], |row| row.get(0)) == Ok(true) {
@@ -192,7 +193,7 @@ fn check(connection: &Connection) -> Result<(), FileFault> {
     if found == "ok" { Ok(()) } else { Err(FileFault::Contents(found)) }
 }
 
-/// Renames the file and those that belong to it. Where the file is then.
+/// Renames the file and its log. Returns the new path of the file.
 fn move_aside(path: &Path, aside: &str) -> io::Result<PathBuf> {
     let with = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();

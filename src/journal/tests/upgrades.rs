@@ -74,8 +74,25 @@ fn command_described(recorded: &RecordedCommand) -> Value {
         "may_have_run": command.may_have_run(),
         "was_read": command.is_read(),
         "marks_us": marks,
-        "report": command.report(true),
+        "report": without_sentences(&command),
     })
+}
+
+/// The command as its owner is told of it, without the sentences that the daemon adds: a build may
+/// word them anew.
+fn without_sentences(command: &Command) -> Value {
+    let mut report = serde_json::to_value(command.report(true)).unwrap();
+    let is_from_extension = report["reason"] == "script_threw";
+    let is_expired = report["status"] == "expired";
+    let fields = report.as_object_mut().unwrap();
+    fields.shift_remove("message");
+    if !is_from_extension {
+        fields.shift_remove("hint");
+    }
+    if is_expired {
+        fields.shift_remove("error");
+    }
+    report
 }
 
 #[tokio::test]
