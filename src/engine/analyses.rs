@@ -1,15 +1,14 @@
-//! What analyses tell of pages goes through the same net as what is recorded of them.
+//! Redaction of analyses, by the same rules as for recorded streams.
 
 use crate::protocol::{Action, ExtensionReport};
 use crate::streams::redact_json;
 
-/// Whether a report on this action can hold secrets of a page.
+/// Whether a report on this action may contain secrets of a page.
 pub(crate) const fn is_analysis(action: &Action) -> bool {
     matches!(action, Action::Analyze(_))
 }
 
-/// Takes the secrets out of a report on this action, if it is an analysis. A large result takes
-/// milliseconds.
+/// Redacts a report on this action, if it is an analysis. A large result takes milliseconds.
 pub(crate) fn redact_report(action: &Action, report: &mut ExtensionReport) {
     if let ExtensionReport::Complete { result, .. } = report
         && is_analysis(action)

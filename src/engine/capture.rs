@@ -1,7 +1,6 @@
-//! What browsers are asked to record: nothing, until somebody asks for it.
+//! Requests to record what browsers send on their own. Browsers record nothing without a request.
 //!
-//! It is kept in memory and not in the journal: a daemon that was restarted records
-//! nothing until it is asked again.
+//! The requests are not in the journal: a restarted daemon records nothing until somebody asks again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,53 +13,53 @@ use super::{Caller, Engine, Transaction};
 use crate::lifecycle::TargetSelector;
 use crate::protocol::{BrowserId, CaptureSettings, StreamKind, TabCapture, TabId, ToExtension};
 
-/// What browsers are asked to record.
+/// The streams that browsers are to record.
 #[derive(Debug, Default)]
 pub(super) struct CaptureRequests {
     /// In every tab of every browser.
     all: BTreeSet<StreamKind>,
-    /// In single browsers besides. One that is not here records nothing of its own.
+    /// Further streams in single browsers.
     browsers: HashMap<BrowserId, BrowserCapture>,
 }
 
-/// What is recorded in one browser, besides what is in all.
+/// The further streams of one browser.
 #[derive(Debug, Default)]
 struct BrowserCapture {
     all: BTreeSet<StreamKind>,
     tabs: BTreeMap<TabId, BTreeSet<StreamKind>>,
 }
 
-/// What somebody wants to be recorded from now on, or not any more.
+/// A request to start or to stop recording.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureChange {
-    /// Whether it is to be recorded.
+    /// Whether to start.
     pub on: bool,
-    /// What: none for all, but without bodies if they are to be recorded.
+    /// The streams. `None` means all, but to start bodies a caller must name them.
     pub streams: Option<BTreeSet<StreamKind>>,
-    /// In this browser or tab; in all browsers, also those that connect later, if neither
-    /// is named.
+    /// The browser or tab. Without one the request is for all browsers, including those that connect
+    /// later.
     pub of: TargetSelector,
 }
 
-/// Connected browsers that cannot be asked to record: their extension only polls.
+/// Connected browsers whose extension only polls, so that requests to record do not reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureUnsupportedBrowsers {
-    /// What they are shown as.
+    /// Their labels.
     pub labels: Vec<String>,
-    /// Whether no other is connected.
+    /// Whether no other browser is connected.
     pub are_all: bool,
 }
 
 impl CaptureUnsupportedBrowsers {
-    /// What to tell of them. `None`: there is none.
+    /// A hint about them. `None`: there are none.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let names: Vec<_> = self.labels.iter().map(|label| format!("`{label}`")).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "The extension of {} is an old one: it records what its person has switched on in its \
-                 popup, and configure capture does not reach it. Ask the person, or have them install \
-                 the Tabwire extension (`tabwire install` says how).",
+                "The extension of {} is an old one: it records what the person has switched on in its \
+                 popup, and configure capture does not reach it. Ask the person to switch it on there, \
+                 or to install the Tabwire extension (`tabwire install` says how).",
                 names.join(", ")
             )
         })
@@ -133,7 +132,7 @@ impl CaptureRequests {
         self.browsers.retain(|_, own| !own.is_empty());
     }
 
-    /// Forgets what was to be recorded in all tabs of a browser but these.
+    /// Forgets requests for all tabs of a browser but these.
     fn forget_tabs_but(&mut self, browser: &BrowserId, stays: impl Fn(TabId) -> bool) {
         if let Some(own) = self.browsers.get_mut(browser) {
             own.tabs.retain(|tab, _| stays(*tab));
@@ -166,8 +165,7 @@ impl Engine {
         self.capture.all.contains(&stream) || of.any(|id| self.capture_of(id).has(stream, tab))
     }
 
-    /// Which connected browsers, of all or of this one, record what their person has set and
-    /// not what they are asked to: by their labels, and whether there are others.
+    /// The connected browsers that requests to record do not reach, of all or of this one.
     #[must_use]
     pub fn capture_unsupported(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
         let connected = self.browsers.iter().filter(|(id, known)| {
@@ -180,7 +178,7 @@ impl Engine {
         CaptureUnsupportedBrowsers { labels, are_all: others.is_empty() }
     }
 
-    /// What a browser is to record now, also one that is not known yet.
+    /// The streams that a browser is to record, even one that has never connected.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
         self.capture.settings_of(browser)
@@ -188,12 +186,11 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// Changes what is recorded, and tells the browsers that it is about. What is recorded
-    /// then.
+    /// Applies a request and informs the browsers that it concerns. Returns the new status.
     ///
     /// # Errors
     ///
-    /// The browser or tab that is named is not there, or could be one of several.
+    /// The browser or tab of the request does not exist, or is ambiguous.
     pub fn capture(
         &mut self,
         caller: &Caller,
@@ -232,7 +229,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Tells a browser what to record if that has changed.
+    /// Sends a browser its streams, if they have changed.
     fn tell_capture(&mut self, browser: &BrowserId, before: &CaptureSettings) {
         let capture = self.capture_of(browser);
         if capture != *before {
@@ -240,14 +237,14 @@ impl Transaction<'_> {
         }
     }
 
-    /// Forgets what was to be recorded in tabs that were closed.
+    /// Forgets requests for tabs that were closed.
     pub(super) fn forget_closed_captures(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser) else { return };
         let open: BTreeSet<_> = known.tabs().iter().map(|tab| tab.tab_id).collect();
         self.forget_captured_tabs(browser, |tab| open.contains(&tab));
     }
 
-    /// Forgets what was to be recorded in all tabs but these.
+    /// Forgets requests for all tabs but these.
     pub(super) fn forget_captured_tabs(
         &mut self,
         browser: &BrowserId,
@@ -264,8 +261,8 @@ impl BrowserCapture {
         self.all.is_empty() && self.tabs.is_empty()
     }
 
-    /// Adds streams to a tab or the whole, or takes them away: from the whole of the browser
-    /// with those of its tabs.
+    /// Adds or removes streams, for a tab or for the browser. Removing them from the browser removes
+    /// them from its tabs as well.
     fn change(&mut self, on: bool, streams: &BTreeSet<StreamKind>, tab: Option<TabId>) {
         let without = |of: &mut BTreeSet<StreamKind>| of.retain(|stream| !streams.contains(stream));
         match (on, tab) {

@@ -1,4 +1,4 @@
-//! Who calls: each client, and for how long it is known.
+//! The clients: their calls, their commands, and how long the engine remembers them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Limits, TokenBucket, limits};
 use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Owner, TabId, Timestamp};
 
-/// How often, at most, clients and browsers that were idle for long are looked for.
+/// The shortest time between two searches for idle clients and browsers.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// One client's own: its calls, its commands, its tab.
+/// One client: its calls, its commands, its current tab.
 #[derive(Debug)]
 pub(super) struct ClientState {
-    /// Whose client it is.
+    /// The owner of the client.
     owner: Owner,
-    /// The tab that it used last.
+    /// The tab for its commands that name none.
     current: Option<CurrentTab>,
     /// Its commands that are not over, oldest first.
     active: Vec<CorrelationId>,
-    /// How many of its calls block now.
+    /// How many of its calls are waiting.
     waiters: usize,
-    /// When it last made itself heard.
+    /// When it last called.
     last_seen: Timestamp,
-    /// What it says that it is.
+    /// The program that it says it is.
     program: Option<ClientProgram>,
-    /// Whether it asked to be told of its jobs.
+    /// Whether it asked for notifications of its jobs.
     wants_jobs: bool,
     calls: TokenBucket,
 }
 
-/// The tab that a client's commands go to when they name none.
+/// The tab for commands of a client that name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CurrentTab {
     pub(super) browser: BrowserId,
@@ -46,10 +46,10 @@ pub(super) struct CurrentTab {
 pub struct ClientSummary {
     /// The client.
     pub client: ClientId,
-    /// What it says that it is.
+    /// The program that it says it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ClientProgram>,
-    /// When it last made itself heard.
+    /// When it last called.
     pub last_seen: Timestamp,
     /// How many of its commands are not over.
     pub pending: usize,
@@ -80,12 +80,12 @@ impl ClientState {
         self.active.is_empty() && self.waiters == 0
     }
 
-    /// The tab that it used last.
+    /// The tab for its commands that name none.
     pub(super) fn current(&self) -> Option<CurrentTab> {
         self.current.clone()
     }
 
-    /// One more command of its own is not over.
+    /// Adds a command that has not ended.
     pub(super) fn add_command(&mut self, id: CorrelationId) {
         self.active.push(id);
     }
@@ -94,18 +94,18 @@ impl ClientState {
     ///
     /// # Errors
     ///
-    /// It has called too often: how long to wait until it may again.
+    /// The client has called too often. The time until its next call is accepted.
     pub(super) fn take_call(&mut self, now: Timestamp) -> Result<(), Duration> {
         self.calls.take(now)
     }
 
-    /// It is as it was in the last life of the daemon.
+    /// Continues from the journal.
     pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Timestamp) {
         self.current = Some(current);
         self.last_seen = last_seen.min(self.last_seen);
     }
 
-    /// Whether it is taken to be there still.
+    /// Whether lists show it. A client does not say when it exits, so only time tells.
     fn is_alive(&self, now: Timestamp) -> bool {
         !self.is_idle() || now.since(self.last_seen) < limits::CLIENT_LISTED
     }
@@ -146,14 +146,14 @@ impl ClientRegistry {
         self.0.values().map(|client| client.waiters).sum()
     }
 
-    /// A command of a client is not over, in a life of the daemon that goes on with it.
+    /// Adds a command that an earlier run of the daemon has accepted and that has not ended.
     pub(super) fn add_command(&mut self, client: &ClientId, id: CorrelationId) {
         if let Some(client) = self.0.get_mut(client) {
             client.add_command(id);
         }
     }
 
-    /// A command of a client is over.
+    /// Removes a command that has ended.
     pub(super) fn remove_command(&mut self, client: &ClientId, id: &CorrelationId) {
         if let Some(client) = self.0.get_mut(client) {
             client.active.retain(|active| active != id);
@@ -180,7 +180,7 @@ impl ClientRegistry {
         self.0.get(id).and_then(|client| client.current.as_ref())
     }
 
-    /// What a client is shown as to the person: what it calls itself, else its name.
+    /// The name that the person sees: the client's program, else its id.
     pub(super) fn label_of(&self, id: &ClientId) -> Arc<str> {
         let program = self.0.get(id).and_then(|client| client.program.clone());
         let label = program.or_else(|| ClientProgram::of(id.as_str(), ""));
@@ -195,7 +195,7 @@ impl ClientRegistry {
         Some(idlest)
     }
 
-    /// Drops idle clients that nobody has heard of for long and of which nothing is kept.
+    /// Drops clients that have been idle for long and have no stored commands.
     fn drop_forgotten(
         &mut self,
         now: Timestamp,
@@ -221,7 +221,7 @@ impl Engine {
         now.since(last)
     }
 
-    /// Whether a client asked to be told of its jobs, as far as it is remembered.
+    /// Whether a client asked for notifications of its jobs. False for a forgotten client.
     #[must_use]
     pub fn wants_jobs(&self, caller: &Caller) -> bool {
         self.clients.0.get(&caller.client).is_some_and(|known| known.wants_jobs)
@@ -239,19 +239,19 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// Notes what a client says that it is.
+    /// Notes the program that a client says it is.
     pub fn note_program(&mut self, caller: &Caller, program: ClientProgram) {
         self.client(caller).program = Some(program);
     }
 
-    /// Notes whether a client asked to be told of its jobs.
+    /// Notes whether a client wants notifications of its jobs.
     pub fn note_wants_jobs(&mut self, caller: &Caller, wants: bool) {
         if wants || self.clients.0.contains_key(&caller.client) {
             self.client(caller).wants_jobs = wants;
         }
     }
 
-    /// One more call of a client blocks.
+    /// Counts a call of a client that waits.
     ///
     /// # Errors
     ///
@@ -267,13 +267,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// One call fewer of a client blocks.
+    /// A waiting call of a client has returned.
     pub fn end_wait_call(&mut self, caller: &Caller) {
+        // A client with a waiting call is not idle, so it cannot have been forgotten meanwhile.
         let client = self.client(caller);
         client.waiters = client.waiters.saturating_sub(1);
     }
 
-    /// The client's record, made if it is new.
+    /// The state of a client, created on its first call.
     pub(super) fn client(&mut self, caller: &Caller) -> &mut ClientState {
         let Caller { owner, client: id } = caller;
         let now = self.now();
@@ -290,7 +291,7 @@ impl Transaction<'_> {
         client
     }
 
-    /// Forgets browsers and clients that nobody has heard of for long.
+    /// Forgets browsers and clients that have been gone for long.
     pub(super) fn sweep(&mut self) {
         let now = self.now();
         if now.since(self.swept) < SWEEP {
@@ -313,14 +314,14 @@ impl Transaction<'_> {
         }
     }
 
-    /// Forgets what is kept of a client that is not known any more.
+    /// Forgets the history of a client that was dropped.
     fn forget_client(&mut self, client: &ClientId) {
         self.retention.forget_client(client);
         self.keys.forget_client(client);
         self.record(JournalEntry::ClientForgotten(client.clone()));
     }
 
-    /// Makes a tab a client's current one.
+    /// Sets the current tab of a client.
     pub(super) fn set_current(&mut self, client: &ClientId, current: CurrentTab) {
         let at = self.now();
         let Some(known) = self.clients.0.get_mut(client) else { return };

@@ -1,4 +1,4 @@
-//! The commands whose record is kept, and how much of each is recorded.
+//! All commands with a record, and how far the journal has recorded each of them.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use super::entry::JournalSeq;
 use crate::lifecycle::{Command, CommandPhase, LifecycleEvent, Transition};
 use crate::protocol::{Attempt, CorrelationId, Timestamp, WorkKind};
 
-/// All commands whose record is kept. A command changes only in [`CommandRegistry::apply`].
+/// All commands with a record. A command changes only in [`CommandRegistry::apply`].
 #[derive(Debug, Default)]
 pub(super) struct CommandRegistry(HashMap<CorrelationId, CommandRecord>);
 
 #[derive(Debug)]
 struct CommandRecord {
     command: Command,
-    /// The journal's place of its acceptance.
+    /// The journal entry of its acceptance.
     accepted: JournalSeq,
-    /// The journal's place of its last recorded change.
+    /// The journal entry of its last recorded change.
     recorded: JournalSeq,
 }
 
@@ -41,7 +41,7 @@ impl CommandRegistry {
         self.0.len()
     }
 
-    /// Lets an event happen to a command.
+    /// Applies an event to a command.
     pub(super) fn apply(
         &mut self,
         id: &CorrelationId,
@@ -53,12 +53,12 @@ impl CommandRegistry {
         Some((step, &record.command))
     }
 
-    /// Up to where the journal has to be for the acceptance of a command to be recorded.
+    /// The journal entry that records the acceptance of a command.
     pub(super) fn accepted(&self, id: &CorrelationId) -> JournalSeq {
         self.0.get(id).map_or_else(JournalSeq::default, |record| record.accepted)
     }
 
-    /// Up to where the journal has to be for all that is known of a command to be recorded.
+    /// The journal entry that records the present state of a command.
     pub(super) fn recorded(&self, id: &CorrelationId) -> JournalSeq {
         self.0.get(id).map_or_else(JournalSeq::default, |record| record.recorded)
     }
@@ -69,7 +69,7 @@ impl CommandRegistry {
         }
     }
 
-    /// The command of this name, its first or its second.
+    /// The command with this id, public or short.
     pub(super) fn named(&self, name: &str) -> Option<CorrelationId> {
         let id = CorrelationId::from(name);
         if self.0.contains_key(&id) {
@@ -79,7 +79,7 @@ impl CommandRegistry {
         all.find(|spec| spec.query_id.as_str() == name).map(|spec| spec.id.clone())
     }
 
-    /// The attempt under which a command is held, if it is.
+    /// The attempt of a command's delivery, if it was delivered.
     pub(super) fn attempt_of(&self, id: &CorrelationId) -> Option<Attempt> {
         self.get(id)?.delivery().map(|delivery| delivery.attempt)
     }

@@ -1,6 +1,5 @@
-//! The drawing tools that are open in browsers, and for which waits: they close with the last
-//! wait for their session. Which are open the extension says with each `ready`, so no restart
-//! leaves any behind.
+//! The drawing tools that are open in browsers. They close with the last wait for their session. The
+//! extension lists its open tools with each `ready`, so a restart of the daemon leaves none behind.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use crate::protocol::{
     Action, BrowserId, ClientId, CorrelationId, Owner, SessionName, ToExtension,
 };
 
-/// The waits that browsers have drawing tools open for, or may have, and what each is for.
+/// The waits for which browsers have drawing tools open, or may have.
 #[derive(Debug, Default)]
 pub(super) struct DrawingTools(HashMap<BrowserId, HashMap<CorrelationId, DrawingKey>>);
 
@@ -21,7 +20,7 @@ impl DrawingTools {
         self.0.entry(browser.clone()).or_default().insert(wait, awaited);
     }
 
-    /// The tools for this wait are done.
+    /// The extension has closed the tools for this wait.
     fn forget_wait(&mut self, wait: &CorrelationId) {
         for open in self.0.values_mut() {
             open.remove(wait);
@@ -29,12 +28,12 @@ impl DrawingTools {
         self.0.retain(|_, open| !open.is_empty());
     }
 
-    /// Forgets a browser that is not known any more.
+    /// Forgets a browser.
     pub(super) fn forget_browser(&mut self, browser: &BrowserId) {
         self.0.remove(browser);
     }
 
-    /// Takes all tools that are open for this; in which browser, and for which waits.
+    /// Removes all tools for these drawings; returns their browsers and waits.
     fn take(&mut self, awaited: &DrawingKey) -> Vec<(BrowserId, Vec<CorrelationId>)> {
         let over = self.0.iter_mut().map(|(browser, open)| {
             let waits = open.extract_if(|_, of| of == awaited).map(|(wait, _)| wait);
@@ -46,7 +45,7 @@ impl DrawingTools {
     }
 }
 
-/// What is waited for: any drawing of this session ends every wait for it.
+/// The drawings that a wait is for. One drawing of a session ends every wait for that session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct DrawingKey {
     owner: Owner,
@@ -64,7 +63,7 @@ impl DrawingKey {
 }
 
 impl Transaction<'_> {
-    /// Notes that a browser gets a command that opens drawing tools, if it is one.
+    /// Notes a command that opens drawing tools in a browser.
     pub(super) fn note_draw_mode(&mut self, browser: &BrowserId, command: &Command) {
         let Some(wait) = opens_for(command.spec()) else { return };
         if let Some(awaited) = self.awaited_by(wait) {
@@ -72,12 +71,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// A drawing, or the word that there will be none, names this wait: its tools are done.
+    /// A drawing, or its cancellation by the person, names this wait: the extension has closed the
+    /// tools.
     pub(super) fn forget_tools(&mut self, wait: &CorrelationId) {
         self.drawing_tools.forget_wait(wait);
     }
 
-    /// What follows from a wait's end, for tools that are open or about to be.
+    /// A wait has ended: closes its tools, and keeps more from opening.
     pub(super) fn follow_wait(&mut self, spec: &CommandSpec) {
         let Some(awaited) = DrawingKey::by(spec) else { return };
         self.cancel_stale_draw_modes(&spec.client);
@@ -86,7 +86,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Cancels what is to open drawing tools for a wait that is over.
+    /// Cancels commands that would open drawing tools for a wait that has ended.
     pub(super) fn cancel_stale_draw_modes(&mut self, client: &ClientId) {
         let active = self.clients.active(client);
         let vain: Vec<_> =
@@ -96,8 +96,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Settles what a browser says that it has tools open for: those that nobody waits for any
-    /// more are to close.
+    /// Compares the tools that a browser has open with the waits, and closes those without a wait.
     pub(super) fn reconcile_drawing_tools(
         &mut self,
         browser: &BrowserId,
@@ -145,7 +144,7 @@ impl Engine {
     }
 }
 
-/// The wait that a command opens drawing tools for.
+/// The wait for which a command opens drawing tools.
 const fn opens_for(spec: &CommandSpec) -> Option<&CorrelationId> {
     match &spec.work {
         CommandWork::Browser(Action::DrawMode { correlation_id, .. }) => Some(correlation_id),

@@ -1,4 +1,4 @@
-//! Idempotency: under the same key of the same client, the same call is the same command.
+//! Idempotency: a repeated call of one client under one key is one command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::history::RecordedKey;
 use crate::lifecycle::{CallDigest, CallKey, Limits, limits};
 use crate::protocol::{ClientId, CorrelationId, QueryId, Timestamp};
 
-/// The keys that stand for a command, each for a while. They are their client's: what another
-/// client brings under the same key is another call.
+/// The idempotency keys of all clients, each with its command. Two clients may use the same key for
+/// different calls.
 #[derive(Debug, Default)]
 pub(super) struct IdempotencyKeys(HashMap<Caller, ClientKeys>);
 
@@ -27,27 +27,27 @@ pub(super) struct KeyedCommand {
     pub(super) id: CorrelationId,
     pub(super) query_id: QueryId,
     accepted: Timestamp,
-    /// What its call asked for. `None`: a journal from before digests does not say, and the
-    /// command's record is gone.
+    /// The digest of its call. `None`: the journal is from before digests, and the record of the
+    /// command was dropped.
     digest: Option<CallDigest>,
 }
 
 impl KeyedCommand {
-    /// Whether a call asks for what this command was accepted for.
+    /// Whether this call is the one that the command was accepted for.
     pub(super) fn is_of(&self, call: &CallKey) -> bool {
         self.digest.is_none_or(|digest| digest == call.digest)
     }
 }
 
 impl IdempotencyKeys {
-    /// The command that this client's key stands for.
+    /// The command for a key of this client.
     pub(super) fn find(&self, caller: &Caller, key: &str, now: Timestamp) -> Option<&KeyedCommand> {
         let known = self.0.get(caller)?.known.get(key)?;
         is_fresh(known.accepted, now).then_some(known)
     }
 
-    /// Lets a key stand for a command. Returns the client's keys that go for it: those whose
-    /// time is over, and the oldest if there are too many.
+    /// Adds a key. Returns the client's keys that are dropped for it: the expired ones, and the
+    /// oldest if there are too many.
     pub(super) fn put(&mut self, kept: RecordedKey, limits: &Limits) -> Vec<Arc<str>> {
         let RecordedKey { owner, key, client, id, query_id, accepted, digest } = kept;
         let keys = self.0.entry(Caller { owner, client }).or_default();
@@ -67,7 +67,7 @@ impl IdempotencyKeys {
         dropped
     }
 
-    /// Forgets the key of a command that was not taken after all.
+    /// Forgets the key of a withdrawn command.
     pub(super) fn forget_command(&mut self, caller: &Caller, id: &CorrelationId) {
         let Some(ClientKeys { known, order }) = self.0.get_mut(caller) else { return };
         known.retain(|_, keyed| keyed.id != *id);
@@ -80,7 +80,7 @@ impl IdempotencyKeys {
     }
 }
 
-/// From when on keys still stand for their commands.
+/// Keys of commands that were accepted since this time are valid.
 pub(super) fn fresh_since(now: Timestamp) -> Timestamp {
     now - limits::IDEMPOTENT
 }

@@ -1,5 +1,5 @@
-//! What one owner may use: calls and bytes a minute, and the bytes of commands that are kept.
-//! A client's name is free, so a limit by client alone holds nobody back.
+//! The quotas of an owner: calls and bytes a minute, and the bytes of stored commands. Anyone can make
+//! up a new client name, so a limit by client alone holds nobody back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::lifecycle::limits::OWNER_CLIENTS;
 use crate::lifecycle::{Command, Limits, TokenBucket};
 use crate::protocol::{Owner, Timestamp};
 
-/// What all owners use.
+/// The usage of all owners.
 #[derive(Debug, Default)]
 pub(super) struct Quotas {
     rates: HashMap<Owner, OwnerRates>,
@@ -19,39 +19,39 @@ pub(super) struct Quotas {
 }
 
 impl Quotas {
-    /// What a command that is kept takes counts from now on.
+    /// Counts a stored command.
     pub(super) fn add(&mut self, command: &Command) {
         self.retained.add(command);
     }
 
-    /// The result that a command has got counts from now on.
+    /// Counts the result of a stored command.
     pub(super) fn add_result(&mut self, command: &Command) {
         self.retained.add_result(command);
     }
 
-    /// A command is kept no more.
+    /// Counts a command no more.
     pub(super) fn remove(&mut self, command: &Command) {
         self.retained.remove(command);
     }
 
-    /// Whether there is room for one more command of this owner.
+    /// Checks that there is room for one more command of this owner.
     ///
     /// # Errors
     ///
-    /// There is none; says why.
+    /// There is no room; the text says why.
     pub(super) fn check_room(&self, owner: &Owner, limits: &Limits) -> Result<(), Arc<str>> {
         self.retained.check(owner, limits.kept_mib)
     }
 
     fn rates_of(&mut self, owner: &Owner, limits: &Limits, now: Timestamp) -> &mut OwnerRates {
-        // There are as many owners as a person has named.
+        // Never removed: only a person can create an owner, so there are few.
         self.rates.entry(owner.clone()).or_insert_with(|| OwnerRates::new(limits, now))
     }
 }
 
 const MIB: usize = 1024 * 1024;
 
-/// What one owner's clients may still do in this minute.
+/// The rates of all clients of one owner together.
 #[derive(Debug)]
 struct OwnerRates {
     calls: TokenBucket,
@@ -86,17 +86,17 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// When it would be taken.
+    /// The time until it would be accepted.
     pub fn admit_bytes(&mut self, owner: &Owner, bytes: usize) -> Result<(), Duration> {
         let (now, limits) = (self.now(), self.limits);
         self.quotas.rates_of(owner, &limits, now).bytes.take_many(bytes, now)
     }
 }
 
-/// What a command's record takes beside its parameters and its result, in bytes.
+/// The size of a command's record in bytes, without its parameters and its result.
 const RECORD: usize = 2 * 1024;
 
-/// The bytes of all commands whose record is kept, here as well as in the journal.
+/// The bytes of all commands with a record, in memory as well as in the journal.
 #[derive(Debug, Default)]
 struct RetainedBytes {
     bytes: usize,
@@ -104,12 +104,12 @@ struct RetainedBytes {
 }
 
 impl RetainedBytes {
-    /// Counts a command from now on.
+    /// Counts a command.
     fn add(&mut self, command: &Command) {
         self.grow(&command.spec().owner, size(command));
     }
 
-    /// Counts the result that a command has got since it was added.
+    /// Counts the result of a command that was added without one.
     fn add_result(&mut self, command: &Command) {
         self.grow(&command.spec().owner, command.result_size());
     }
@@ -131,12 +131,12 @@ impl RetainedBytes {
         }
     }
 
-    /// Whether there is room for one more command of this owner, where `mib` MiB may be kept.
-    /// A quarter of it is for others, whatever one owner does.
+    /// Checks that there is room for one more command of this owner, with a limit of `mib` MiB. One
+    /// owner may fill three quarters of it, so that the others always have some.
     ///
     /// # Errors
     ///
-    /// There is none; says why.
+    /// There is no room; the text says why.
     fn check(&self, owner: &Owner, mib: usize) -> Result<(), Arc<str>> {
         let all = mib << 20;
         let own = self.of.get(owner).copied().unwrap_or_default();

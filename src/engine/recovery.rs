@@ -10,16 +10,16 @@ use super::{Caller, Transaction, keys};
 use crate::lifecycle::{CallDigest, Command, CommandPhase, Lane, SavedStage};
 use crate::protocol::{BrowserId, CorrelationId};
 
-/// What the call of a command asked for, as its record has it: journals of older versions have
-/// no digests beside their keys.
+/// The digest of a recorded call. Journals of older versions have keys without digests, so it is
+/// computed from the record of the command.
 fn digest_of(commands: &[RecordedCommand], id: &CorrelationId) -> Option<CallDigest> {
     let kept = commands.iter().find(|kept| kept.saved.spec.id == *id)?;
     Some(CallDigest::of(&kept.saved.spec.work, &kept.selector))
 }
 
 impl Transaction<'_> {
-    /// Takes in what was recorded. Commands that had not begun wait again for their turn,
-    /// those that had wait for their browser, and those that were over can be read.
+    /// Continues from the journal. Commands that had not begun wait for their turn again, commands
+    /// that may have begun wait for their browser, and ended commands can be read.
     pub fn recover(&mut self, history: RecordedHistory, is_same_boot: bool) {
         let now = self.now();
         let limits = self.limits;
@@ -28,11 +28,12 @@ impl Transaction<'_> {
             self.recover_client(current);
         }
         for (id, client, gone) in history.gone {
-            // One more than may be kept can only be left by other limits.
+            // There can be too many only if the limits were lowered since; then the oldest go.
             let _ = self.retention.add_tombstone(&client, &id, gone, &limits);
         }
         for kept in history.keys {
-            // One from before the clock was set back must not make younger ones look old.
+            // Keys are dropped oldest first: a key from before the clock was set back must not keep
+            // younger ones.
             let accepted = kept.accepted.min(now);
             let digest = kept.digest.or_else(|| digest_of(&history.commands, &kept.id));
             let _ = self.keys.put(RecordedKey { accepted, digest, ..kept }, &limits);
@@ -41,7 +42,7 @@ impl Transaction<'_> {
             self.recover_command(kept, is_same_boot);
         }
         for (browser, session) in history.sessions {
-            // One that nothing is known of needs none.
+            // A browser without commands or clients needs no session: it has no tabs to compare.
             if let Some(known) = self.browsers.get_mut(&browser) {
                 known.restore_session(session);
             }
@@ -55,7 +56,7 @@ impl Transaction<'_> {
         known.restore(CurrentTab { browser, tab }, at);
     }
 
-    /// A browser that was known is waited for.
+    /// Adds a browser that has not connected yet, so that commands for it wait.
     fn expect_browser(&mut self, browser: &BrowserId) {
         let now = self.now();
         let away = || BrowserState::new(now);
@@ -98,7 +99,7 @@ impl Transaction<'_> {
                 self.scheduler.join(command.spec(), lane);
             }
             CommandPhase::Sent | CommandPhase::Started => self.resume(&command, lane),
-            // Whoever draws still may, and jobs are begun by their own runner.
+            // The person may still draw, and the job runner begins the jobs.
             CommandPhase::Waiting | CommandPhase::Working => {
                 self.scheduler.note_selector(&id, selector);
             }
@@ -106,7 +107,7 @@ impl Transaction<'_> {
         self.clients.add_command(&client, id);
     }
 
-    /// A command that has begun keeps its lane, and its browser is asked for it.
+    /// Lets a command that may have begun keep its lane until its browser reports on it.
     fn resume(&mut self, command: &Command, lane: Option<Lane>) {
         let spec = command.spec();
         if let Some(lane) = lane {
@@ -118,7 +119,7 @@ impl Transaction<'_> {
         self.follow_holder(command, None);
     }
 
-    /// Lists a command that was over already.
+    /// Adds a command that had ended to the history of its client.
     fn shelve(&mut self, command: &Command) {
         let spec = command.spec();
         let limits = self.limits;

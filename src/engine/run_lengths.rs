@@ -1,11 +1,11 @@
-//! How long actions take: what callers are told to expect.
+//! How long actions take, for the estimates that callers get.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::protocol::Action;
 
-/// How many past runs an estimate goes by.
+/// How many past runs an estimate uses.
 const RUNS: usize = 50;
 
 /// How long the last runs of each action took.
@@ -22,7 +22,8 @@ impl RunLengths {
         }
     }
 
-    /// How long an action will take: the median of its last runs, or what it usually takes.
+    /// The estimate for an action: the median of its last runs, or its usual length. The median ignores
+    /// the odd run that waited for a slow page.
     pub(super) fn estimate(&self, action: &Action) -> Duration {
         let mut runs: Vec<_> = self.0.get(action.name()).into_iter().flatten().copied().collect();
         let middle = runs.len() / 2;

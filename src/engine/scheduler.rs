@@ -1,4 +1,4 @@
-//! Where each command is to run, and whose turn it is.
+//! The lanes of commands, and their turns.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use crate::lifecycle::{
 };
 use crate::protocol::{BrowserId, ClientId, CorrelationId};
 
-/// The turns of all commands, what each asked for and where it went.
+/// The queue of all commands, the targets that their calls named, and their lanes.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     queue: CommandQueue,
-    /// What the commands that are not over asked for.
+    /// The targets that the calls of pending commands named.
     selectors: HashMap<CorrelationId, TargetSelector>,
-    /// Where each command went that was given a lane: the queue forgets it with the
-    /// command's end, and observers ask for longer.
+    /// The lane of each command. The queue forgets lanes when commands end, but observers still ask
+    /// for them.
     lanes: HashMap<CorrelationId, Lane>,
 }
 
 impl Scheduler {
-    /// A command waits for its turn in its lane, or for a browser if it has none.
+    /// Lets a command wait for its turn in its lane, or for a browser.
     pub(super) fn join(&mut self, spec: &CommandSpec, lane: Option<Lane>) {
         let (client, id) = (spec.client.clone(), spec.id.clone());
         if let Some(lane) = &lane {
@@ -29,21 +29,21 @@ impl Scheduler {
         self.queue.join(client, id, SchedulingMode::of(&spec.work), lane);
     }
 
-    /// A command runs in its lane already: it began in an earlier life of the daemon.
+    /// Lets a command occupy its lane that began in an earlier run of the daemon.
     pub(super) fn occupy(&mut self, spec: &CommandSpec, lane: Lane) {
         let (client, id) = (spec.client.clone(), spec.id.clone());
         self.note_lane(&id, lane.clone());
         self.queue.occupy(client, id, SchedulingMode::of(&spec.work), lane);
     }
 
-    /// A command that waits for a browser gets its lane.
+    /// Gives a lane to a command that waits for a browser.
     pub(super) fn place(&mut self, id: &CorrelationId, lane: Lane) {
         self.note_lane(id, lane.clone());
         self.queue.place(id, lane);
     }
 
-    /// A command that waits does so in another lane from now on, behind all others. One that
-    /// named its tab is still shown with the lane that it named.
+    /// Moves a waiting command to the back of another lane. A command whose call named a tab is still
+    /// shown with that tab.
     pub(super) fn send_elsewhere(&mut self, spec: &CommandSpec, lane: Lane, limits: &Limits) {
         let _ = self.queue.follow(&spec.id, CommandPhase::Ended, limits);
         if !self.has_named_tab(&spec.id) {
@@ -53,7 +53,7 @@ impl Scheduler {
         self.queue.join(client, id, SchedulingMode::of(&spec.work), Some(lane));
     }
 
-    /// A command is in this phase from now on. Where something may run that could not before.
+    /// Follows a command into a new phase. Returns the lanes that this frees.
     pub(super) fn follow(
         &mut self,
         id: &CorrelationId,
@@ -63,7 +63,7 @@ impl Scheduler {
         self.queue.follow(id, to, limits)
     }
 
-    /// The command whose turn it is in a browser.
+    /// Takes the next command of a browser.
     pub(super) fn next(
         &mut self,
         browser: &BrowserId,
@@ -72,7 +72,7 @@ impl Scheduler {
         self.queue.next(browser, limits)
     }
 
-    /// All browsers that commands wait for.
+    /// The browsers with lanes in use.
     pub(super) fn browsers(&self) -> Vec<BrowserId> {
         self.queue.browsers()
     }
@@ -92,42 +92,42 @@ impl Scheduler {
         self.queue.queued(client)
     }
 
-    /// Whether one more command of this client would be too many (row 2).
+    /// Whether the client has reached its limit of queued commands (row 2).
     pub(super) fn is_full_for(&self, client: &ClientId, limits: &Limits) -> bool {
         self.queue.is_full_for(client, limits)
     }
 
-    /// Keeps what a command asked for until it is over.
+    /// Keeps the target of a command's call until the command ends.
     pub(super) fn note_selector(&mut self, id: &CorrelationId, selector: TargetSelector) {
         self.selectors.insert(id.clone(), selector);
     }
 
-    /// What a command that is not over asked for.
+    /// The target of a pending command's call.
     pub(super) fn selector(&self, id: &CorrelationId) -> Option<&TargetSelector> {
         self.selectors.get(id)
     }
 
-    /// Whether a command that is not over named its tab.
+    /// Whether the call of a pending command named a tab.
     pub(super) fn has_named_tab(&self, id: &CorrelationId) -> bool {
         self.selector(id).is_some_and(|selector| selector.tab.is_some())
     }
 
-    /// What the commands that are not over asked for.
+    /// The targets of all pending commands' calls.
     pub(super) fn selectors(&self) -> impl Iterator<Item = (&CorrelationId, &TargetSelector)> {
         self.selectors.iter()
     }
 
-    /// A command is over.
+    /// Forgets the target of a command that has ended.
     pub(super) fn forget_selector(&mut self, id: &CorrelationId) {
         self.selectors.remove(id);
     }
 
-    /// Keeps where a command that is over has run.
+    /// Keeps the lane of a command that has ended.
     pub(super) fn note_lane(&mut self, id: &CorrelationId, lane: Lane) {
         self.lanes.insert(id.clone(), lane);
     }
 
-    /// Where a command runs or ran, if that is known.
+    /// The lane of a command, if it has one.
     pub(super) fn lane_of(&self, id: &CorrelationId) -> Option<&Lane> {
         self.lanes.get(id)
     }
@@ -138,7 +138,7 @@ impl Scheduler {
         of_it.map(|(id, _)| id.clone()).collect()
     }
 
-    /// The record of a command is gone. Where it ran, if that was known.
+    /// Forgets the lane of a command whose record is dropped, and returns it.
     pub(super) fn forget_lane(&mut self, id: &CorrelationId) -> Option<Lane> {
         self.lanes.remove(id)
     }

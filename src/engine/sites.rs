@@ -1,8 +1,8 @@
-//! What the person decides of browsers: which sites and local files may be used, that nothing may be
-//! done, and what of the widenings that nobody has confirmed stays.
+//! Decisions of the person: the rules for sites and local files, the stop of a browser, and widenings
+//! that wait for a confirmation.
 //!
-//! The extension enforces the rules. The daemon tells them to each extension before its first
-//! command, and gives an extension that cannot enforce them no command that they are about.
+//! The extension enforces the rules. The daemon sends them to each extension before its first
+//! command. An extension that cannot enforce a rule gets no command that the rule covers.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::protocol::{
     ToExtension, UnconfirmedWidening,
 };
 
-/// What the person has decided for every browser.
+/// The decisions of the person for every browser.
 #[derive(Debug, Default)]
 pub(super) struct PersonDecisions {
-    /// Which sites may be used.
+    /// The sites that agents may use.
     site_rules: Arc<SiteRules>,
-    /// Which local files agents may open.
+    /// The local files that agents may open.
     local_files: Arc<LocalFileRules>,
-    /// What was widened and no person has confirmed yet.
+    /// Widenings that no person has confirmed yet.
     unconfirmed: Arc<[UnconfirmedWidening]>,
 }
 
 impl Engine {
-    /// Which sites may be used.
+    /// The sites that agents may use.
     #[must_use]
     pub fn site_rules(&self) -> Arc<SiteRules> {
         self.decided.site_rules.clone()
     }
 
-    /// Which local files agents may open.
+    /// The local files that agents may open.
     #[must_use]
     pub fn local_files(&self) -> Arc<LocalFileRules> {
         self.decided.local_files.clone()
@@ -40,7 +40,7 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// Which sites may be used from here on, in all browsers; those that are here are told.
+    /// Sets the sites that agents may use, and sends them to all connected browsers.
     pub fn set_site_rules(&mut self, rules: SiteRules) {
         self.decided.site_rules = Arc::new(rules);
         for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
@@ -48,7 +48,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// What was widened and no person has confirmed yet; the browsers that are here are told.
+    /// Sets the widenings without a confirmation, and sends them to all connected browsers.
     pub fn set_unconfirmed(&mut self, widenings: Vec<UnconfirmedWidening>) {
         if *self.decided.unconfirmed == *widenings {
             return;
@@ -60,8 +60,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Which local files agents may open from here on, in all browsers; those that are here are
-    /// told.
+    /// Sets the local files that agents may open, and sends them to all connected browsers.
     pub fn set_local_files(&mut self, rules: LocalFileRules) {
         self.decided.local_files = Arc::new(rules);
         for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
@@ -69,8 +68,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Tells a browser that has just come all that the person has decided, and whether its
-    /// extension was changed.
+    /// Sends all decisions to a browser that has just connected, and whether its extension's files
+    /// were changed.
     pub(super) fn send_decisions(&mut self, browser: &BrowserId) {
         if self.browsers.get(browser).is_some_and(|known| known.is_changed()) {
             self.send(browser, ToExtension::ExtensionChanged {});
@@ -81,7 +80,7 @@ impl Transaction<'_> {
         self.tell_unconfirmed_to_newcomer(browser);
     }
 
-    /// Tells a browser which sites may be used, if its extension asks about that.
+    /// Sends the site rules to a browser, if its extension enforces them.
     pub fn tell_site_rules(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites()) {
             let rules = self.decided.site_rules.clone();
@@ -89,7 +88,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Tells a browser which folders are open, if its extension asks about files.
+    /// Sends the rules for local files to a browser, if its extension enforces them.
     pub fn tell_local_files(&mut self, browser: &BrowserId, problem: Option<String>) {
         if self.browsers.get(browser).is_some_and(|known| known.enforces_sites()) {
             let rules = self.decided.local_files.clone();
@@ -97,28 +96,28 @@ impl Transaction<'_> {
         }
     }
 
-    /// Tells a browser what no person has confirmed yet. An extension that does not know the frame
-    /// says so, once.
+    /// Sends the widenings without a confirmation to a browser. An extension that does not know the
+    /// frame answers with a `nack`, which does no harm.
     pub(super) fn tell_unconfirmed(&mut self, browser: &BrowserId) {
         let widenings = self.decided.unconfirmed.clone();
         self.send(browser, ToExtension::Widenings { widenings });
     }
 
-    /// The same for one that has just come, and knows of none.
+    /// The same for a browser that has just connected and therefore knows of none.
     fn tell_unconfirmed_to_newcomer(&mut self, browser: &BrowserId) {
         if !self.decided.unconfirmed.is_empty() {
             self.tell_unconfirmed(browser);
         }
     }
 
-    /// The person at a browser ends one of its commands.
+    /// The person at a browser stops one of its commands.
     pub(super) fn stop_one(&mut self, browser: &BrowserId, id: &CorrelationId) {
         if self.scheduler.lane_of(id).is_some_and(|lane| lane.browser == *browser) {
             self.apply(id, LifecycleEvent::Stop);
         }
     }
 
-    /// The person at a browser stops everything in it, or lets agents go on.
+    /// The person stops everything in a browser, or lets agents continue.
     pub(super) fn set_stopped(&mut self, browser: &BrowserId, stopped: bool) {
         let Some(known) = self.browsers.get_mut(browser) else { return };
         if known.set_stopped(stopped) {
@@ -132,8 +131,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Ends a command that was just given to an extension whose files were changed, or which would
-    /// not keep to the rules. False: it does, or there are none.
+    /// Ends a command that is about to be sent to an extension that must not have it: its files were
+    /// changed, or it does not enforce a rule that covers the command. False: it may have it.
     pub(super) fn is_withheld(&mut self, peer: &Peer, command: &Command) -> bool {
         let Some(browser) = self.browsers.get(&peer.browser) else { return false };
         let Some(attempt) = command.delivery().map(|delivery| delivery.attempt) else {
@@ -158,7 +157,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Why an extension gets no command whose files were changed.
+/// The error for an extension whose files were changed.
 fn change_refusal(browser: &str) -> ReportedError {
     ReportedError {
         hint: Some(RefusalReason::RESTORE_EXTENSION.to_owned()),
@@ -170,7 +169,7 @@ fn change_refusal(browser: &str) -> ReportedError {
     }
 }
 
-/// Why an extension gets no command that would open a local file.
+/// The error for a command that opens a local file, in an extension without rules.
 fn file_refusal() -> ReportedError {
     ReportedError {
         hint: Some(
@@ -187,7 +186,7 @@ fn file_refusal() -> ReportedError {
     }
 }
 
-/// Why an extension gets no command while there are rules.
+/// The error for an extension that does not enforce site rules.
 fn site_refusal() -> ReportedError {
     ReportedError {
         hint: Some(

@@ -1,4 +1,4 @@
-//! Submitting: a command is taken whole, or refused with the reason and nothing touched.
+//! Submission: a call is accepted in full, or refused with a reason and without any change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::lifecycle::{
 };
 use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
-/// What a call asks for.
+/// A call for an action.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// Where.
+    /// The browser and tab that the call names.
     pub selector: TargetSelector,
     /// How long it may run; at most [`limits::EXECUTE_MAX`].
     pub timeout: Duration,
@@ -29,7 +29,8 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Whether it waits for its turn to be recorded. Nothing but a script can be so long.
+    /// Whether its journal entry is so large that only one such entry is written at a time. Only a
+    /// script can be this long.
     pub(crate) const fn is_large(&self) -> bool {
         if let Action::ExecuteJs { script, .. } = &self.action {
             script.len() > LARGE
@@ -38,7 +39,7 @@ impl Submission {
         }
     }
 
-    /// Its idempotency key. To make it takes as long as the script is: not behind the lock.
+    /// Its idempotency key. A long script takes time to hash, so call this without the lock.
     #[must_use]
     pub fn key(&self) -> Option<CallKey> {
         let key = self.idempotency_key.clone()?;
@@ -46,31 +47,31 @@ impl Submission {
     }
 }
 
-/// An accepted command.
+/// The receipt for an accepted command.
 #[derive(Clone, Debug)]
 pub struct CommandReceipt {
-    /// Its name.
+    /// The id of the command.
     pub id: CorrelationId,
-    /// Its second name.
+    /// Its short id.
     pub query_id: QueryId,
-    /// How long it will take, as a rule.
+    /// How long it usually takes.
     pub estimate: Duration,
-    /// Whether a browser is there to run it.
+    /// Whether its browser is connected.
     pub reachable: bool,
 }
 
-/// A submission that was taken.
+/// An accepted submission that the journal may not have recorded yet.
 #[derive(Clone, Debug)]
 pub struct SubmittedCommand {
-    /// Its command.
+    /// The receipt.
     pub accepted: CommandReceipt,
-    /// Up to where the journal has to be for its acceptance to be recorded.
+    /// The journal entry of its acceptance.
     pub recorded: JournalSeq,
     pub(super) is_new: bool,
 }
 
 impl SubmittedCommand {
-    /// Whether this call is the first to bring it, and not the same again under its key.
+    /// Whether this call created the command. False: it repeats an earlier call under its key.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         self.is_new
@@ -78,7 +79,7 @@ impl SubmittedCommand {
 }
 
 impl Engine {
-    /// What a command was to do.
+    /// The name, tab and target of a command, for lists.
     #[must_use]
     pub fn aim_of(&self, id: &CorrelationId) -> CommandAim {
         let tab = self.scheduler.lane_of(id).and_then(|lane| lane.tab);
@@ -87,16 +88,16 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// What keeps the journal from being written, if anything does: nothing new is taken then.
+    /// Notes why the journal cannot be written, if it cannot. Until it can, new calls are refused.
     pub fn note_storage(&mut self, trouble: Option<Arc<str>>) {
         self.storage_failure = trouble;
     }
 
-    /// Takes a command, and sends it on at once if its tab is free (rows 1 and 2).
+    /// Accepts a command, and sends it at once if its lane is free (rows 1 and 2).
     ///
     /// # Errors
     ///
-    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    /// [`CallRefusal`]: nothing has changed.
     pub fn submit(
         &mut self,
         caller: &Caller,
@@ -142,7 +143,7 @@ impl Transaction<'_> {
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);
         if matches!(action, Action::DrawMode { .. }) {
-            // The wait may have ended since it was taken.
+            // The wait that it belongs to may have ended already.
             self.cancel_stale_draw_modes(&caller.client);
         }
         let recorded = self.commands.accepted(&id);
@@ -150,14 +151,14 @@ impl Transaction<'_> {
         Ok(SubmittedCommand { accepted, recorded, is_new: true })
     }
 
-    /// What a command is that is accepted now.
+    /// The specification of a new command.
     pub(super) fn new_spec(
         &mut self,
         caller: &Caller,
         work: CommandWork,
         timeout: Duration,
     ) -> CommandSpec {
-        // 128 bits for the id, which must not be guessed, and 64 for the second name.
+        // Nobody may guess the public id, so it has 128 random bits; the short id has 64.
         let name = self.names.next_name();
         let (long, rest) = name.split_at(32);
         let (short, _) = rest.split_at(16);
@@ -173,7 +174,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The command that this call is already, by its key.
+    /// The command that this call repeats, by its key.
     pub(super) fn find_key(
         &self,
         caller: &Caller,
@@ -195,7 +196,7 @@ impl Transaction<'_> {
         Some(Ok(SubmittedCommand { accepted, recorded, is_new: false }))
     }
 
-    /// Whether anything new can be taken from this caller.
+    /// Checks that the daemon accepts new commands from this caller.
     pub(super) fn check_accepting(&self, caller: &Caller) -> Result<(), RefusalReason> {
         if self.is_shutting_down {
             return Err(RefusalReason::ShuttingDown);
@@ -207,14 +208,14 @@ impl Transaction<'_> {
         room.map_err(|why| RefusalReason::StorageUnavailable { why })
     }
 
-    /// Takes back a command that nobody was told of: its acceptance could not be recorded, or it
-    /// cannot be done.
+    /// Withdraws a command that no caller knows of: its acceptance could not be recorded, or its work
+    /// cannot begin.
     pub fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
         self.keys.forget_command(caller, id);
         self.apply(id, LifecycleEvent::Cancel);
         self.forget(id, "");
         self.record(JournalEntry::Withdrawn(id.clone()));
-        // That its record went is written later, and must not stay either.
+        // `forget` has queued an eviction, which is written later; this entry removes its trace too.
         self.record_for_later(JournalEntry::Withdrawn(id.clone()));
     }
 
@@ -222,12 +223,12 @@ impl Transaction<'_> {
         format!("{kind}_{}_{random}", self.now().unix_millis()).into()
     }
 
-    /// Gives a refused call that was to run no command an id and a place among the failures.
+    /// Gives a refused call an id and lists it among the failures.
     pub fn refuse(&mut self, caller: &Caller, why: RefusalReason) -> CallRefusal {
         self.refuse_call(caller, why, CommandAim::default())
     }
 
-    /// The same of one that was to do this.
+    /// The same for a call with this work.
     pub fn refuse_call(
         &mut self,
         caller: &Caller,
@@ -257,7 +258,7 @@ impl Transaction<'_> {
         CallRefusal { id, why }
     }
 
-    /// Takes a command in (row 1). Whether a browser is there to run it.
+    /// Accepts a command (row 1). Returns whether its browser is connected.
     fn accept(
         &mut self,
         caller: &Caller,
@@ -281,8 +282,7 @@ impl Transaction<'_> {
         reachable
     }
 
-    /// Takes a command in. Up to where the journal has to be for that to be
-    /// recorded.
+    /// Adds a command to all lists. Returns the journal entry of its acceptance.
     pub(super) fn insert_command(
         &mut self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Browsers and tabs as callers are shown them.
+//! Summaries of browsers and tabs for callers.
 
 use super::browsers::BrowserState;
 use super::{Caller, Engine, Transaction};
@@ -52,7 +52,7 @@ pub struct TabSummary {
 }
 
 impl Engine {
-    /// The browsers that are known, connected ones first.
+    /// All known browsers, connected ones first.
     #[must_use]
     pub fn browser_summaries(&self) -> Vec<BrowserSummary> {
         let mut browsers: Vec<_> =
@@ -67,7 +67,7 @@ impl Engine {
         self.browsers.values().filter(|browser| browser.is_connected()).count()
     }
 
-    /// How many commands are not over, of all clients.
+    /// The number of pending commands of all clients.
     #[must_use]
     pub fn pending_commands(&self) -> usize {
         self.clients.active_count()
@@ -79,7 +79,7 @@ impl Engine {
         self.clients.len()
     }
 
-    /// How many calls block now, of all clients.
+    /// The number of waiting calls of all clients.
     #[must_use]
     pub fn waiting_calls(&self) -> usize {
         self.clients.waiting_count()

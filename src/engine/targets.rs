@@ -1,5 +1,5 @@
-//! Which browser and which tab a command is for. Decided once, when it is submitted,
-//! or, if no browser is connected then, when one connects.
+//! The browser and the tab of a command. They are chosen once: when the command is submitted, or, if no
+//! browser is connected then, when one connects.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +16,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, ReadyFrame, TabId};
 
-/// Finds the lane for an action. `Ok(None)`: no browser is connected, so it waits for
-/// one.
+/// The lane for an action. `Ok(None)`: no browser is connected, so the command waits for one.
 pub(super) fn resolve(
     browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
@@ -39,7 +38,8 @@ pub(super) fn resolve(
                 browser: browser.label().to_owned(),
             });
         }
-        // It runs one command after another, and in whichever tab it follows.
+        // Such an extension runs one command after another, in the tab that it follows, so the whole
+        // browser is one lane.
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
     }
     if action.is_browser_wide() {
@@ -57,7 +57,7 @@ pub(super) fn resolve(
     Ok(Some(Lane { browser: id.clone(), tab }))
 }
 
-/// The tab that is named, else the current one, else the active one.
+/// The named tab, else the current one, else the active one.
 fn find_tab(
     browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
@@ -73,7 +73,7 @@ fn find_tab(
     tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
 }
 
-/// Why a browser does not have the tab that is wanted, or any if none is.
+/// The refusal for a tab that a browser does not have, or for a browser without any tab.
 pub(super) fn no_such_tab(browser: &BrowserState, wanted: Option<TabId>) -> RefusalReason {
     match wanted {
         Some(wanted) if browser.poller().is_none() => {
@@ -88,9 +88,9 @@ pub(super) fn no_such_tab(browser: &BrowserState, wanted: Option<TabId>) -> Refu
 
 pub(super) type BrowserRef<'a> = (&'a BrowserId, &'a BrowserState);
 
-/// The browser that is named; else the client's current one; else the one that is connected.
-/// Browsers whose extension only polls count only where no other is connected: their extension
-/// has proved nothing.
+/// The named browser; else the client's current one; else the only one that is connected. A browser
+/// whose extension only polls counts only while no other is connected, because that extension has
+/// proved nothing.
 pub(super) fn choose_browser<'a>(
     browsers: &'a HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
@@ -115,7 +115,7 @@ pub(super) fn choose_browser<'a>(
     let candidates = if proven.is_empty() { connected(true) } else { proven };
     match (candidates.as_slice(), selector.tab) {
         ([], None) => Ok(None),
-        // Of a browser that is away: in another its number would mean another tab.
+        // The tab of a disconnected browser: in any other browser the number means another tab.
         ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),
         ([only], _) => Ok(Some(*only)),
         (several, Some(tab)) => only_one_with(tab, several.iter().copied())
@@ -125,7 +125,7 @@ pub(super) fn choose_browser<'a>(
     }
 }
 
-/// The browser with this tab, unless several have one of that number.
+/// The browser with this tab, unless several browsers have a tab of this number.
 fn only_one_with<'a>(
     tab: TabId,
     browsers: impl Iterator<Item = BrowserRef<'a>>,
@@ -145,8 +145,8 @@ fn named<'a>(
     labelled.ok_or_else(|| gone(browsers, wanted))
 }
 
-/// What a browser that calls itself `own` is shown as: the same, with the first free number
-/// from 2 on if another known browser is shown so. It keeps that while it is known.
+/// The label for a browser that calls itself `own`. If another browser has that label, the first free
+/// number from 2 on is added. The browser keeps its label while it is known.
 pub(super) fn label_for(
     browsers: &HashMap<BrowserId, BrowserState>,
     id: &BrowserId,
@@ -179,12 +179,11 @@ fn choices(browsers: &HashMap<BrowserId, BrowserState>) -> Vec<BrowserChoice> {
     choices
 }
 
-/// Whether a browser that is back has been started anew, and then which of its tabs are
-/// still the ones that they were.
+/// If a browser has restarted, the tabs that survived. `None`: it has not restarted.
 ///
-/// In another run the numbers of tabs mean nothing, even where they come again. A reloaded
-/// extension names another session too: a tab that is there unchanged is taken for the
-/// same. An extension that names none is judged by its tabs alone.
+/// After a restart of the browser the old tab numbers mean nothing, even if they occur again. A
+/// reloaded extension names a new session too, although the tabs stay: a tab with the same number,
+/// window and URL counts as the same. For an extension that names no session only the tabs count.
 pub(super) fn kept_by_new_session(
     before: &BrowserState,
     ready: &ReadyFrame,
@@ -207,11 +206,11 @@ pub(super) fn kept_by_new_session(
 }
 
 impl Transaction<'_> {
-    /// The tab that is named, or this client's current one.
+    /// The named tab, or the client's current one.
     ///
     /// # Errors
     ///
-    /// It is not there, or could be of one of several browsers.
+    /// There is no such tab, or it could be in several browsers.
     pub fn find_tab(
         &mut self,
         caller: &Caller,
@@ -223,11 +222,10 @@ impl Transaction<'_> {
     }
 }
 
-/// When a browser was started anew.
+/// Browsers that have restarted.
 impl Transaction<'_> {
-    /// Lets go of the tabs of its former run. Clients keep the browser as their current
-    /// one. What waits for one of these tabs goes to the active one, unless it named its
-    /// tab: then it fails.
+    /// Forgets the tabs of the browser's former run. Clients keep it as their current browser.
+    /// Commands that wait for a lost tab go to the active tab; those whose call named the tab fail.
     pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
         self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
         let has_lost_tab = |current: &CurrentTab| {
@@ -244,7 +242,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Moves a waiting command whose tab is gone.
+    /// Moves a waiting command whose tab no longer exists.
     fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
         let has_named = self.scheduler.has_named_tab(id);
         let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
@@ -262,10 +260,10 @@ impl Transaction<'_> {
     }
 }
 
-/// Commands that wait while their browser is away or was not there yet.
+/// Commands that wait for a browser.
 impl Transaction<'_> {
-    /// Gives the commands that wait for any browser to the one that has connected, and
-    /// tells those that wait for this one that it is here.
+    /// A browser has connected: gives lanes in it to commands that wait for any browser, and marks
+    /// the commands that wait for this one as reachable.
     pub(super) fn place_waiting(&mut self, browser: &BrowserId) {
         for id in self.scheduler.unplaced() {
             if !self.suits(browser, &id) {

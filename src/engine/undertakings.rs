@@ -1,5 +1,5 @@
-//! What no browser does: waits for a person, and jobs of the daemon's own. They live the
-//! same life as all commands, under the same rules; they have no lane.
+//! Host tasks: waits for a person, and jobs of the daemon. They have the same lifecycle as all commands,
+//! but no lane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,23 @@ use crate::protocol::{
     WorkKind,
 };
 
-/// A wait or a job that a call asks for.
+/// A call for a wait or a job.
 #[derive(Clone, Debug)]
 pub struct HostTask {
-    /// What it is; nothing for a browser.
+    /// The work, which no browser does.
     pub work: CommandWork,
-    /// Which tab it is about, as its call named it.
+    /// The browser and tab that the call named.
     pub target: TargetSelector,
-    /// How long it may take, from now.
+    /// How long it may take.
     pub deadline: Duration,
-    /// How long it will take, as a rule.
+    /// How long it usually takes.
     pub estimate: Duration,
     /// See [`Submission::idempotency_key`](super::Submission::idempotency_key).
     pub idempotency_key: Option<Arc<str>>,
 }
 
 impl Engine {
-    /// The jobs that wait for the daemon to get to them, oldest first: after a start, those
-    /// of its earlier life.
+    /// The jobs that the daemon has not begun, oldest first: after a start, those of the earlier run.
     #[must_use]
     pub fn waiting_jobs(&self) -> Vec<(CorrelationId, Job)> {
         let waiting = self.commands.all().filter_map(|command| {
@@ -55,7 +54,7 @@ impl Engine {
         waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
     }
 
-    /// The waits that a drawing has ended, with what it said: whose they are, and their results.
+    /// The waits that a drawing has ended: their owners, ids and results.
     #[must_use]
     pub fn drawn_waits(&self) -> Vec<(Owner, CorrelationId, Arc<RawValue>)> {
         let drawn = self.commands.all().filter_map(|command| {
@@ -67,8 +66,8 @@ impl Engine {
         drawn.collect()
     }
 
-    /// The waits for drawings of this session, or of this name, that an extension which only
-    /// polls holds: whose they are, and their names.
+    /// The waits that are assigned to an extension that only polls, for this session or with this id:
+    /// their owners and ids.
     #[must_use]
     pub fn held_waits(
         &self,
@@ -87,7 +86,7 @@ impl Engine {
             .collect()
     }
 
-    /// Whether a client may have one more of these.
+    /// Checks the client's limit of waits or jobs.
     fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), RefusalReason> {
         let most = match kind {
             WorkKind::Annotations => self.limits.annotations,
@@ -116,12 +115,12 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// Takes a wait or a job, for a caller that will not be told of it before that is recorded.
-    /// Who does the work is the caller's to see to, if it [is new](Submitted::is_new).
+    /// Accepts a wait or a job. The caller reports it only after the journal has recorded it, and
+    /// begins the work if the task [is new](SubmittedCommand::is_new).
     ///
     /// # Errors
     ///
-    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    /// [`CallRefusal`]: nothing has changed.
     pub fn start_host_task(
         &mut self,
         caller: &Caller,
@@ -149,9 +148,8 @@ impl Transaction<'_> {
         Ok(SubmittedCommand { accepted, recorded, is_new: true })
     }
 
-    /// The browser in which the person is to draw for a wait, if one is there already: its
-    /// extension holds the wait. That matters for those that only poll, whose drawings count for
-    /// no other.
+    /// The browser in which the person is to draw, if one is connected. It matters for extensions
+    /// that only poll, because their drawings count only for waits that are assigned to them.
     fn browser_for_wait(&mut self, caller: &Caller, selector: &TargetSelector) -> TargetSelector {
         let current = self.client(caller).current();
         let chosen = targets::choose_browser(&self.browsers, current.as_ref(), selector);
@@ -159,8 +157,8 @@ impl Transaction<'_> {
         TargetSelector { browser: chosen, tab: None }
     }
 
-    /// Gives the waits that came before any browser was there to one whose extension polls, if
-    /// no other is there.
+    /// Assigns waits without a browser to one whose extension only polls, unless a better one is
+    /// connected.
     pub(super) fn assign_open_waits(&mut self, browser: &BrowserId) {
         let is_proven =
             |(id, known): (&BrowserId, &BrowserState)| known.is_connected() && !is_poller(id);
@@ -176,14 +174,14 @@ impl Transaction<'_> {
         }
     }
 
-    /// The daemon gets to this job (row 22). False: it is over, or has begun.
+    /// Begins a job (row 22). False: it has ended, or had begun.
     pub fn begin_job(&mut self, id: &CorrelationId) -> bool {
         self.apply(id, LifecycleEvent::Begin);
         self.commands.phase_of(id) == Some(CommandPhase::Working)
     }
 
-    /// Says how far a job is, `part` from 0 to 1 (row 23). False: it is over, so that the
-    /// worker that is at it should stop.
+    /// Reports the progress of a job, `part` from 0 to 1 (row 23). False: it has ended, so its worker
+    /// should stop.
     pub fn advance_job(&mut self, id: &CorrelationId, part: f64, message: &str) -> bool {
         let progress = Some(part.clamp(0.0, 1.0));
         let said = CommandProgress { at: self.now(), message: Some(message.into()), progress };
@@ -191,7 +189,7 @@ impl Transaction<'_> {
         self.commands.phase_of(id) == Some(CommandPhase::Working)
     }
 
-    /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
+    /// Ends a wait or a job (row 24). False: it had ended and stays as it is.
     pub fn finish(&mut self, id: &CorrelationId, outcome: CommandOutcome) -> bool {
         let is_open = matches!(
             self.commands.phase_of(id),
@@ -201,7 +199,7 @@ impl Transaction<'_> {
         is_open
     }
 
-    /// Ends this wait for a drawing and no other (row 24).
+    /// Ends one wait for a drawing (row 24).
     pub fn end_wait(&mut self, id: &CorrelationId, outcome: CommandOutcome) {
         if self.commands.kind_of(id) == Some(WorkKind::Annotations) {
             self.forget_tools(id);
@@ -209,8 +207,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Ends every wait for drawings of this session, and the one that the drawing names,
-    /// whatever it waits for (row 24). Those that it has ended.
+    /// Ends every wait for drawings of this session, and the wait that the drawing names, of any
+    /// session (row 24). Returns the ended waits.
     pub fn end_waits(
         &mut self,
         owner: &Owner,

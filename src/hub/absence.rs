@@ -1,4 +1,4 @@
-//! Why no browser is connected, as callers are told.
+//! The reasons that callers get while no browser is connected.
 
 use super::Hub;
 use crate::protocol::{CommandReport, CommandStatus};
@@ -14,7 +14,7 @@ impl Hub {
         self.transact(|tx| tx.note_wrong_key());
     }
 
-    /// Whether an extension that is too old has tried a moment ago.
+    /// Whether an outdated extension has tried to connect recently.
     #[must_use]
     pub fn has_outdated_extension(&self) -> bool {
         let now = self.now();
@@ -27,8 +27,7 @@ impl Hub {
         self.transact(|tx| tx.browser_absence())
     }
 
-    /// Puts the state of the connection into the hint of a command that waits for a browser, or
-    /// that expired while it waited.
+    /// Adds the reason to the hint of a command that waits for a browser, or expired while it waited.
     pub(super) fn explain_absence(&self, report: &mut CommandReport) {
         if !report.lacks_browser {
             return;

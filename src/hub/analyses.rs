@@ -1,12 +1,12 @@
-//! What analyses tell of pages goes through the same net as what is recorded of them.
+//! Redaction of analyses, by the same rules as for recorded streams.
 
 use super::Hub;
 use crate::engine::{is_analysis, redact_report};
 use crate::protocol::{CorrelationId, ExtensionReport};
 
 impl Hub {
-    /// Takes the secrets out of a report on a command, if it is an analysis. A large result takes
-    /// milliseconds: not behind the lock.
+    /// Redacts a report on an analysis. A large result takes milliseconds, so this runs outside the
+    /// lock.
     pub(super) fn redact_report(&self, id: &CorrelationId, report: &mut ExtensionReport) {
         let action = self.0.commands.get(id).and_then(|tracked| {
             let command = tracked.borrow();

@@ -1,4 +1,4 @@
-//! The only reader of clocks.
+//! The only module that reads clocks.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,18 +10,18 @@ use crate::engine::{ClockAnchor, RecordedHistory};
 use crate::journal::boot_id;
 use crate::protocol::Timestamp;
 
-/// Reads the time. The system's clock is read once, at the start; from there on time
-/// is monotonic.
+/// The clock of the daemon. It reads the system clock once, at the start; from then on its time is
+/// monotonic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DaemonClock {
     started: Instant,
     started_at: Timestamp,
 }
 
-/// What the machine's clocks say when a daemon starts.
+/// A sample of the machine's clocks, taken when a daemon starts.
 #[derive(Clone, Debug)]
 pub struct ClockSample {
-    /// Which start of the machine.
+    /// The boot of the machine.
     pub boot: Arc<str>,
     /// The time on its monotonic clock.
     pub monotonic: Duration,
@@ -30,7 +30,7 @@ pub struct ClockSample {
 }
 
 impl ClockSample {
-    /// Reads them.
+    /// Takes a sample.
     #[must_use]
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -47,9 +47,8 @@ impl ClockSample {
 }
 
 impl DaemonClock {
-    /// A clock that starts now. It goes on where that of the last life of the daemon was,
-    /// if there is anything from then whose time still runs: whatever became of the system
-    /// clock in between, what is left of a deadline is left.
+    /// A clock that starts now. If deadlines of the last run still count, it continues the clock of
+    /// that run, so that a change of the system clock in between moves no deadline.
     #[expect(clippy::disallowed_methods, reason = "this is where clocks are read")]
     pub(crate) fn start(reading: &ClockSample, history: &RecordedHistory) -> Self {
         let went_on = |anchor: &ClockAnchor| anchor.at + (reading.monotonic - anchor.monotonic);
@@ -68,7 +67,7 @@ impl DaemonClock {
         self.started_at
     }
 
-    /// The time at which the runtime's timer has to go off for `moment`.
+    /// The instant of the runtime's timer for `moment`.
     pub(crate) fn instant_of(&self, moment: Timestamp) -> Instant {
         self.started + moment.since(self.started_at)
     }
@@ -90,7 +89,7 @@ mod tests {
         ClockSample { boot: boot.into(), monotonic, system: at(system) }
     }
 
-    /// What a life of the daemon left that began at 1,000 s, 50 s after boot `a`.
+    /// The history of a run that began at 1,000 s, 50 s after boot `a`.
     fn history() -> RecordedHistory {
         let anchor =
             ClockAnchor { boot: "a".into(), monotonic: Duration::from_secs(50), at: at(1_000) };

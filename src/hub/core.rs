@@ -1,5 +1,5 @@
-//! The engine behind its lock, and the ends of what it names: its effects are carried out before
-//! the lock is let go, so that they happen in the order of the transactions.
+//! The engine behind its lock. The effects of a transaction are carried out under the same lock, so
+//! they happen in the order of the transactions.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +17,17 @@ use crate::engine::{
 };
 use crate::protocol::BrowserId;
 
-/// The engine, and the ends of its links and polls.
+/// The engine, and the channels of its links and polls.
 #[derive(Debug)]
 pub(super) struct HubCore {
     engine: Engine,
     links: HashMap<LinkId, LinkEnd>,
     polls: HashMap<PollId, oneshot::Sender<Assignment>>,
-    /// The number of the link or poll that came last.
+    /// The number of the newest link or poll.
     numbered: u64,
 }
 
-/// Where frames for a link go.
+/// The hub's end of a link.
 #[derive(Debug)]
 pub(super) struct LinkEnd {
     pub(super) browser: BrowserId,
@@ -36,29 +36,29 @@ pub(super) struct LinkEnd {
     pub(super) orders_sent: u64,
     /// How far the transport is with them.
     pub(super) writing: watch::Receiver<OrdersWritten>,
-    /// Set when a command had to wait for room; the outbox asks for it once there is.
+    /// Set when a command waits for room. The outbox then asks for a delivery once there is room.
     pub(super) starved: Arc<AtomicBool>,
     pub(super) closed: oneshot::Sender<CloseReason>,
 }
 
 impl Hub {
     fn core(&self) -> MutexGuard<'_, HubCore> {
-        // Nothing behind the lock panics; if it did, what is there would still be worth more
-        // than a daemon that refuses everything from there on.
+        // Nothing panics under the lock. If something did, the state would still be worth more than
+        // a daemon that refuses every call from then on.
         self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock, lets something happen to the engine, and carries out what it leads to.
+    /// Runs a transaction under the lock and carries out its effects.
     pub(super) fn transact<R>(&self, happen: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
         self.core().transact(&self.0, happen)
     }
 
-    /// Takes the lock, and looks at the engine.
+    /// Reads the engine under the lock.
     pub(super) fn view<R>(&self, look: impl FnOnce(&Engine) -> R) -> R {
         look(&self.core().engine)
     }
 
-    /// Lets something happen to the engine that concerns a link that is new.
+    /// Adds a link and runs a transaction with its number.
     pub(super) fn open_link(
         &self,
         end: LinkEnd,
@@ -71,8 +71,8 @@ impl Hub {
         id
     }
 
-    /// Lets something happen to the engine that concerns a poll that is new. Where its command
-    /// comes from, if one comes.
+    /// Adds a poll and runs a transaction with its number. Returns the channel on which its command
+    /// may come.
     pub(super) fn open_poll<R>(
         &self,
         happen: impl FnOnce(&mut Transaction<'_>, PollId) -> R,
@@ -98,7 +98,7 @@ impl Hub {
         Some((end.orders_sent, end.writing.clone()))
     }
 
-    /// Lets a poll have no command from here on.
+    /// Removes a poll, which gets no command.
     pub(super) fn close_poll(&self, browser: Option<&BrowserId>, poll: PollId) {
         let mut core = self.core();
         core.polls.remove(&poll);
@@ -123,13 +123,13 @@ impl HubCore {
         inner: &HubState,
         happen: impl FnOnce(&mut Transaction<'_>) -> R,
     ) -> R {
-        // Outboxes empty by themselves: what the engine reckons with is the least there was.
+        // Outboxes drain without a transaction, so the engine may count too little room; correct it.
         for (id, end) in &self.links {
             self.engine.note_room(&end.browser, *id, end.outbound.capacity());
         }
         let is_observed = inner.changes.receiver_count() > 0;
         let mut effects = Effects { is_observed, ..Effects::default() };
-        // Read behind the lock, so that time never runs backwards from one to the next.
+        // Read under the lock, so that time never runs backwards between transactions.
         let now = inner.clock.now();
         let result = self.engine.transact(now, &mut effects, happen);
         self.carry_out(inner, effects);
@@ -142,13 +142,13 @@ impl HubCore {
         log.into_iter().for_each(|entry| append(inner, entry));
         commands.into_iter().for_each(|update| publish(inner, update));
         for event in events {
-            // The last observer may have gone just now.
+            // An error means that the last observer has just gone.
             let _ = inner.changes.send(CommandChange::of(&event));
         }
         frames.into_iter().for_each(|frame| self.send(frame));
         for (link, why) in closed {
             if let Some(end) = self.links.remove(&link) {
-                // The transport may have gone first; then there is nobody to tell.
+                // An error means that the transport has gone first.
                 let _ = end.closed.send(why);
             }
         }
@@ -166,8 +166,8 @@ impl HubCore {
     fn send(&mut self, LinkFrame { link, frame, after }: LinkFrame) {
         let Some(end) = self.links.get_mut(&link) else { return };
         let is_order = is_order(&frame);
-        // A transport that is gone is about to detach its link, which settles everything. Room
-        // there is: the engine has counted.
+        // There is room, because the engine counts it. An error means that the transport has gone;
+        // it is about to detach its link, which requeues the commands.
         if end.outbound.try_send(OutgoingFrame { frame, after }).is_ok() && is_order {
             end.orders_sent += 1;
         }
@@ -181,7 +181,7 @@ impl HubCore {
                     Some(assign) => assign.send(assignment).err(),
                     None => Some(assignment),
                 };
-                // Every request closes itself before it goes: there is one that listens.
+                // The request was dropped before it could be answered.
                 if let Some(Assignment { id, attempt, .. }) = unheard {
                     self.transact(inner, |tx| tx.take_back(&id, attempt));
                 }
@@ -192,7 +192,7 @@ impl HubCore {
     fn wait_for_room(&mut self, inner: &HubState, link: LinkId) {
         let Some(end) = self.links.get(&link) else { return };
         end.starved.store(true, Ordering::Release);
-        // The outbox may have emptied in between and not have seen the mark.
+        // The outbox may have drained before the mark was set; then it would never ask.
         if Engine::is_room_for_command(end.outbound.capacity()) {
             let browser = end.browser.clone();
             self.transact(inner, |tx| tx.may_deliver_to(&browser));
@@ -209,7 +209,7 @@ fn append(inner: &HubState, entry: JournalAppend) {
     }
 }
 
-/// Tells those that wait for a command how it is now.
+/// Publishes a change of a command to its waiters.
 fn publish(inner: &HubState, update: CommandUpdate) {
     match update {
         CommandUpdate::New { command, accepted } => {
@@ -219,7 +219,7 @@ fn publish(inner: &HubState, update: CommandUpdate) {
         CommandUpdate::Changed { command, recorded } => {
             let id = &command.spec().id;
             let Some(tracked) = inner.commands.get(id).map(|entry| entry.clone()) else { return };
-            // First: whoever wakes waits until that is written.
+            // Before the change: a waiter that wakes must know which entry to wait for.
             if let Some(seq) = recorded {
                 tracked.note_recorded(seq);
             }

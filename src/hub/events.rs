@@ -1,7 +1,7 @@
-//! What observers see: every command of an owner, and each change as it happens.
+//! Observers: all commands of an owner, and each change as it happens.
 //!
-//! An observer never holds the hub up. Changes go into a ring; one who reads too slowly
-//! loses the oldest, and is told how many.
+//! An observer never blocks the hub. Changes go into a ring. An observer that reads too slowly loses
+//! the oldest changes and learns how many.
 
 mod following;
 
@@ -16,10 +16,10 @@ use crate::lifecycle::Tombstone;
 use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
 pub use following::{CommandFollower, CommandLifetime};
 
-/// How many changes are kept for an observer that is busy.
+/// How many changes the ring keeps for a slow observer.
 const RING: usize = 256;
 
-/// One change, and who may see it.
+/// A change, and the owner who may see it.
 #[derive(Clone, Debug)]
 pub(super) struct CommandChange {
     owner: Owner,
@@ -37,16 +37,16 @@ pub(super) fn channel() -> broadcast::Sender<CommandChange> {
     broadcast::Sender::new(RING)
 }
 
-/// What an observer gets next.
+/// An event for an observer.
 #[derive(Clone, Debug)]
 pub enum ObserverEvent {
-    /// A command was accepted, or it changed: how it is now.
+    /// A command was accepted or changed. This is its new state.
     Changed(Arc<CommandSummary>),
-    /// The observer was too slow: so many changes are lost to it.
+    /// The observer was too slow and lost this many changes.
     Skipped(u64),
 }
 
-/// The changes of an owner's commands, from its making on.
+/// Receives the changes of an owner's commands.
 #[derive(Debug)]
 pub struct CommandObserver {
     changes: broadcast::Receiver<CommandChange>,
@@ -54,19 +54,19 @@ pub struct CommandObserver {
     closed: CancellationToken,
 }
 
-/// What is known of a command's way.
+/// The answer to a request for a command's story.
 #[derive(Clone, Debug)]
 pub enum StoryLookup {
-    /// All of it.
+    /// The story.
     Story(Box<CommandStory>),
-    /// Its record is gone.
+    /// Its record was dropped.
     Evicted(Tombstone),
-    /// Nothing, or nothing that this owner may know of.
+    /// There is no such command, or it belongs to another owner.
     NotFound,
 }
 
 impl CommandObserver {
-    /// The next change; `None` once the hub is shut down.
+    /// The next event; `None` once the hub has shut down.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<ObserverEvent> {
@@ -91,15 +91,15 @@ impl CommandObserver {
 }
 
 impl Hub {
-    /// The changes of this owner's commands, from now on. Subscribe first, then look at
-    /// [`Hub::commands`]: so no change is missed between the two.
+    /// Observes this owner's commands. Call this before [`Hub::commands`], so that no change is missed
+    /// between the two.
     #[must_use]
     pub fn events(&self, owner: &Owner) -> CommandObserver {
         let changes = self.0.changes.subscribe();
         CommandObserver { changes, owner: owner.clone(), closed: self.0.closed.clone() }
     }
 
-    /// All commands of this owner that are known, oldest first.
+    /// All commands of this owner with a record, oldest first.
     #[must_use]
     pub fn commands(&self, owner: &Owner) -> Vec<CommandSummary> {
         let mut commands: Vec<_> = self.view(|engine| {
@@ -112,7 +112,7 @@ impl Hub {
         commands
     }
 
-    /// One command's whole way, without its result.
+    /// Every phase of a command, without its result.
     #[must_use]
     pub fn story(&self, caller: &Caller, id: &CorrelationId) -> StoryLookup {
         if let Some(tracked) = self.tracked(caller, id) {

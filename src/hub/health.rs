@@ -1,37 +1,37 @@
-//! How the daemon is, and what came to its door.
+//! The health of the daemon, and the counts of its requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Hub;
 
-/// How the daemon is.
+/// The health of the daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonHealth {
     /// How long it has been running.
     pub uptime: Duration,
-    /// Commands that are not over, of all clients.
+    /// The pending commands of all clients.
     pub pending: usize,
-    /// Commands whose record is kept, of all clients.
+    /// The commands with a record, of all clients.
     pub kept: usize,
     /// How many browsers are connected.
     pub browsers: usize,
     /// How many clients are known.
     pub clients: usize,
-    /// The HTTP requests that came, sockets' first ones among them.
+    /// HTTP requests, including those that open a socket.
     pub requests: RequestCounts,
 }
 
-/// How many requests came since the daemon began, by what became of them.
+/// The requests since the daemon started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct RequestCounts {
-    /// Those that were let in, whatever they were answered then.
+    /// Requests that passed the guard, with any answer.
     pub admitted: u64,
-    /// Those that were turned away before anything looked at what they want.
+    /// Requests that the guard turned away.
     pub refused: u64,
 }
 
-/// Counts requests as they come.
+/// Counters of requests.
 #[derive(Debug, Default)]
 pub(super) struct RequestCounters {
     admitted: AtomicU64,
@@ -46,14 +46,14 @@ impl RequestCounters {
 }
 
 impl Hub {
-    /// Counts a request that was let in, or turned away.
+    /// Counts a request that passed the guard, or was turned away.
     pub fn count_request(&self, is_admitted: bool) {
         let RequestCounters { admitted, refused } = &self.0.requests;
         let counter = if is_admitted { admitted } else { refused };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How the daemon is.
+    /// The health of the daemon.
     #[must_use]
     pub fn health(&self) -> DaemonHealth {
         let uptime = self.now().since(self.0.clock.started_at());

@@ -1,10 +1,10 @@
-//! The shell around the engine, which owns the commands: it keeps the lock, wakes callers that
-//! wait, carries frames to and from extensions and sleeps until the next deadline.
+//! The shell around the engine. It holds the lock, wakes waiting callers, carries frames to and from
+//! extensions, and sleeps until the next deadline.
 //!
-//! The lock is held for microseconds and never across an await; in it the engine's effects are
-//! carried out (`core`). How each command is stands in a watch channel under its correlation id. A
-//! caller that waits subscribes first, then looks, then waits: no wake-up is lost. One task, the
-//! timer, sleeps until the next deadline; it ends with the hub.
+//! The lock is held for microseconds and never across an await. The hub carries out the engine's
+//! effects under the lock (`core`). A watch channel under the correlation id holds the state of each
+//! command. A waiting caller subscribes first, then reads, then waits, so it misses no wake-up. One
+//! task, the timer, sleeps until the next deadline; it ends with the hub.
 
 mod absence;
 mod analyses;
@@ -61,10 +61,10 @@ pub use reading::CommandLookup;
 pub use streams::{IngestCounts, PageRecord};
 use tracked::TrackedCommand;
 
-/// How long what nobody waits for may stay unwritten.
+/// How long a journal entry that nothing waits for may stay unwritten.
 const UNAWAITED: Duration = Duration::from_millis(50);
 
-/// The owner of all commands. Cheap to clone; all clones are the same hub.
+/// The owner of the engine. Cheap to clone; all clones are the same hub.
 #[derive(Clone, Debug)]
 pub struct Hub(Arc<HubState>);
 
@@ -78,32 +78,32 @@ struct HubState {
     moved_aside: Option<PathBuf>,
     core: Mutex<HubCore>,
     streams: streams::StreamStore,
-    /// Tells the timer that a deadline has become the first of all.
+    /// Wakes the timer when a new deadline is earlier than the one that it sleeps to.
     sooner: Notify,
-    /// Every change of a command, for whoever looks on. Sending never blocks.
+    /// Every change of a command, for observers. Sending never blocks.
     changes: broadcast::Sender<CommandChange>,
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: RequestCounters,
-    /// Whose turn it is to have something large recorded.
+    /// Lets one large entry at a time into the journal.
     large: Semaphore,
-    /// Where the results of agents may be written as files, once that is known.
+    /// Where agents may write results as files, once the daemon has set it.
     agent_files: OnceLock<AgentFiles>,
 }
 
-/// How what must outlive the process is kept.
+/// The state of the storage.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum StorageStatus {
-    /// In the journal.
+    /// The journal works.
     Journal {
-        /// Where the file of earlier lives of the daemon is now, if it could not be used.
+        /// Where the old journal file was moved, if it could not be used.
         #[serde(skip_serializing_if = "Option::is_none")]
         moved_aside: Option<PathBuf>,
     },
-    /// Not at all: the daemon was told so.
+    /// The daemon was started without a journal.
     Ephemeral,
-    /// It cannot be, so nothing new is taken.
+    /// The journal cannot be written, so new commands are rejected.
     Unavailable {
         /// Why.
         why: Arc<str>,
@@ -111,14 +111,14 @@ pub enum StorageStatus {
 }
 
 impl Hub {
-    /// A hub of which nothing outlives the process. Must be called in a tokio runtime.
+    /// A hub without a journal. Must be called in a tokio runtime.
     #[must_use]
     pub fn start(limits: Limits) -> Self {
         Self::open(limits, Journal::ephemeral(), RecordedHistory::default(), &ClockSample::now())
     }
 
-    /// A hub that goes on with what an earlier life of the daemon has recorded, with its
-    /// timer. Must be called in a tokio runtime.
+    /// A hub that continues from the journal of an earlier run, with its timer. Must be called in a
+    /// tokio runtime.
     #[must_use]
     pub fn open(
         limits: Limits,
@@ -157,30 +157,30 @@ impl Hub {
         hub
     }
 
-    /// Where the results of agents may be written as files. Counts once.
+    /// Sets where agents may write results as files. Only the first call counts.
     pub fn set_agent_files(&self, files: AgentFiles) {
         // The first one counts; a daemon has one.
         let _ = self.0.agent_files.set(files);
     }
 
-    /// Where the results of agents may be written as files; `None`: nowhere.
+    /// Where agents may write results as files; `None`: nowhere.
     #[must_use]
     pub fn agent_files(&self) -> Option<&AgentFiles> {
         self.0.agent_files.get()
     }
 
-    /// Names this life of the daemon.
+    /// The id of this run of the daemon.
     #[must_use]
     pub fn epoch(&self) -> Arc<str> {
         self.0.epoch.clone()
     }
 
-    /// Takes a command, and sends it on at once if its tab is free. Returns when it is
-    /// recorded; it is on its way before.
+    /// Accepts a command, and sends it at once if its lane is free. Returns when the journal has
+    /// recorded it, which may be after it was sent.
     ///
     /// # Errors
     ///
-    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    /// [`CallRefusal`]: nothing has changed.
     pub async fn submit(
         &self,
         caller: &Caller,
@@ -191,8 +191,8 @@ impl Hub {
         Ok(submitted.accepted)
     }
 
-    /// Takes a command like [`submit`](Self::submit), for a caller that will not be told of
-    /// it before [`confirm`](Self::confirm) has returned.
+    /// Like [`submit`](Self::submit), but returns before the journal has recorded the command. The
+    /// caller must await [`confirm`](Self::confirm) before it reports the command.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What callers ask of browsers, tabs and clients, and what browsers are to record.
+//! Queries about browsers, tabs and clients, and requests to record.
 
 use std::time::Duration;
 
@@ -34,11 +34,11 @@ impl Hub {
         self.view(|engine| engine.client_summaries(owner, now))
     }
 
-    /// The tab that is named, or this client's current one.
+    /// The named tab, or the client's current one.
     ///
     /// # Errors
     ///
-    /// It is not there, or could be of one of several browsers.
+    /// There is no such tab, or it could be in several browsers.
     pub fn find_tab(
         &self,
         caller: &Caller,
@@ -47,12 +47,11 @@ impl Hub {
         self.transact(|tx| tx.find_tab(caller, selector))
     }
 
-    /// Changes what is recorded, and tells the browsers that it is about. What is recorded
-    /// then.
+    /// Applies a request to record and informs the browsers that it concerns. Returns the new status.
     ///
     /// # Errors
     ///
-    /// The browser or tab that is named is not there, or could be one of several.
+    /// The browser or tab of the request does not exist, or is ambiguous.
     pub fn capture(
         &self,
         caller: &Caller,
@@ -78,30 +77,29 @@ impl Hub {
         self.view(|engine| engine.captures(stream, browser, tab))
     }
 
-    /// Which connected browsers, of all or of this one, record what their person has set and
-    /// not what they are asked to: by their labels, and whether there are others.
+    /// The connected browsers that requests to record do not reach, of all or of this one.
     #[must_use]
     pub fn capture_unsupported(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
         self.view(|engine| engine.capture_unsupported(browser))
     }
 
-    /// What a browser is to record now, also one that is not known yet.
+    /// The streams that a browser is to record, even one that has never connected.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
         self.view(|engine| engine.capture_of(browser))
     }
 
-    /// Notes what a client says that it is.
+    /// Notes the program that a client says it is.
     pub fn note_program(&self, caller: &Caller, program: ClientProgram) {
         self.transact(|tx| tx.note_program(caller, program));
     }
 
-    /// Notes whether a client asked to be told of its jobs.
+    /// Notes whether a client wants notifications of its jobs.
     pub fn note_wants_jobs(&self, caller: &Caller, wants: bool) {
         self.transact(|tx| tx.note_wants_jobs(caller, wants));
     }
 
-    /// Whether a client asked to be told of its jobs, as far as it is remembered.
+    /// Whether a client asked for notifications of its jobs. False for a forgotten client.
     #[must_use]
     pub fn wants_jobs(&self, caller: &Caller) -> bool {
         self.view(|engine| engine.wants_jobs(caller))
@@ -115,12 +113,12 @@ impl Hub {
         self.view(|engine| engine.idle_for(since, now))
     }
 
-    /// Counts a tool call of this client and its owner. One too many is refused, but not at once:
-    /// a caller that calls again right after each refusal would hold up everybody.
+    /// Counts a tool call of this client and its owner. A call over the limit is refused after a
+    /// delay: a caller that calls again right after each refusal would slow everybody down.
     ///
     /// # Errors
     ///
-    /// [`RefusalReason::RateLimited`](crate::engine::Refusal::RateLimited), after [`TOO_SOON`].
+    /// [`RefusalReason::RateLimited`](crate::engine::RefusalReason::RateLimited), after [`TOO_SOON`].
     pub async fn admit(&self, caller: &Caller) -> Result<(), CallRefusal> {
         let admitted = self.transact(|tx| tx.admit(caller));
         if admitted.is_err() {
@@ -129,17 +127,17 @@ impl Hub {
         admitted
     }
 
-    /// Counts the bytes of a request of this owner. One too many is refused, but not at once.
+    /// Counts the bytes of a request of this owner. A request over the limit is refused after a delay.
     ///
     /// # Errors
     ///
-    /// When it would be taken, after [`TOO_SOON`].
+    /// The time until it would be accepted, after [`TOO_SOON`].
     pub async fn admit_bytes(&self, owner: &Owner, bytes: usize) -> Result<(), Duration> {
         let admitted = self.transact(|tx| tx.admit_bytes(owner, bytes));
         if admitted.is_err() {
             tokio::time::sleep(TOO_SOON).await;
         }
-        // The wait has been part of it.
+        // The delay above was part of that time.
         admitted.map_err(|retry_after| retry_after.saturating_sub(TOO_SOON))
     }
 }

@@ -1,4 +1,4 @@
-//! What callers read of their commands, wait for and cancel.
+//! Reading, waiting for and cancelling commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use crate::lifecycle::{Tombstone, limits};
 use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
 use crate::seeded_bug;
 
-/// What is known of an id.
+/// The answer to a question about an id.
 #[derive(Clone, Debug)]
 pub enum CommandLookup {
     /// A command.
     Command(Box<CommandReport>),
-    /// A command whose record is gone.
+    /// A command whose record was dropped.
     Evicted(Tombstone),
-    /// Nothing, or nothing that this owner may know of.
+    /// There is no such command, or it belongs to another owner.
     NotFound,
 }
 
 impl Hub {
-    /// What is known of a command now. That it is over is told once it is recorded.
+    /// Reads a command. If it has ended, returns only once the journal has recorded that.
     ///
     /// # Errors
     ///
-    /// [`RefusalReason::StorageUnavailable`]: it is over, but that cannot be recorded for now.
+    /// [`RefusalReason::StorageUnavailable`]: it has ended, but that cannot be recorded now.
     pub async fn get(
         &self,
         caller: &Caller,
@@ -51,8 +51,7 @@ impl Hub {
         Ok(CommandLookup::Command(Box::new(report)))
     }
 
-    /// Waits until a command is over, but no longer than `at_most`; then what is known
-    /// of it.
+    /// Waits until a command ends, for `at_most` at the longest, and then reads it.
     ///
     /// # Errors
     ///
@@ -72,7 +71,7 @@ impl Hub {
         let _seat = self.acquire_waiter_permit(caller)?;
         let over = async {
             if seeded_bug::is_on("lost-wake-up") {
-                // What happens now is taken for seen.
+                // The seeded bug: a change at this point is lost.
                 tokio::task::yield_now().await;
                 receiver.mark_unchanged();
                 let _ = receiver.changed().await;
@@ -81,7 +80,7 @@ impl Hub {
         };
         tokio::select! {
             biased;
-            // An error says that the record is gone; the look below says the rest.
+            // An error means that the record was dropped; `get` below says so.
             _ = over => {}
             () = self.0.closed.cancelled() => {}
             () = tokio::time::sleep(at_most.min(limits::WAIT_MAX)) => {}
@@ -89,11 +88,11 @@ impl Hub {
         self.get(caller, id, with_trace).await
     }
 
-    /// Cancels a command, if it is not over; then what is known of it (rows 15, 16).
+    /// Cancels a command, unless it has ended, and then reads it (rows 15, 16).
     ///
     /// # Errors
     ///
-    /// See [`get`](Self::get). It is cancelled all the same.
+    /// See [`get`](Self::get). The command is cancelled even then.
     pub async fn cancel(
         &self,
         caller: &Caller,
@@ -103,21 +102,21 @@ impl Hub {
         self.get(caller, id, false).await
     }
 
-    /// Cancels a command, if it is not over, for somebody who does not ask what became of it.
+    /// Cancels a command, unless it has ended, without reading it.
     pub fn ask_to_cancel(&self, caller: &Caller, id: &CorrelationId) {
         if self.tracked(caller, id).is_some() {
             self.transact(|tx| tx.cancel(id));
         }
     }
 
-    /// Returns once everything that happened until now is recorded, or cannot be for now: for
-    /// whoever tells of many commands at once. What they tell still is so after a crash.
+    /// Returns once the journal has recorded everything so far, or cannot be written. A list that is
+    /// read after this still holds after a crash.
     pub async fn flush_journal(&self) {
-        // In trouble a list is worth more than none; the outcomes themselves are not told.
+        // A list is worth having even if the journal cannot be written: it contains no outcomes.
         let _ = self.0.journal.recorded(self.0.journal.last()).await;
     }
 
-    /// Notes that a command's outcome was handed to its owner.
+    /// Notes that the owner has read a command's outcome.
     pub fn mark_read(&self, caller: &Caller, id: &CorrelationId) {
         if self.tracked(caller, id).is_some() {
             self.transact(|tx| tx.mark_read(id));
@@ -136,7 +135,7 @@ impl Hub {
         self.view(|engine| engine.failures(caller))
     }
 
-    /// The command, if this owner may know of it.
+    /// The command, if it belongs to this owner.
     pub(super) fn tracked(
         &self,
         caller: &Caller,
@@ -147,7 +146,7 @@ impl Hub {
         (is_own || seeded_bug::is_on("skipped-owner-check")).then_some(tracked)
     }
 
-    /// What is known of an id that is no command's any more.
+    /// Looks up an id without a record.
     pub(super) fn lookup_evicted(&self, caller: &Caller, id: &CorrelationId) -> CommandLookup {
         self.view(|engine| match engine.tombstone(&caller.owner, id) {
             Some(gone) => CommandLookup::Evicted(gone.clone()),
@@ -161,7 +160,7 @@ impl Hub {
     }
 }
 
-/// A blocked call's place among its client's waiters.
+/// The permit of a waiting call, among the waiters of its client.
 struct WaiterPermit<'a> {
     hub: &'a Hub,
     caller: Caller,

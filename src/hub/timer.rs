@@ -1,5 +1,5 @@
-//! The one task that sleeps until the next deadline. A deadline that has come is a
-//! hint: the command's own state decides what happens.
+//! The only task that sleeps until the next deadline. A wake-up is a hint: the state of the command
+//! decides what happens.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 
-/// How often browsers and clients that were idle for long are looked for when no deadline
-/// comes. That only frees memory.
+/// How often idle browsers and clients are looked for without a deadline. That only frees memory.
 const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
 
 /// Sleeps and ticks until `closed`.

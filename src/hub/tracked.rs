@@ -1,4 +1,4 @@
-//! A command as the hub holds it: in a watch channel, so that whoever waits can subscribe.
+//! A command in its watch channel, to which waiting callers subscribe.
 
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,11 @@ use tokio::sync::watch;
 use crate::engine::JournalSeq;
 use crate::lifecycle::Command;
 
-/// A command in the hub's map, and how much of it is recorded.
+/// A command in the hub's map, and how far the journal has recorded it.
 #[derive(Debug)]
 pub(super) struct TrackedCommand {
     command: watch::Sender<Command>,
-    /// The journal's place of what was recorded of it last.
+    /// The journal entry of its last recorded change.
     recorded: Mutex<JournalSeq>,
 }
 
@@ -21,7 +21,7 @@ impl TrackedCommand {
         Self { command: watch::Sender::new(command), recorded: Mutex::new(accepted) }
     }
 
-    /// Up to where the journal has to be for what is known of it now to be recorded.
+    /// The journal entry that records its present state.
     pub(super) fn recorded(&self) -> JournalSeq {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }

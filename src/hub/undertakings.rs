@@ -1,4 +1,4 @@
-//! What no browser does: waits for a person, and jobs of the daemon's own.
+//! Host tasks: waits for a person, and jobs of the daemon.
 
 use std::sync::Arc;
 
@@ -10,13 +10,12 @@ use crate::lifecycle::CommandOutcome;
 use crate::protocol::{CorrelationId, Job, Owner, SessionName};
 
 impl Hub {
-    /// Takes a wait or a job, for a caller that will not be told of it before
-    /// [`confirm`](Self::confirm) has returned. Who does the work is the caller's to see to,
-    /// if it [is new](Submitted::is_new).
+    /// Accepts a wait or a job. The caller must await [`confirm`](Self::confirm) before it reports the
+    /// task, and begins the work if the task [is new](SubmittedCommand::is_new).
     ///
     /// # Errors
     ///
-    /// [`CallRefusal`]: it was not taken, and nothing that was is touched.
+    /// [`CallRefusal`]: nothing has changed.
     pub fn start_host_task(
         &self,
         caller: &Caller,
@@ -29,46 +28,45 @@ impl Hub {
         })
     }
 
-    /// The daemon gets to this job (row 22). False: it is over, or has begun.
+    /// Begins a job (row 22). False: it has ended, or had begun.
     #[must_use]
     pub fn begin_job(&self, id: &CorrelationId) -> bool {
         self.transact(|tx| tx.begin_job(id))
     }
 
-    /// Says how far a job is, `part` from 0 to 1 (row 23). False: it is over, so that whoever
-    /// is at it should stop.
+    /// Reports the progress of a job, `part` from 0 to 1 (row 23). False: it has ended, so its worker
+    /// should stop.
     #[must_use]
     pub fn advance_job(&self, id: &CorrelationId, part: f64, message: &str) -> bool {
         self.transact(|tx| tx.advance_job(id, part, message))
     }
 
-    /// Ends a wait or a job (row 24). False: it was over, and stays as it is.
+    /// Ends a wait or a job (row 24). False: it had ended and stays as it is.
     pub fn finish(&self, id: &CorrelationId, outcome: CommandOutcome) -> bool {
         self.transact(|tx| tx.finish(id, outcome))
     }
 
-    /// The jobs that wait for the daemon to get to them, oldest first: after a start, those
-    /// of its earlier life.
+    /// The jobs that the daemon has not begun, oldest first: after a start, those of the earlier run.
     #[must_use]
     pub fn waiting_jobs(&self) -> Vec<(CorrelationId, Job)> {
         self.view(|engine| engine.waiting_jobs())
     }
 
-    /// The waits that a drawing has ended, with what it said: whose they are, and their results.
+    /// The waits that a drawing has ended: their owners, ids and results.
     #[must_use]
     pub fn drawn_waits(&self) -> Vec<(Owner, CorrelationId, Arc<RawValue>)> {
         self.view(|engine| engine.drawn_waits())
     }
 
-    /// Whose command this is.
+    /// The owner of a command.
     #[must_use]
     pub fn owner_of(&self, id: &CorrelationId) -> Option<Owner> {
         Some(self.0.commands.get(id)?.borrow().spec().owner.clone())
     }
 
-    /// Ends every wait for drawings of this session, and the one that the drawing names,
-    /// whatever it waits for (row 24). Those that it has ended; returns once that is recorded,
-    /// or cannot be for now.
+    /// Ends every wait for drawings of this session, and the wait that the drawing names, of any
+    /// session (row 24). Returns the ended waits, once the journal has recorded that or cannot be
+    /// written.
     pub async fn end_waits(
         &self,
         owner: &Owner,
@@ -82,15 +80,15 @@ impl Hub {
         ended
     }
 
-    /// Ends this wait for a drawing and no other (row 24). Returns once that is recorded, or
-    /// cannot be for now.
+    /// Ends one wait for a drawing (row 24). Returns once the journal has recorded that, or cannot be
+    /// written.
     pub async fn end_wait(&self, id: &CorrelationId, outcome: CommandOutcome) {
         self.transact(|tx| tx.end_wait(id, outcome));
         self.flush_journal().await;
     }
 
-    /// The waits for drawings of this session, or of this name, that an extension which only
-    /// polls holds: whose they are, and their names.
+    /// The waits that are assigned to an extension that only polls, for this session or with this id:
+    /// their owners and ids.
     #[must_use]
     pub fn held_waits(
         &self,
@@ -101,14 +99,13 @@ impl Hub {
         self.view(|engine| engine.held_waits(extension_id, session, named))
     }
 
-    /// Whether a command's outcome was handed to its owner.
+    /// Whether the owner has read a command's outcome.
     #[must_use]
     pub fn is_read(&self, id: &CorrelationId) -> bool {
         self.0.commands.get(id).is_some_and(|entry| entry.borrow().is_read())
     }
 
-    /// Returns once a command's outcome was handed to its owner, or never will be. True: it
-    /// was.
+    /// Returns once the owner has read a command's outcome, or never will. True: the owner has.
     pub async fn until_read(&self, id: &CorrelationId) -> bool {
         let Some(mut command) = self.0.commands.get(id).map(|entry| entry.subscribe()) else {
             return false;
@@ -116,13 +113,13 @@ impl Hub {
         let read = command.wait_for(crate::lifecycle::Command::is_read);
         tokio::select! {
             biased;
-            // An error says that the record is gone.
+            // An error means that the record was dropped.
             read = read => read.is_ok(),
             () = self.0.closed.cancelled() => false,
         }
     }
 
-    /// Returns once a command is over, its record gone, or the hub shut down.
+    /// Returns once a command has ended, its record was dropped, or the hub has shut down.
     pub async fn until_over(&self, id: &CorrelationId) {
         let Some(mut command) = self.0.commands.get(id).map(|entry| entry.subscribe()) else {
             return;

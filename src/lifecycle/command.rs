@@ -149,7 +149,7 @@ pub struct Peer {
     pub instance: InstanceId,
 }
 
-/// The states without their data. [`State::Ended`](CommandState::Ended) is split in two for lanes.
+/// The states without their data. [`CommandState::Ended`] is split in two for lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommandPhase {
     /// [`CommandState::Queued`].

@@ -1,5 +1,5 @@
-//! Extensions that only poll: which browser a session is, how its requests are answered, and who
-//! asks to be let in. Of all this the rest of the engine knows a [`Poller`] in the place of a link.
+//! Extensions that only poll: the browser of each session, the answers to its requests, and the
+//! extensions that ask for admission. The rest of the engine sees a [`Poller`] in place of a link.
 
 mod knocks;
 mod polls;

@@ -1,9 +1,9 @@
 //! Extensions that only poll.
 //!
-//! Such an extension names a session, one for each life of its worker, and asks for work
-//! about once a second. The answer to a poll is the delivery: one command at most, since it
-//! runs those of one answer one after another. It keeps no secret; whether it may poll is
-//! for the edge to find out.
+//! Such an extension names a session, one for each run of its worker, and polls about once a second.
+//! The answer to a poll is the delivery. It holds one command at most, because the extension runs
+//! several commands of one answer one after another. The extension has no secret, so the edge decides
+//! whether it may poll.
 
 use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
 use crate::engine::analyses::redact_report;
@@ -15,35 +15,36 @@ use crate::protocol::{
     LegacyQuery, LegacyReport, NackReason, ReportedError, Timestamp, Transport, plain_version,
 };
 
-/// What a browser is shown as whose extension only polls: nothing that it says itself.
+/// The label of a browser whose extension only polls. Nothing in it comes from the extension, which
+/// has proved nothing.
 const POLLER_LABEL: &str = "Older extension";
 
-/// One poll.
+/// A poll.
 #[derive(Clone, Debug)]
 pub struct PollRequest {
-    /// Which life of the extension's worker asks.
+    /// The session of the extension's worker.
     pub session: InstanceId,
     /// The version that the extension says it has.
     pub extension_version: String,
     /// Whether the person lets it be controlled.
     pub is_pilot_on: bool,
-    /// How it asks.
+    /// The transport of the poll.
     pub transport: Transport,
 }
 
-/// What became of a report.
+/// The disposition of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportDisposition {
-    /// It counts, or it is the one that counts already.
+    /// It counts, or repeats the report that counts.
     Accepted,
-    /// It does not.
+    /// It does not count.
     Refused(NackReason),
 }
 
-/// A command that is not over, as anybody on this computer may see it.
+/// A pending command, in the little detail that any process on this computer may see.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct PendingQuerySummary {
-    /// The beginning of its second name.
+    /// The beginning of its short id.
     pub id: String,
     /// Its action.
     #[serde(rename = "type")]
@@ -59,8 +60,7 @@ impl Engine {
         self.sessions.extension_of(session)
     }
 
-    /// The browser in which this extension was heard of last: what it posts of pages does not
-    /// say which session it is of.
+    /// The browser in which this extension was last active. Its posts about pages name no session.
     #[must_use]
     pub fn browser_with(&self, extension_id: &str) -> BrowserId {
         let known = self.browsers.iter().filter(|(id, _)| is_browser_of(id, extension_id));
@@ -68,7 +68,7 @@ impl Engine {
         last.map_or_else(|| first_browser_of(extension_id), |(id, _)| id.clone())
     }
 
-    /// The commands that are not over, for a look from outside, oldest first.
+    /// The pending commands for callers without a token, oldest first.
     #[must_use]
     pub fn pending_queries(&self, now: Timestamp) -> Vec<PendingQuerySummary> {
         let all = self.commands.all().filter_map(|command| {
@@ -84,8 +84,8 @@ impl Engine {
         all
     }
 
-    /// Whether a command that waits for any browser can go to this one: one that polls is
-    /// told neither of tabs nor of what it does not know.
+    /// Whether a command that waits for any browser can go to this one. An extension that polls cannot
+    /// be sent to a tab, and knows few actions.
     pub(in crate::engine) fn suits(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
         let Some(known) = self.browsers.get(browser) else { return false };
         if known.poller().is_none() {
@@ -110,7 +110,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Answers a poll: with the next command for this extension, if there is one. Its browser;
+    /// Answers a poll with the next command for this extension, if there is one. Returns its browser;
     /// `None`: no extension has named this session.
     pub fn poll(&mut self, id: PollId, poll: &PollRequest) -> Option<BrowserId> {
         let extension_id = self.sessions.extension_of(&poll.session)?;
@@ -119,7 +119,7 @@ impl Transaction<'_> {
         Some(browser)
     }
 
-    /// Finds the browser that polls; from here on it may have a command. `None`: it is gone.
+    /// Finds the browser that polls; from here on it may get a command. `None`: there is none.
     pub(in crate::engine) fn begin_poll(
         &mut self,
         id: PollId,
@@ -130,7 +130,7 @@ impl Transaction<'_> {
         self.take_over(&browser, extension_id, poll);
         let now = self.now();
         let known = self.browsers.get_mut(&browser)?;
-        // It can say anything there; the browser's name for itself is not kept at all.
+        // Nothing that an extension without proof sends is shown, except for digits and points.
         known.attach_poller(plain_version(&poll.extension_version), now);
         let poller = known.poller_mut()?;
         poller.is_pilot_on = poll.is_pilot_on;
@@ -143,7 +143,7 @@ impl Transaction<'_> {
         Some(browser)
     }
 
-    /// Lets this request have no command from here on.
+    /// Removes a request, which gets no command.
     pub fn close_poll(&mut self, browser: &BrowserId, poll: PollId) {
         let poller = self.browsers.get_mut(browser).and_then(|known| known.poller_mut());
         if let Some(poller) = poller {
@@ -151,22 +151,21 @@ impl Transaction<'_> {
         }
     }
 
-    /// Answers all requests that wait for a command without one.
+    /// Answers all waiting requests without a command.
     pub(in crate::engine) fn end_waiting_polls(&mut self) {
         let pollers = self.browsers.values_mut().filter_map(|known| known.poller_mut());
         let answers: Vec<_> = pollers.flat_map(Poller::close_all).collect();
         self.effects().polls.extend(answers);
     }
 
-    /// Puts a command back that a request was to be answered with and was not: its extension has
-    /// never seen it.
+    /// Puts back a command whose answer could not be sent: the extension has never seen it.
     pub fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
         if self.commands.attempt_of(id) == Some(attempt) {
             self.apply(id, LifecycleEvent::LinkClosed);
         }
     }
 
-    /// It polls again, or for the first time: what waited for it, or for any, may go to it.
+    /// A poller has connected: commands and waits for any browser may go to it.
     fn welcome_poller(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser) else { return };
         tracing::info!(%browser, version = known.extension_version(), "an extension polls");
@@ -179,12 +178,12 @@ impl Transaction<'_> {
         self.tell_older_extensions();
         self.assign_open_waits(browser);
         self.place_waiting(browser);
-        // It has to be seen when it polls no more.
+        // The timer must notice when it stops polling.
         self.effects().is_sooner = true;
     }
 
-    /// Hands a command that was just delivered to the poll that is being answered. One that
-    /// the extension would never answer, or would run in another tab, is answered for it.
+    /// Answers a request with a command that was just delivered. The engine itself reports an error
+    /// on a command that the extension would never answer, or would run in the wrong tab.
     pub(in crate::engine) fn hand_to_poller(
         &mut self,
         peer: &Peer,
@@ -249,8 +248,8 @@ impl Transaction<'_> {
         self.apply(&spec.id, LifecycleEvent::Report(peer.clone(), attempt, report));
     }
 
-    /// Takes what an extension that polls posts of a command: what became of it, and up to where
-    /// the journal has to be for that to be recorded.
+    /// Applies a report of an extension that polls. Returns its disposition, and the journal entry
+    /// that records it.
     pub fn take_report(
         &mut self,
         extension_id: &str,

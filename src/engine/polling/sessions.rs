@@ -1,5 +1,5 @@
-//! Which browser a poll is for: extensions that poll name sessions, and have no other name
-//! than the extension's id.
+//! The browser that a poll comes from. Extensions that poll name a session, and give no other name than
+//! the extension's id, which is the same in every profile.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::protocol::{
 };
 use crate::seeded_bug;
 
-/// How many sessions are remembered that extensions have named.
+/// How many named sessions are remembered.
 const SESSIONS: usize = 64;
 
-/// The sessions that extensions have named, by which they are known when they poll.
+/// The sessions that extensions have named. A poll names only its session.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct PollerSessions {
     /// Oldest first: the session, and whose it is.
     named: Vec<(InstanceId, String)>,
-    /// Those whose place another one took. If one polls again it is a browser of its own:
-    /// the same extension in another profile.
+    /// Sessions that another session replaced. A replaced session that polls again is a browser of
+    /// its own: the same extension in another profile.
     displaced: Vec<InstanceId>,
 }
 
-/// The hub's end of an extension that polls.
+/// An extension that polls.
 #[derive(Debug)]
 pub(in crate::engine) struct Poller {
     pub(super) extension_id: String,
@@ -41,38 +41,38 @@ pub(in crate::engine) struct Poller {
     interval: Duration,
     /// How it polls.
     pub(super) transport: Transport,
-    /// Its requests that may be answered with a command, the newest last.
+    /// Its requests without an answer, the newest last.
     open: Vec<PollId>,
-    /// What its last `/sync` requests led to.
+    /// The state of its `/sync` requests.
     pub(super) sync: SyncState,
 }
 
-/// Tells requests apart that may be answered with a command. The shell numbers them; no number
-/// comes again.
+/// The number of a request that may be answered with a command. The shell gives out the numbers and
+/// never repeats one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PollId(pub u64);
 
-/// A command that a request is to be answered with.
+/// A command as the answer to a request.
 #[derive(Debug)]
 pub struct Assignment {
     /// The command.
     pub id: CorrelationId,
-    /// Under which attempt it leaves.
+    /// The attempt of its delivery.
     pub attempt: Attempt,
-    /// As it goes over the wire.
+    /// Its form on the wire.
     pub query: Box<LegacyQuery>,
-    /// Up to where the journal has to be before the answer may leave.
+    /// The journal entry that must be recorded before the answer may be sent.
     pub after: JournalSeq,
 }
 
-/// What `/sync` requests of one session have led to.
+/// The state of one session's `/sync` requests.
 #[derive(Debug, Default)]
 pub(super) struct SyncState {
-    /// Whether the last one that brought log lines was answered at once for that.
+    /// Whether the last request with log lines was answered at once.
     pub(super) was_hurried: bool,
-    /// How many in a row did not name the command that was given, long enough after it was.
+    /// How many requests in a row did not name the assigned command, although it had time to arrive.
     pub(super) unmentioned: u8,
-    /// Whether they say what runs. If not, the extension may be silent until it is done.
+    /// Whether they name running commands. An extension that does not may be silent while it works.
     pub(super) says_what_runs: bool,
 }
 
@@ -111,28 +111,28 @@ impl Poller {
         !self.is_pilot_on
     }
 
-    /// To whom a command may be delivered now, and how: only while a poll is being answered.
+    /// The recipient of a command. `None` unless a request waits for an answer.
     pub(in crate::engine) fn recipient(&self) -> Option<(Peer, Transport)> {
         (!self.open.is_empty()).then(|| (self.peer.clone(), self.transport))
     }
 
-    /// One more request may be answered with a command.
+    /// Adds a request that waits for a command.
     pub(super) fn open(&mut self, poll: PollId) {
         self.open.push(poll);
     }
 
-    /// This request is answered without a command.
+    /// Removes a request, which gets no command.
     pub(super) fn close(&mut self, poll: PollId) {
         self.open.retain(|open| *open != poll);
     }
 
-    /// All requests are answered without a command.
+    /// Answers all requests without a command.
     pub(super) fn close_all(&mut self) -> impl Iterator<Item = PollAnswer> + use<> {
         std::mem::take(&mut self.open).into_iter().map(PollAnswer::Nothing)
     }
 
-    /// Hands a command to the newest request: an older one may be one that nobody waits for any
-    /// more. The others have nothing to wait for before its result is there.
+    /// Answers the newest request with a command, because the client of an older one may be gone. The
+    /// others get no command: the extension runs one at a time.
     ///
     /// # Errors
     ///
@@ -145,11 +145,11 @@ impl Poller {
         Ok(answers)
     }
 
-    /// Notes that it polls. Whether it has come back, or come for the first time.
+    /// Notes a poll. True: the first one, or the first after an absence.
     pub(super) fn polled(&mut self, now: Timestamp) -> bool {
         let is_back = !std::mem::replace(&mut self.is_here, true);
         if !is_back {
-            // The time that it was away is no interval.
+            // The time of an absence is not the time between two polls.
             self.interval = now.since(self.last_poll).min(limits::POLL_INTERVAL_MAX);
         }
         self.last_poll = now;
@@ -158,8 +158,8 @@ impl Poller {
 }
 
 impl BrowserState {
-    /// Until when it counts as connected, if it polls and has lately. One that may be silent
-    /// while it works is waited for as long as what it works at is.
+    /// Until when it counts as connected without a further poll. An extension that may be silent
+    /// while it works counts as connected until its command ends.
     pub(in crate::engine) fn here_until(&self) -> Option<Timestamp> {
         let poller = self.poller().filter(|poller| poller.is_here)?;
         let may_be_silent = poller.transport == Transport::Sync && !poller.sync.says_what_runs;
@@ -171,9 +171,9 @@ impl BrowserState {
 }
 
 impl Engine {
-    /// The browser whose extension names this session: the one that it has, or the one of
-    /// this extension that was heard of longest ago, which then has a new worker. A session
-    /// whose place was taken is a browser of its own.
+    /// The browser of a session. A new session is taken for a new worker in the browser of this
+    /// extension that has been silent the longest. A session that was replaced before is a browser
+    /// of its own.
     pub(in crate::engine) fn browser_of(
         &self,
         extension_id: &str,
@@ -205,8 +205,8 @@ impl Engine {
 }
 
 impl Transaction<'_> {
-    /// Makes this session the browser's. What a former one has taken and not yet reported
-    /// goes back to the queue: its worker is gone (row 7).
+    /// Makes this session the current one of the browser. The worker of the former session is gone,
+    /// so its commands go back to the queue (row 7).
     pub(in crate::engine) fn take_over(
         &mut self,
         browser: &BrowserId,
@@ -243,14 +243,14 @@ impl Transaction<'_> {
     }
 }
 
-/// When those that poll are away.
+/// Pollers that go away.
 impl Transaction<'_> {
-    /// An extension is let in no longer: it is away, and its requests get no command.
+    /// Disconnects an extension that is no longer admitted.
     pub fn dismiss_poller(&mut self, extension_id: &str) {
         self.send_away("an extension may poll no more", |id, _| is_browser_of(id, extension_id));
     }
 
-    /// Those that have not polled in time are away.
+    /// Disconnects pollers that have not polled in time.
     pub(in crate::engine) fn lapse_pollers(&mut self) {
         let now = self.now();
         self.send_away("an extension polls no more", |_, browser| {
@@ -276,13 +276,13 @@ impl Transaction<'_> {
 }
 
 impl Engine {
-    /// When the next extension that polls will be away, unless it polls again.
+    /// When the next poller counts as away, unless it polls again.
     pub(in crate::engine) fn next_lapse(&self) -> Option<Timestamp> {
         self.browsers.values().filter_map(BrowserState::here_until).min()
     }
 }
 
-/// What the names of browsers begin with whose extension only polls.
+/// The prefix of browser ids with an extension that only polls.
 const POLLER_PREFIX: &str = "legacy-";
 
 /// The first browser with this polling extension.
@@ -290,8 +290,8 @@ pub(super) fn first_browser_of(extension_id: &str) -> BrowserId {
     BrowserId::from(format!("{POLLER_PREFIX}{extension_id}"))
 }
 
-/// Whether the extension of this browser only polls. Also known of a browser that has not come
-/// back since the daemon started.
+/// Whether the extension of this browser only polls. The id tells, so the answer is known even for a
+/// browser that has not connected since the daemon started.
 pub(in crate::engine) fn is_poller(browser: &BrowserId) -> bool {
     let id = browser.as_str().strip_prefix(POLLER_PREFIX).and_then(|rest| rest.get(..32));
     id.is_some_and(is_extension_id)

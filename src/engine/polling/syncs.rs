@@ -1,7 +1,7 @@
-//! `POST /sync`: one request with which an extension polls, reports and says what it works at.
+//! `POST /sync`: one request in which an extension polls, reports, and names its running commands.
 //!
-//! Such a request may be held until there is a command. It is not while anything that the
-//! extension was given is unanswered: in some of them the result waits behind the request.
+//! The daemon may hold the request until there is a command. It does not while the extension has an
+//! unanswered command, because some extensions send the result only after the request has returned.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::engine::entry::JournalSeq;
 use crate::lifecycle::{CommandPhase, LifecycleEvent, limits};
 use crate::protocol::{BrowserId, ExtensionReport, LegacySyncRequest, Timestamp, Transport};
 
-/// A `/sync` request whose reports have been taken, and that is still to be answered.
+/// A `/sync` request whose reports were applied and that has no answer yet.
 #[derive(Clone, Debug)]
 pub struct BegunSync {
     /// The browser that it came from.
@@ -22,8 +22,8 @@ pub struct BegunSync {
 }
 
 impl Transaction<'_> {
-    /// Takes what a `/sync` request reports, and lets it have the next command. `None`: its
-    /// browser is gone. And up to where the journal has to be for the reports to be recorded.
+    /// Applies the reports of a `/sync` request and assigns the next command to it. `None`: there is
+    /// no such browser. Also returns the journal entry that records the reports.
     pub fn begin_sync(
         &mut self,
         id: PollId,
@@ -48,8 +48,8 @@ impl Transaction<'_> {
         (Some(BegunSync { browser, is_held }), reported)
     }
 
-    /// Follows what the extension says of the commands that it was given. One that it names it
-    /// has received, and is never given again. One that it surely has not received goes back.
+    /// Compares the commands that the extension names with those assigned to it. A named command has
+    /// arrived and is never sent again. A command that cannot have arrived goes back to the queue.
     fn follow_given(&mut self, browser: &BrowserId, request: &LegacySyncRequest) {
         let received = request.received();
         let now = self.now();
@@ -77,8 +77,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Counts a request that does not name what its extension was given. Whether it is one too
-    /// many: then the answer with the command was lost.
+    /// Counts a request that does not name the assigned command. True: there were so many that the
+    /// answer with the command must have been lost.
     fn is_lost(&mut self, browser: &BrowserId) -> bool {
         let poller = self.browsers.get_mut(browser).and_then(|known| known.poller_mut());
         let Some(poller) = poller else { return false };
@@ -86,9 +86,9 @@ impl Transaction<'_> {
         poller.sync.unmentioned >= limits::SYNC_UNMENTIONED_TIMES
     }
 
-    /// Whether the answer waits for a command. What brings results or log lines is answered at
-    /// once: until then the extension would send them again with its next request. An extension
-    /// that has log lines with each request is held all the same every other time.
+    /// Whether the answer waits for a command. A request with results or log lines is answered at
+    /// once, because until then the extension would send them again with its next request. Every
+    /// second request with nothing but log lines is held, or a chatty page would turn holding off.
     fn is_to_be_held(&mut self, browser: &BrowserId, request: &LegacySyncRequest) -> bool {
         let is_shutting_down = self.is_shutting_down;
         let Some(known) = self.browsers.get_mut(browser) else { return false };
@@ -103,14 +103,14 @@ impl Transaction<'_> {
             && !is_shutting_down
     }
 
-    /// When the extension is to ask again, and the time.
+    /// When the extension should poll again, and the time of the daemon.
     pub fn end_sync(&mut self, browser: &BrowserId, can_be_held: bool) -> (Duration, Timestamp) {
         let now = self.now();
         if self.is_shutting_down {
             return (limits::SYNC_ENDING, now);
         }
         let Some(known) = self.browsers.get_mut(browser) else { return (limits::SYNC_UNHELD, now) };
-        // It was there all the time.
+        // A held request shows that the extension is connected.
         known.touch(now);
         let next = match (known.held().next().is_none(), can_be_held) {
             (false, _) => limits::SYNC_AT_WORK,

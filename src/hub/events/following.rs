@@ -1,7 +1,7 @@
-//! What is told of one command while it runs, and that it is over.
+//! Followers: the progress of one command, and its end.
 //!
-//! A follower never holds the hub up. It looks at the command's own watch channel, so that
-//! what it was too slow for is lost to it, and what it gets is the newest.
+//! A follower never blocks the hub. It reads the command's watch channel, so a slow follower misses
+//! older progress and gets the newest.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -14,36 +14,35 @@ use crate::hub::{Caller, CommandLookup, Hub};
 use crate::lifecycle::Command;
 use crate::protocol::{CommandProgress, CommandReport, CommandStatus, CorrelationId, Timestamp};
 
-/// How long a follower that was told of progress is told of none.
+/// The shortest time between two progress reports.
 const PACE: Duration = Duration::from_millis(100);
 
-/// When a command was accepted, and by when it is over, whatever happens.
+/// The time from the acceptance of a command to its latest end.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLifetime {
     /// When it was accepted.
     pub created_at: Timestamp,
-    /// The latest moment at which it is over.
+    /// The latest time at which it ends.
     pub total_by: Timestamp,
 }
 
-/// What is told of one command, from its making on.
+/// Follows one command.
 #[derive(Debug)]
 pub struct CommandFollower {
     hub: Hub,
     caller: Caller,
     id: CorrelationId,
     lifetime: CommandLifetime,
-    /// `None` once its end was told.
+    /// `None` after the end was returned.
     command: Option<watch::Receiver<Command>>,
-    /// The progress that was told last.
+    /// The progress that was last returned.
     told: Option<CommandProgress>,
-    /// Runs while no progress is told.
+    /// Set while progress is held back.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Hub {
-    /// Follows a command, if this owner may know of it. What was said of it before is the
-    /// first that is told.
+    /// Follows a command of this owner. Progress from before the call is returned first.
     #[must_use]
     pub fn follow(&self, caller: &Caller, id: &CorrelationId) -> Option<CommandFollower> {
         let command = self.tracked(caller, id)?.subscribe();
@@ -60,7 +59,7 @@ impl Hub {
         })
     }
 
-    /// Returns once the hub is shut down.
+    /// Returns once the hub has shut down.
     pub async fn ended(&self) {
         self.0.closed.cancelled().await;
     }
@@ -79,13 +78,13 @@ impl CommandFollower {
         &self.id
     }
 
-    /// Its bounds in time, which never change.
+    /// Its lifetime, which never changes.
     #[must_use]
     pub const fn lifetime(&self) -> CommandLifetime {
         self.lifetime
     }
 
-    /// Its end, once that is recorded. `None` if it cannot be told, see [`next`](Self::next).
+    /// The final report, once it is recorded. `None`: see [`next`](Self::next).
     pub async fn finished(mut self) -> Option<CommandReport> {
         loop {
             let report = self.next().await?;
@@ -95,15 +94,15 @@ impl CommandFollower {
         }
     }
 
-    /// What is to be told next: each progress once, though at most ten a second, of which
-    /// the newest counts; then its end, once that is recorded. `None` after that, and also
-    /// if its end cannot be told: its record is gone, or the hub is shut down.
+    /// The next report: each progress once, at most ten a second with the newest winning; then the
+    /// final report, once it is recorded. `None` after that, and if there is none: the record was
+    /// dropped, or the hub has shut down.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<CommandReport> {
         loop {
             let command = self.command.as_mut()?;
-            // Looked at after it was subscribed to: no change is missed between the two.
+            // The subscription is older than this read, so no change is missed between the two.
             let report = command.borrow_and_update().report(false);
             let CommandStatus::Pending { progress, .. } = &report.status else {
                 return self.end().await;
@@ -133,7 +132,7 @@ impl CommandFollower {
     }
 }
 
-/// Returns when the pause is over; without one never.
+/// Returns at the end of the pause; without a pause, never.
 async fn over(pause: &mut Option<Pin<Box<Sleep>>>) {
     match pause {
         Some(pause) => pause.await,
