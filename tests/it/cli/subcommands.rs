@@ -86,7 +86,7 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
     }
     let wrong =
         client.call_fails("configure", json!({"action": "site_rules", "pattern": "*"})).await;
-    assert!(wrong["message"].as_str().unwrap().contains("no site pattern"), "{wrong}");
+    assert!(wrong["message"].as_str().unwrap().contains("not a site pattern"), "{wrong}");
     let left = rules(&["remove", "bank.example", "--unattended"]).await;
     assert_eq!(left["deny"], json!([]));
     assert_eq!(left["agent_deny"], json!(["https://mail.corp.example"]));

@@ -484,7 +484,7 @@ async fn a_person_lets_one_in_by_a_click_and_takes_it_back_by_another() {
     let decide = |change: &str| json!({"type": "older_extension", "change": change, "extension_id": EXTENSION});
     ours.send(&decide("allow")).await;
     let refused = ours.next().await;
-    assert!(refused["problem"].as_str().unwrap().contains("does not ask"), "{refused}");
+    assert!(refused["problem"].as_str().unwrap().contains("no longer asks"), "{refused}");
     let old = PollingExtension::new(&daemon);
     old.name_session().await;
     let asks = ours.next().await;
