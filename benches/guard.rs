@@ -12,7 +12,6 @@
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -100,7 +99,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sampl
          Accept: application/json\r\nUser-Agent: bench\r\n\r\n"
     );
     let tools = tools();
-    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools.clone(), Arc::new(tools));
+    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None);
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     server.attend(guarded_end, peer, PeerUser::Ours);
@@ -123,7 +122,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sampl
 /// Answers whatever comes as the edge does where there is nothing, and looks at none of it.
 async fn answer_all(stream: DuplexStream) {
     const NOTHING: &[u8] =
-        br#"{"error":"not_found","message":"There is nothing here","hint":"MCP is at POST /mcp; docs/protocol.md has the rest"}"#;
+        br#"{"error":"not_found","message":"No such route","hint":"MCP is at POST /mcp; docs/protocol.md lists all routes"}"#;
     let service = hyper::service::service_fn(|_: Request<hyper::body::Incoming>| async {
         let mut response = Response::new(Full::new(Bytes::from_static(NOTHING)));
         *response.status_mut() = hyper::StatusCode::NOT_FOUND;
@@ -164,7 +163,7 @@ async fn reconnects(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sam
     let identity = ExtensionIdentity::new(address.port(), &StateDirectory::open(home)?, "bench");
     let stop = CancellationToken::new();
     let (home, tools) = (StateDirectory::open(home)?, tools());
-    let serving = edge::serve(vec![listener], home, tools.clone(), Arc::new(tools), stop.clone());
+    let serving = edge::serve(vec![listener], home, tools, None, stop.clone());
     let serving = tokio::spawn(serving);
     let (mut proving, mut whole) = (SampleSeries::default(), SampleSeries::default());
     for _ in 0..RECONNECTS {

@@ -108,7 +108,8 @@ impl Inside {
                 bail!("no era")
             };
             let answer =
-                mcp::handle(&tools, &in_progress, &self.caller, request, generation, None).await;
+                mcp::handle((&tools, None), &in_progress, &self.caller, request, generation, None)
+                    .await;
             took.add(now() - began);
             let NowOrLater::Now(done) = answer.outcome else { bail!("not answered at once") };
             anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);

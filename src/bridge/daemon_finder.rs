@@ -27,7 +27,7 @@ const ASK: Duration = Duration::from_secs(2);
 /// How long a daemon that was killed may hold its lock: a moment longer than its sockets.
 const DEATH: Duration = Duration::from_secs(2);
 
-/// How long a daemon that takes nothing any more may take to end: it lets what runs finish.
+/// How long a daemon that drains may take to end.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How often, and how far apart, a daemon that is just starting or ending is looked for.
@@ -44,7 +44,7 @@ pub struct DaemonTarget {
     pub home: PathBuf,
     /// The port that it is started on; 0 for any that is free.
     pub port: u16,
-    /// What the bridge calls itself.
+    /// The client name of the bridge.
     pub client: String,
     /// The program to start it with.
     pub program: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct FoundDaemon {
     pub(super) record: DaemonRecord,
     pub(super) url: String,
     pub(super) authorization: String,
-    /// What the bridge calls itself to it.
+    /// The client name that the bridge sends.
     pub(super) client: String,
 }
 
@@ -91,6 +91,7 @@ impl DaemonFinder {
         &self,
         gone: Option<&DaemonRecord>,
     ) -> Result<FoundDaemon, ForwardError> {
+        // Held to the end: calls that come together must not start a daemon each.
         let mut known = self.known.lock().await;
         if let Some(gone) = gone {
             self.has_ended(gone, DEATH).await;
@@ -112,6 +113,7 @@ impl DaemonFinder {
         // The secret may have been replaced while another daemon ended.
         let home = StateDirectory::open(&self.target.home)?;
         let mut found = FoundDaemon::at(record, &home, &self.target.client);
+        // A busy daemon is left alone: replacing it would break off what runs.
         if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
         }
@@ -231,6 +233,7 @@ impl DaemonFinder {
     async fn spawn(&self, home: &StateDirectory, port: u16) -> io::Result<DaemonRecord> {
         let log = open_log(home)?;
         let mut daemon = Command::new(&self.target.program)
+            // A session of its own: Ctrl-C at the client's terminal must not end the daemon.
             .args(["serve", "--detach", "--json", "--port", &port.to_string()])
             .env("TABWIRE_HOME", &self.target.home)
             .stdin(Stdio::null())
@@ -272,7 +275,10 @@ fn last_words(home: &StateDirectory) -> String {
     let log = std::fs::read(home.log_path()).unwrap_or_default();
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned();
     let last = tail.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(|| "it ended without a word".to_owned(), |line| line.trim().to_owned())
+    last.map_or_else(
+        || "it ended without an error message".to_owned(),
+        |line| line.trim().to_owned(),
+    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The bridge's way to the daemon: what it sends, sends again, and takes back.
+//! The bridge's calls to the daemon: sent, repeated, cancelled.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(50);
 /// How long a daemon may take to hear that a call is cancelled.
 const CANCEL: Duration = Duration::from_secs(2);
 
-/// The way to the daemon.
+/// The bridge's connection to the daemon.
 pub(super) struct DaemonLink {
     pub(super) finder: DaemonFinder,
     pub(super) http: HttpClient,
@@ -74,7 +74,9 @@ impl DaemonLink {
         while !call.in_progress.is_cancelled() {
             let found = self.finder.find(gone.as_ref()).await;
             let found = found.map_err(|why| why.after(sent_to.is_some()))?;
+            // Before the call, so that the daemon knows the program when it records the command.
             self.handshake.repeat_to(&found, &self.http).await;
+            // Else a fast job could end before anybody listens.
             self.listener.until_it_hears(&found).await;
             if call.in_progress.is_cancelled() {
                 break;
@@ -83,6 +85,7 @@ impl DaemonLink {
             if !self.is_lost(&found, &answer).await {
                 return answer;
             }
+            // Its port may be another program's by now.
             self.finder.forget(&found).await;
             tries += 1;
             // One that ended before the call came has nothing to do with it.
@@ -116,6 +119,7 @@ impl DaemonLink {
             detail: error.to_string(),
             was_sent: !error.is_connect(),
         })?;
+        // Dropping wakes the next submission just as sending would.
         drop(call.accepted.take());
         let answer = read_answer(response, Some(&mut call.progress));
         tokio::pin!(answer);

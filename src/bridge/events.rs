@@ -22,7 +22,7 @@ pub(super) struct ProgressLines {
     farthest: Option<f64>,
 }
 
-/// As much of a message as tells what it is.
+/// The fields that tell a notification from an answer.
 #[derive(Deserialize)]
 struct MessageKind {
     method: Option<serde::de::IgnoredAny>,
@@ -39,7 +39,7 @@ impl<B: Body<Data = Bytes, Error: std::fmt::Display> + Unpin> EventReader<B> {
         Self { body, unread: Vec::new(), looked: 0, data: None }
     }
 
-    /// The next message, on one line; `None` at the end. What breaks off is no message.
+    /// The next message, on one line; `None` at the end. A message that breaks off is dropped.
     pub(super) async fn next(&mut self) -> Result<Option<String>, String> {
         loop {
             while let Some(line) = self.line() {

@@ -1,5 +1,5 @@
 //! The client's `initialize`, which the bridge answers itself, said again to each daemon that
-//! it finds: so the daemon knows which program is at the other end, and what it can do.
+//! it finds: so the daemon knows the client's program and its capabilities.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::mcp::LEGACY_VERSIONS;
 /// How long a daemon may take to hear it. Calls wait no longer for it.
 const HEAR: Duration = Duration::from_secs(2);
 
-/// What the client said when it began, if it is one of the legacy era.
+/// The `initialize` of a legacy client.
 #[derive(Default)]
 pub(super) struct ClientHandshake {
     said: Mutex<Option<InitializeLine>>,
-    /// What was said to which daemon last.
+    /// The last repetition, and its daemon.
     repeated: tokio::sync::Mutex<Option<(InitializeLine, DaemonRecord)>>,
 }
 
@@ -31,7 +31,7 @@ struct InitializeLine {
 }
 
 impl ClientHandshake {
-    /// Notes what the client said. What it says later counts instead.
+    /// Notes an `initialize`. A later one replaces it.
     pub(super) fn note(&self, line: Vec<u8>, version: &'static str) {
         *self.said() = Some(InitializeLine { line: line.into(), version });
     }
@@ -49,6 +49,7 @@ impl ClientHandshake {
     /// does not hear it takes calls all the same.
     pub(super) async fn repeat_to(&self, found: &FoundDaemon, http: &HttpClient) {
         let Some(said) = self.said().clone() else { return };
+        // Calls that come together wait here, so that the daemon hears it once and first.
         let mut repeated = self.repeated.lock().await;
         let wanted = (said, found.record.clone());
         if repeated.as_ref() == Some(&wanted) {
@@ -58,6 +59,7 @@ impl ClientHandshake {
         if !heard.is_ok_and(|status| status.is_ok_and(|status| status.is_success())) {
             tracing::debug!("the daemon could not be told who calls");
         }
+        // Also after a failure: one daemon is not asked again with every call.
         *repeated = Some(wanted);
     }
 }

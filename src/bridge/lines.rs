@@ -4,11 +4,11 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// The longest line that is taken, in bytes. The daemon refuses what is larger than 1
-/// MiB, with a reason; this only bounds memory.
+/// The longest line, in bytes. The daemon rejects a call above 1 MiB, with a reason; this limit
+/// only bounds memory.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 
-/// What comes next from the stream.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputLine {
     /// A line, without its end.
@@ -36,6 +36,7 @@ pub(super) async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Re
         let part = end.unwrap_or(available.len());
         if line.len() + part > LONGEST {
             too_long = true;
+            // The memory is given back; the rest of the line is only skipped.
             line = Vec::new();
         } else if !too_long {
             line.extend_from_slice(&available[..part]);

@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How long a call waits for the stream at most, so that nothing that it leads to is missed.
 const OPENING: Duration = Duration::from_millis(500);
 
-/// Who hears what the daemon tells of jobs.
+/// The reader of the daemon's notices of jobs.
 #[derive(Default)]
 pub(super) struct NoticeListener {
     is_wanted: AtomicBool,
@@ -37,7 +37,7 @@ enum StreamEnd {
 }
 
 impl NoticeListener {
-    /// Waits until what this daemon tells is heard, if anybody wants to know.
+    /// Waits until the stream of this daemon is open, if the client wants notices.
     pub(super) async fn until_it_hears(&self, found: &FoundDaemon) {
         if !self.is_wanted.load(Ordering::Relaxed) {
             return;
@@ -51,8 +51,8 @@ impl NoticeListener {
 }
 
 impl DaemonLink {
-    /// Passes on what the daemon tells of jobs. From this call on, though its future be polled
-    /// later, calls wait for that.
+    /// Passes on the daemon's notices of jobs. Calls wait for the stream from this call on, even
+    /// if its future is polled later.
     pub(super) fn listen(
         self: Arc<Self>,
         lines: mpsc::Sender<String>,
@@ -63,6 +63,7 @@ impl DaemonLink {
         async move {
             // Before any call there is nothing to hear.
             while finds.wait_for(Option::is_some).await.is_ok() {
+                // Else `changed` below would return for this very daemon.
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
                     Some(found) => self.hear(&found, &lines, &calls).await,

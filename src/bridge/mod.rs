@@ -1,7 +1,7 @@
 //! `tabwire mcp`: MCP over stdio, forwarded to the daemon.
 //!
-//! One line in is one message; nothing but MCP goes to standard output. What needs no
-//! daemon is answered here at once, with the daemon's own code. The daemon is started by
+//! One line in is one message; nothing but MCP goes to standard output. Requests that
+//! need no daemon are answered here at once, with the daemon's own code. The daemon is started by
 //! the first call that needs it, and outlives the bridge. Everything the bridge runs is
 //! a task of one set, and ends with it: when standard input does, or the client dies.
 
@@ -55,7 +55,7 @@ const QUICK: Duration = Duration::from_secs(10);
 /// How long it may take to accept a submission.
 const SUBMIT: Duration = Duration::from_secs(35);
 
-/// What a call that waits has on top of its own time.
+/// The extra time of a call that waits.
 const WAIT_GRACE: Duration = Duration::from_secs(10);
 
 /// Forwards lines until standard input ends, or until the process that started this one
@@ -69,6 +69,7 @@ pub async fn run(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
+    // Read first: a parent that dies during the start must not go unnoticed.
     let parent = ParentProcess::now();
     tokio::select! {
         relayed = relay(target, input, output) => relayed,
@@ -76,7 +77,7 @@ pub async fn run(
     }
 }
 
-/// The same until the input ends, whatever becomes of the process that started this one: for a
+/// The same until the input ends, even if the process that started this one dies: for a
 /// command that is its own MCP client, and may run in the background.
 ///
 /// # Errors
@@ -95,8 +96,9 @@ pub async fn relay(
         read = bridge.read(input) => read?,
         written = &mut writing => return written,
     }
+    // The last senders of answers go with it, and that ends `writing`.
     drop(bridge);
-    // Nobody can send any more: this puts out what was answered last.
+    // No sender is left: this writes the last answers.
     tokio::time::timeout(LAST_WORDS, writing).await.unwrap_or(Ok(()))
 }
 
@@ -137,7 +139,7 @@ struct StdioBridge {
     calls: CallRegistry<()>,
     /// Those of them that begin jobs, until their answers stand before all that is written later.
     job_calls: JobCalls<()>,
-    /// Listens to what the daemon tells of jobs, once the client wants to know.
+    /// Listens to the daemon's notices of jobs, once the client wants them.
     listening: OnceLock<AbortOnDropHandle<()>>,
 }
 
@@ -166,7 +168,7 @@ impl StdioBridge {
         bridge
     }
 
-    /// Passes on what the daemon tells of jobs from here on.
+    /// Passes on the daemon's notices of jobs from here on.
     fn listen(&self) {
         self.listening.get_or_init(|| {
             let hearing = self.daemon.clone().listen(self.answers.clone(), self.job_calls.clone());
@@ -192,10 +194,11 @@ impl StdioBridge {
                     }
                 }
             }
+            // Finished calls would pile up in the set.
             while calls.try_join_next().is_some() {}
         }
         let all = async { while calls.join_next().await.is_some() {} };
-        // What is not answered by then goes on in the daemon, and can be read by id.
+        // Unanswered commands go on in the daemon, and can be read by id.
         let _ = tokio::time::timeout(LAST_ANSWERS, all).await;
         Ok(())
     }
@@ -262,10 +265,12 @@ impl StdioBridge {
         let wait = tool.zip(arguments).and_then(|(tool, given)| tools::longest_wait(tool, given));
         let usual = if is_submit { SUBMIT } else { QUICK };
         let timeout = match wait {
+            // A subscription lasts until its client ends it.
             _ if request.method == mcp::LISTEN => Duration::MAX,
             None => usual,
             Some(wait) => usual.max(wait + WAIT_GRACE),
         };
+        // Commands of one client must reach the daemon in the order of their lines.
         let (after, accepted) = if is_submit {
             let (accepted, is_accepted) = oneshot::channel();
             (last_submit.replace(is_accepted), Some(accepted))
@@ -329,12 +334,15 @@ impl ForwardedCall {
     }
 }
 
-/// The answer to a call that the daemon has not answered: it says what to do.
+/// The answer to a call that the daemon has not answered, with the next step.
 fn failed(why: &ForwardError, call: &OutgoingCall, generation: ProtocolGeneration) -> String {
     mcp::failure(&why.to_json(call.submits()), &call.method, &call.id, generation)
 }
 
 fn too_long() -> String {
-    let message = format!("a line may have {} bytes; this one was skipped", lines::LONGEST);
+    let message = format!(
+        "a line may have at most {} bytes; the bridge skipped a longer one",
+        lines::LONGEST
+    );
     mcp::RpcError::new(mcp::RpcErrorKind::Shape, message).to_json(None)
 }

@@ -1,4 +1,4 @@
-//! A request to the daemon, its answer, and why there may be none.
+//! A request to the daemon, its answer, and the reasons for a missing one.
 
 use std::time::Duration;
 
@@ -23,11 +23,12 @@ pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
 /// A new HTTP client.
 pub(super) fn http() -> HttpClient {
     let mut connector = HttpConnector::new();
+    // Small requests would wait for an acknowledgement otherwise.
     connector.set_nodelay(true);
     Client::builder(TokioExecutor::new()).build(connector)
 }
 
-/// What the headers of a request say.
+/// The headers of a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallHeaders {
     pub(super) version: &'static str,
@@ -47,7 +48,7 @@ pub(super) enum ForwardError {
     /// The daemon went away in the middle.
     #[error("the Tabwire daemon went away before it answered ({detail})")]
     Lost {
-        /// What broke.
+        /// The error of the connection.
         detail: String,
         /// Whether the request may have reached it.
         was_sent: bool,
@@ -60,16 +61,16 @@ pub(super) enum ForwardError {
         /// Whether the request may have reached it.
         was_sent: bool,
     },
-    /// The daemon refused the request before it looked at what it says.
+    /// The daemon rejected the request unread.
     #[error("the Tabwire daemon refused the request")]
     Refused {
-        /// What it said.
+        /// The daemon's answer.
         body: Value,
     },
 }
 
 impl ForwardError {
-    /// The failed tool call's result, which says what to do. `submits`: whether to call again
+    /// The failed tool call's result, with the next step. `submits`: whether to call again
     /// could do the same thing twice.
     pub(super) fn to_json(&self, submits: bool) -> Value {
         let code = match self {
@@ -84,7 +85,7 @@ impl ForwardError {
     /// The daemon refused the request and said nothing that can be read.
     fn refused(status: u16) -> Self {
         let message = format!("the Tabwire daemon refused the request with HTTP status {status}");
-        let hint = "Call again; if it is refused again, ask the person to run `tabwire doctor`.";
+        let hint = "Call again; if the error repeats, ask the user to run `tabwire doctor`.";
         Self::Refused { body: json!({"error": "refused", "message": message, "hint": hint}) }
     }
 
@@ -94,6 +95,7 @@ impl ForwardError {
             Self::Lost { detail, was_sent } => {
                 Self::Lost { detail, was_sent: was_sent || sent_before }
             }
+            // The first daemon may have run the command, so the hint must not say "call again".
             Self::NoDaemon(_) if sent_before => {
                 Self::Lost { detail: self.to_string(), was_sent: true }
             }
@@ -103,12 +105,12 @@ impl ForwardError {
 
     const fn hint(&self, submits: bool) -> &'static str {
         match self {
-            Self::NoDaemon(_) => "Run `tabwire serve` in a terminal: it says what is wrong.",
+            Self::NoDaemon(_) => "Run `tabwire serve` in a terminal to see the cause.",
             Self::Lost { was_sent: true, .. } | Self::TimedOut { was_sent: true, .. }
                 if submits =>
             {
-                "The command may have been taken: look at observe({what:\"pending_commands\"}) and \
-                 at the page before you call again."
+                "The daemon may have accepted the command: check observe({what:\"pending_commands\"}) \
+                 and the page before you call again."
             }
             Self::Lost { .. } | Self::TimedOut { .. } | Self::Refused { .. } => "Call again.",
         }
@@ -128,6 +130,7 @@ pub(super) fn request(
         .header(CLIENT_HEADER, &found.client)
         .header("mcp-protocol-version", headers.version);
     if let Some(key) = &headers.submit_key {
+        // The early status tells that the next submission may follow; the key makes repeating safe.
         request = request.header(EARLY_HEADER, "1").header(IDEMPOTENCY_HEADER, key);
     }
     if let Some(method) = &headers.method {
@@ -139,7 +142,7 @@ pub(super) fn request(
     request.body(Full::new(line)).map_err(|error| ForwardError::NoDaemon(error.to_string()))
 }
 
-/// The request for the stream of what no call carries.
+/// The request for the stream of notices.
 pub(super) fn stream_request(
     found: &FoundDaemon,
 ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
@@ -178,6 +181,7 @@ pub(super) async fn read_answer(
         return Ok(text);
     }
     match serde_json::from_str::<Value>(&text) {
+        // An MCP error with an HTTP status of its own: the client understands it as it is.
         Ok(message) if message.get("jsonrpc").is_some() => Ok(text),
         Ok(body) if body.is_object() => Err(ForwardError::Refused { body }),
         Ok(_) | Err(_) => Err(ForwardError::refused(status.as_u16())),
@@ -213,7 +217,7 @@ mod tests {
     fn a_submission_that_may_have_reached_a_daemon_is_not_to_be_called_again_blindly() {
         let hints_at_the_page = |why: ForwardError, submits: bool| {
             let hint = why.to_json(submits)["hint"].as_str().unwrap().to_owned();
-            hint.contains("may have been taken")
+            hint.contains("may have accepted")
         };
         let late = |was_sent| ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent };
         let none = || ForwardError::NoDaemon("no room".to_owned());

@@ -12,8 +12,8 @@ const LARGEST: u64 = 5 * 1024 * 1024;
 /// How many files there are: the one that is written, and older ones.
 const FILES: u32 = 3;
 
-/// Writes `path`; when that is full it becomes `path.1`, what was `path.1` becomes
-/// `path.2`, and the oldest goes.
+/// Writes `path`. A full file becomes `path.1`, the former `path.1` becomes `path.2`, and the
+/// oldest is deleted.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
@@ -52,6 +52,7 @@ impl LogFile {
 impl Write for LogFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        // A line longer than the limit still goes into a file of its own.
         if self.length > 0 && self.length.saturating_add(more) > self.largest {
             self.rotate()?;
         }

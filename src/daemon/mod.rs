@@ -23,7 +23,7 @@ use crate::jobs::JobRunner;
 use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
 use crate::lifecycle::Limits;
-use crate::mcp::Toolbox;
+use crate::mcp::ExtraTools;
 use crate::protocol::SERVER_VERSION;
 use crate::sites::LiveSiteRules;
 use crate::tools::ToolSet;
@@ -41,7 +41,7 @@ const PORT_TRIES: u32 = 20;
 /// How often a daemon that ends when it is idle looks whether it is.
 const IDLE_LOOK: Duration = Duration::from_secs(30);
 
-/// What a daemon runs with.
+/// The settings of a daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonSettings {
     /// The state directory.
@@ -84,11 +84,11 @@ pub enum StartError {
     #[error(transparent)]
     Journal(#[from] journal::OpenError),
     /// One runs on this state directory already.
-    #[error("a Tabwire daemon runs already{}", at(.0.as_ref()))]
+    #[error("a Tabwire daemon already runs on this state directory{}", at(.0.as_ref()))]
     Running(Option<DaemonRecord>),
     /// The port is in use.
     #[error(
-        "port {port} is in use by {holder}. End that, or set everything up for another port: `tabwire install --port PORT`, then reload the extension and restart the MCP client"
+        "port {port} is in use by {holder}. Stop that program, or choose another port: run `tabwire install --port PORT`, then reload the extension and restart the MCP client"
     )]
     PortTaken {
         /// The port.
@@ -101,7 +101,7 @@ pub enum StartError {
     Listen {
         /// The port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -120,24 +120,27 @@ impl Daemon {
     /// [`StartError`].
     pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
         let home = StateDirectory::open(&settings.home)?;
+        // Before anything is read: two daemons must never share a journal.
         let Some(lock) = home.try_lock_daemon()? else {
             return Err(StartError::Running(home.daemon_record()?));
         };
-        // The secret may have been replaced before the lock was taken. From here on whoever
-        // replaces it finds this daemon, and ends it.
+        // The secret may have been replaced before the lock was taken. From here on a
+        // program that replaces it finds this daemon, and ends it.
         let home = StateDirectory::open(&settings.home)?;
         // Without them nothing may be let through, so a daemon that cannot read them does not start.
         home.site_rules().read()?;
         home.local_files().read()?;
         let (journal, history) = if settings.ephemeral {
-            tracing::warn!("no journal is kept: commands do not outlive this daemon");
+            tracing::warn!("the daemon keeps no journal: commands do not outlive this process");
             (Journal::ephemeral(), RecordedHistory::default())
         } else {
             open_journal(&home)?
         };
+        // Late, so that nobody connects to a daemon that does not start.
         let (port, listeners) = listen(settings.port).await?;
         let record =
             DaemonRecord { pid: std::process::id(), port, version: SERVER_VERSION.to_owned() };
+        // From here on bridges find this daemon, and their connections wait in the backlog.
         lock.announce(&record)?;
         Ok(Self { settings, home, lock, port, listeners, journal, history })
     }
@@ -160,10 +163,10 @@ impl Daemon {
     ///
     /// The system's.
     pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
-        self.serve(shutdown, |tools| Arc::new(tools)).await
+        self.serve(shutdown, None).await
     }
 
-    /// The same for what `toolbox` makes of the tools.
+    /// The same, with `extra` tools for MCP clients.
     ///
     /// # Errors
     ///
@@ -171,7 +174,7 @@ impl Daemon {
     pub async fn serve(
         self,
         shutdown: CancellationToken,
-        toolbox: impl FnOnce(ToolSet) -> Arc<dyn Toolbox>,
+        extra: Option<ExtraTools>,
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
@@ -189,9 +192,10 @@ impl Daemon {
             hub.clone(),
             StateDirectory::open(home.dir()).map_err(io::Error::other)?,
         )));
+        // An idle exit must not cancel the caller's own token.
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
-        let serving = edge::serve(listeners, home, tools.clone(), toolbox(tools), stop.clone());
+        let serving = edge::serve(listeners, home, tools, extra, stop.clone());
         tokio::pin!(serving);
         let served = tokio::select! {
             served = &mut serving => served,
@@ -202,13 +206,15 @@ impl Daemon {
             }
         };
         drop(watching);
+        // A job may still write to the state directory.
         jobs.ended().await;
+        // Only now may the next daemon start.
         drop(lock);
         served
     }
 }
 
-/// What brings the monitor's database in this state directory up to date.
+/// The monitor of this state directory.
 fn monitor(hub: &Hub, home: &StateDirectory, roots: Vec<PathBuf>) -> FileMonitor {
     let (hub, began) = (hub.clone(), hub.now());
     FileMonitor::open(&home.monitor_path(), roots, Arc::new(move || hub.now().since(began)))
@@ -253,7 +259,7 @@ async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
         let port = local.map_err(|source| StartError::Listen { port: wanted, source })?.port();
         match bind((Ipv6Addr::LOCALHOST, port).into()) {
             Ok(v6) => return Ok((port, vec![v4, v6])),
-            // Somebody else there would get what is meant for us under `localhost`.
+            // Another program there would get our clients' requests to `localhost`.
             Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
                 tries += 1;
                 if wanted != 0 || tries == PORT_TRIES {
@@ -269,7 +275,6 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // A daemon that was just ended leaves connections behind that keep its port for a minute.
     // Elsewhere this would let two programs have the same port.
-    #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

@@ -39,7 +39,7 @@ impl PortHolder {
         let is_taken = async |address: std::net::IpAddr| {
             match tokio::time::timeout(ASK, TcpStream::connect((address, port))).await {
                 Ok(connected) => connected.is_ok(),
-                // Somebody is there who does not even accept.
+                // A program listens there that does not even accept.
                 Err(_elapsed) => true,
             }
         };
@@ -52,6 +52,7 @@ impl PortHolder {
     pub async fn find(port: u16) -> Self {
         let sockets = listening_sockets(port);
         let own_uid = rustix::process::getuid().as_raw();
+        // Another user's program could answer like a Tabwire, so it is not even asked.
         let is_own = sockets.iter().any(|socket| socket.uid == own_uid);
         let process = sockets.iter().find_map(|socket| process_with(socket.inode));
         let says_tabwire = is_own && asks_as_tabwire(port).await;
@@ -96,7 +97,7 @@ fn process_with(inode: u64) -> Option<(u32, String)> {
     })
 }
 
-/// Whether what listens there says that it is a Tabwire.
+/// Whether the listener identifies itself as Tabwire.
 async fn asks_as_tabwire(port: u16) -> bool {
     let ask = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
@@ -104,6 +105,7 @@ async fn asks_as_tabwire(port: u16) -> bool {
             format!("GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut answer = Vec::new();
+        // A foreign program may answer without end.
         stream.take(4096).read_to_end(&mut answer).await.ok()?;
         Some(String::from_utf8_lossy(&answer).contains("\"name\":\"tabwire\""))
     };

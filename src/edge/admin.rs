@@ -1,7 +1,6 @@
-//! What the command line asks of a running daemon: how it is, which commands it knows,
-//! and how each of them went. It reads only, and shows no parameter and no result. What it asks for
-//! beyond that is to read the rules for sites anew, which stand in a file: whoever may call
-//! here changes none by it.
+//! The requests of the command line: the daemon's status, its commands, and the timeline of each.
+//! They read only, and show no parameter and no result. One more makes the daemon read the rules
+//! for sites again from their file; a caller cannot change a rule by it.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::hub::{CommandObserver, ObserverEvent, StoryLookup};
 use crate::lifecycle::Tombstone;
 use crate::protocol::SERVER_VERSION;
 
-/// How the daemon is, who is connected to it, and what it has to do.
+/// The daemon's status: its browsers, its clients, its load.
 pub(super) async fn status(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
@@ -66,6 +65,7 @@ pub(super) async fn commands(
         let body = json!({"count": commands.len(), "commands": commands});
         return json_response(StatusCode::OK, body.to_string());
     }
+    // Subscribed before the list is taken: no change falls between the two.
     let events = hub.events(&caller.owner);
     let known = json!({"event": "known", "commands": hub.commands(&caller.owner)});
     let lines = futures_util::stream::unfold(
@@ -100,7 +100,7 @@ impl CommandEventLines {
     }
 }
 
-/// One command's way, without its result.
+/// One command's timeline, without its result.
 pub(super) async fn command(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
@@ -126,7 +126,7 @@ pub(super) async fn command(
             StatusCode::NOT_FOUND,
             json!({
                 "error": "no_such_command",
-                "message": "There is no command of that id",
+                "message": "There is no command with this id",
                 "hint": "`tabwire commands` lists the commands of the last minute.",
             }),
         ),
@@ -148,8 +148,8 @@ pub(super) async fn reload_sites(
             json!({
                 "error": "storage_unavailable",
                 "message": why.to_string(),
-                "hint": "Free space on the disk of the state directory, or make it writable. \
-                         `tabwire doctor` says where it is.",
+                "hint": "Free disk space, or make the state directory writable. `tabwire doctor` \
+                         prints its path.",
             }),
         ),
         None => (
@@ -157,7 +157,7 @@ pub(super) async fn reload_sites(
             json!({
                 "error": "not_available",
                 "message": "This daemon keeps no rules for sites",
-                "hint": "Start a daemon that has a state directory with `tabwire serve`.",
+                "hint": "Start a daemon with a state directory: run `tabwire serve`.",
             }),
         ),
     };

@@ -51,6 +51,7 @@ pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Htt
     match read {
         Ok(()) => Ok(whole.freeze()),
         Err(error) => {
+            // A slow body is not drained: its client has had its time.
             if matches!(error, HttpError::TooLarge { .. }) {
                 drain(body).await;
             }
@@ -59,7 +60,7 @@ pub(super) async fn read_body(mut body: Body, limit: usize) -> Result<Bytes, Htt
     }
 }
 
-/// Reads and drops what is left of a body that is too large, for as long as it keeps coming.
+/// Reads and drops the rest of a body that is too large, while more of it comes.
 pub(super) async fn drain(mut body: Body) {
     let mut left = DRAIN;
     let mut budget = YieldBudget::of(AT_ONCE);
@@ -83,7 +84,7 @@ pub(super) async fn drain(mut body: Body) {
 pub(super) struct BodyParsers {
     /// For callers, and for extensions that are not let in.
     pub(super) calls: ParserLane,
-    /// For extensions that are let in: their results do not wait for what callers send.
+    /// For extensions that are let in: their results do not wait for the bodies of callers.
     pub(super) extensions: ParserLane,
 }
 
@@ -98,7 +99,7 @@ impl Default for ParserLane {
 }
 
 impl ParserLane {
-    /// What `parse` makes of a body. `Err`: the runtime ends.
+    /// Parses a body. `Err`: the runtime ends.
     pub(super) async fn parse<B, T>(
         &self,
         body: B,

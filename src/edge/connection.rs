@@ -1,6 +1,6 @@
-//! One connection, from its first byte to its last: HTTP/1.1, and what it is upgraded to.
+//! One connection, from its first byte to its last: HTTP/1.1, and a WebSocket after an upgrade.
 //!
-//! Time limits are for what a client has to do: send a head that it has begun, and send
+//! Time limits bind the client alone: it has to finish a head that it has begun, and to send
 //! another request or go. Nothing is limited here while a request is being answered, so
 //! that polls, streams and sockets last as long as they like; bodies have their own limit.
 
@@ -30,8 +30,8 @@ use super::routes::GuardedRoutes;
 /// connection's beginning on.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// How much is read at a time at most, in bytes, and how long a head may be: what one connection
-/// brings must not take long.
+/// The most bytes that one read takes, and the longest head: one connection must not occupy the
+/// thread for long.
 const READ: usize = 64 * 1024;
 
 /// How long a connection may be idle between requests.
@@ -52,8 +52,10 @@ pub(super) async fn serve(
             answer(request, connection.clone(), routes.clone(), phase.clone())
         })
     };
+    // The stream owns the permit: an upgraded socket outlives the HTTP service.
     let stream = TokioIo::new(WatchedStream { stream, phase: phase.clone(), permit });
     let mut http = hyper::server::conn::http1::Builder::new();
+    // hyper's timeout covers the idle time; `late` measures the head from its first byte.
     http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ);
     let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
@@ -63,12 +65,12 @@ pub(super) async fn serve(
     loop {
         let reading = poll_fn(|context| {
             let polled = serving.as_mut().poll(context);
-            // Only after the poll: what the bytes lead to, above all a proof, is done by now.
+            // Only after the poll: a proof in these bytes is noted by now.
             connection.note_polled();
             polled
         });
         tokio::select! {
-            // Reading first: what it leads to decides whether a head is late.
+            // Reading first: the bytes decide whether a head is late.
             biased;
             served = reading => {
                 if let Err(error) = served {
@@ -86,6 +88,7 @@ pub(super) async fn serve(
             }
             () = shutdown.cancelled(), if !is_ending => {
                 is_ending = true;
+                // The loop goes on: a running request still gets its answer.
                 serving.as_mut().graceful_shutdown();
             }
         }
@@ -99,6 +102,7 @@ async fn answer(
     routes: GuardedRoutes,
     phase: RequestPhase,
 ) -> Result<Response<GuardedBody>, std::convert::Infallible> {
+    // The guard moves into the body, so a slow reader still counts as being answered.
     let answering = phase.answering();
     request.extensions_mut().insert(connection);
     let response = routes.answer(request).await;
@@ -139,13 +143,14 @@ impl RequestPhase {
         AnsweringGuard(self.clone())
     }
 
-    /// Returns when a head takes too long. To be polled after whatever reads, in the same
+    /// Returns when a head takes too long. Poll this after the reader, in the same
     /// task: nothing else tells that a head has begun.
     fn late_head(&self) -> impl Future<Output = ()> + use<> {
         let phase = self.clone();
         let mut timer: Option<(u64, Pin<Box<Sleep>>)> = None;
         poll_fn(move |context| {
             let now = phase.get();
+            // The timer of an earlier head must not fire for the next one.
             if now % Self::PHASES != Self::HEAD {
                 timer = None;
                 return Poll::Pending;

@@ -82,10 +82,11 @@ pub(super) struct ConnectionPermit(ConnectionHandle);
 
 impl ConnectionRegistry {
     /// A place for a new connection. Where there is none, another one is closed for it: the
-    /// oldest that has proved nothing, or one of whoever has the most. `None`: all have proved
-    /// who they are, and nobody has more than their share.
+    /// oldest that has proved nothing, or one of the holder with the most. `None`: all have proved
+    /// who they are, and no holder exceeds its share.
     pub(super) fn permit(&self, user: PeerUser) -> Option<ConnectionPermit> {
         let mut open = self.lock();
+        // Connections without a proof only displace each other.
         if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
         }
@@ -99,6 +100,7 @@ impl ConnectionRegistry {
         let served = watch::Sender::new(ServingStage::Accepted);
         let known = ConnectionRecord { number, user, holder, closing, served, open: self.clone() };
         let connection = ConnectionHandle(Arc::new(known));
+        // Every connection starts unproven: the first valid token or proof moves it.
         open.unproven.insert(number, connection.clone());
         Some(ConnectionPermit(connection))
     }
@@ -121,8 +123,8 @@ impl ConnectionRegistry {
 }
 
 impl RegistryState {
-    /// Closes the oldest of those that have proved nothing, or of whoever has the most. `None`:
-    /// nobody has more than their share.
+    /// Closes the oldest of those that have proved nothing, or of the holder with the most.
+    /// `None`: no holder exceeds its share.
     fn close_one(&mut self) -> Option<ConnectionHandle> {
         // A few may be new, and about to prove who they are.
         let few = if self.unproven.len() <= ROOM { self.close_one_of_most() } else { None };
@@ -135,8 +137,9 @@ impl RegistryState {
         self.close(oldest)
     }
 
-    /// Closes the oldest of whoever has the most. `None`: nobody has more than their share.
+    /// Closes the oldest of the holder with the most. `None`: no holder exceeds its share.
     fn close_one_of_most(&mut self) -> Option<ConnectionHandle> {
+        // The one that holds the most loses first, so that filling the table costs its holder.
         let most = self.proven.values_mut().max_by_key(|held| held.len());
         let oldest = most.filter(|held| held.len() > SHARE).and_then(BTreeMap::pop_first);
         self.close(oldest)
@@ -167,6 +170,7 @@ impl RegistryState {
                 self.proven.remove(holder);
             }
         }
+        // `close` has subtracted a closed connection already.
         if !known.closing.is_cancelled() {
             self.all -= 1;
         }
@@ -174,8 +178,8 @@ impl RegistryState {
 }
 
 impl ConnectionHandle {
-    /// Notes that whoever calls has proved who they are: the connection keeps its place. It
-    /// stays with the first who did.
+    /// Notes the holder that a request has proved: the connection keeps its place. The first
+    /// holder counts.
     pub(super) fn prove(&self, holder: ConnectionHolder) {
         if self.0.holder.set(holder).is_ok()
             && let Some(holder) = self.0.holder.get()

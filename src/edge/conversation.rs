@@ -84,7 +84,9 @@ pub(super) fn greet(
     let Ok(FromExtension::Hello(hello)) = answer else {
         return Err(LinkClose::new(4401, "the first frame must be hello"));
     };
+    // Before the proof: an old extension may prove differently, and must hear about its version.
     if let Err(mismatch) = check_version(&hello.protocol) {
+        // `tabwire status` and `doctor` show it: the person has to reload the extension.
         if mismatch.is_outdated {
             edge.tools.hub().note_outdated_extension();
         }
@@ -166,7 +168,9 @@ pub(super) fn close_of(reason: CloseReason) -> LinkClose {
         CloseReason::Replaced => {
             LinkClose::new(4001, "replaced by a new connection of this browser")
         }
-        CloseReason::Overflow => LinkClose::new(4429, "too many frames waited to be read"),
+        CloseReason::Overflow => {
+            LinkClose::new(4429, "the extension reads too slowly: too many frames wait")
+        }
     }
 }
 
@@ -180,7 +184,9 @@ pub(super) async fn listen(
     let mut aside = SideWork::new(edge, extension_id, link);
     let mut budget = YieldBudget::of(FRAMES_AT_ONCE);
     let mut malformed = 0;
+    // One `nack` for each unknown type: an extension that repeats one would fill the outbox.
     let mut answered = HashSet::new();
+    // The first tick of an interval fires at once.
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.tick().await;
     let mut last_heard = link.now();
@@ -202,12 +208,13 @@ pub(super) async fn listen(
                 // Wound up again only now: that is cheaper than with every frame.
                 let left = DEAD.saturating_sub(link.now().since(last_heard));
                 if left.is_zero() {
-                    return Ok(LinkClose::new(1002, "nothing came for 45 s"));
+                    return Ok(LinkClose::new(1002, "no frame for 45 s"));
                 }
                 dead.set(tokio::time::sleep(left));
                 continue;
             }
         };
+        // Also a malformed frame is a sign of life.
         last_heard = link.now();
         budget.spend(1).await;
         match frame {

@@ -3,7 +3,7 @@
 //!
 //! Denied unless declared. The order of the checks: size, `Host`,
 //! `Sec-Fetch-Site`, `Origin`, `Content-Type`, token, route. Headers keep web pages out;
-//! the token, and on the socket the proof, keep out whatever can forge headers.
+//! the token, and on the socket the proof, keep out programs that can forge headers.
 
 use std::sync::Mutex;
 
@@ -40,10 +40,10 @@ const WRONG_TOKENS: usize = 20;
 /// The client of a caller that does not name one.
 const UNNAMED_CLIENT: &str = "http";
 
-/// Who was let in.
+/// The caller of a request that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Principal {
-    /// Somebody, for a public constant.
+    /// Any caller, for a public constant.
     Anyone,
     /// The extension of this id; not proven yet.
     Extension(String),
@@ -51,9 +51,9 @@ pub(super) enum Principal {
     Poller(String),
     /// An extension of this id that polls; whether it is let in is not looked up yet.
     Asker(String),
-    /// Whoever holds the token of a session; it is not looked up yet.
+    /// The holder of a session's token; the token is not looked up yet.
     Session {
-        /// What it gives as the session's token.
+        /// The token in the request.
         token: String,
         /// The extension that asks, if the browser says so.
         extension: Option<String>,
@@ -74,7 +74,7 @@ impl Principal {
     }
 }
 
-/// What the guard knows.
+/// The checks that every request passes, and the state that they need.
 #[derive(Debug)]
 pub(super) struct RequestGuard {
     home: StateDirectory,
@@ -109,6 +109,7 @@ impl RequestGuard {
 
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
     pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Principal, HttpError> {
+        // Counted here, so that no way through `decide` escapes the statistics.
         let decided = self.decide(request, routed);
         self.hub.count_request(decided.is_ok());
         decided
@@ -147,6 +148,7 @@ impl RequestGuard {
                 Ok(Principal::Caller(caller(owner, &request.headers)?))
             }
             (None, _) => {
+                // Without a token a caller must not learn which routes exist.
                 self.check_token(&request.headers)?;
                 Err(undeclared(request.uri.path(), routed))
             }
@@ -165,6 +167,7 @@ impl RequestGuard {
         let is_forwarded = |name: &HeaderName| {
             name.as_str() == "forwarded" || name.as_str().starts_with("x-forwarded-")
         };
+        // A proxy on this computer would make foreign requests look local.
         if headers.keys().any(is_forwarded) { Err(HttpError::Forwarded) } else { Ok(()) }
     }
 
@@ -187,6 +190,7 @@ impl RequestGuard {
         };
         match rule.map(|rule| rule.access) {
             Some(RouteAccess::Owner) | None => {
+                // Only a page that this daemon serves itself could have this origin.
                 let own = origin.strip_prefix("http://").is_some_and(|host| self.is_own(host));
                 if own { Ok(None) } else { Err(HttpError::ForeignOrigin) }
             }
@@ -217,6 +221,7 @@ impl RequestGuard {
     /// Our own extension, or one that the user has allowed. Read anew each time, so that
     /// an approval counts at once.
     fn check_may_connect(&self, id: &str) -> Result<(), HttpError> {
+        // An unreadable list allows nobody but our own extension, which needs no entry.
         let allowed = self.home.allowed_extensions().unwrap_or_else(|error| {
             tracing::warn!(%error, "no further extension is allowed");
             Vec::new()
@@ -225,7 +230,7 @@ impl RequestGuard {
         if may { Ok(()) } else { Err(HttpError::UnknownExtension) }
     }
 
-    /// Whether an extension may post what needs it to be let in.
+    /// Whether an extension is let in.
     fn check_poller(&self, id: &str) -> Result<(), HttpError> {
         match self.check_asker(id)? {
             LegacyAnswer::Welcome => Ok(()),
@@ -238,15 +243,17 @@ impl RequestGuard {
     /// Whether an extension may ask to be let in. One that may not is named to the person.
     fn check_may_ask(&self, id: &str) -> Result<(), HttpError> {
         let answer = self.check_asker(id);
+        // The person may want to know that an extension asks in vain.
         if answer == Err(HttpError::PollingSwitchedOff) {
             self.admission.note_switched_off(id);
         }
         answer.map(drop)
     }
 
-    /// What is said to an extension that asks to be let in. Our own never polls: who comes under its name
-    /// is another one.
+    /// The decision on an extension that asks to be let in. The Tabwire extension never polls, so
+    /// a request in its name is forged.
     fn check_asker(&self, id: &str) -> Result<LegacyAnswer, HttpError> {
+        // The Tabwire extension has a key and a socket: a poller with its id is an impostor.
         if id == EXTENSION_ID {
             return Err(HttpError::UnknownExtension);
         }
@@ -258,15 +265,17 @@ impl RequestGuard {
         }
     }
 
-    /// A right token always passes; of wrong ones, only so many are looked at.
+    /// A right token always passes. Wrong tokens have a limit per minute.
     fn check_token(&self, headers: &HeaderMap) -> Result<Owner, HttpError> {
         let token = bearer(headers).ok_or(HttpError::NoToken)?;
+        // The time of the comparison must not tell how many bytes of a guess are right.
         if subtle::ConstantTimeEq::ct_eq(token.as_bytes(), self.token.as_bytes()).into() {
             return Ok(DEFAULT_OWNER.into());
         }
         if let Some(owner) = self.home.auth().owner_of(token) {
             return Ok(owner);
         }
+        // Only wrong tokens are counted: a guesser cannot lock the owner out.
         let mut wrong = self.wrong_tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match wrong.take(self.hub.now()) {
             Ok(()) => Err(HttpError::NoToken),
@@ -293,7 +302,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// What is said, to the holder of a token, of a request that the table does not have.
+/// The error of a request that the table lacks, for the holder of a token.
 fn undeclared(path: &str, routed: bool) -> HttpError {
     let mut methods = TABLE.iter().filter(|rule| rule.is_for(path)).map(|r| r.method.as_str());
     if let Some(method) = methods.next() {
@@ -304,6 +313,7 @@ fn undeclared(path: &str, routed: bool) -> HttpError {
 
 fn check_size(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpError> {
     let limit = rule.map_or(MCP_BODY, |rule| rule.body);
+    // A body without a length is counted while it is read.
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if length.unwrap_or(0) > limit { Err(HttpError::TooLarge { limit }) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! What a request is told that is not taken: each problem's status and body.
+//! The errors of HTTP requests: status, code, message and next step of each.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use serde_json::json;
 
 use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
 
-/// Why a request is not taken.
+/// Why the daemon rejects a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HttpError {
-    /// There is not exactly one `Host`.
+    /// The request has no `Host`, or several.
     BadHost,
     /// `Host` is not this daemon: a rebinding page, or a tunnel.
     ForeignHost,
-    /// It came through a proxy.
+    /// The request came through a proxy.
     Forwarded,
-    /// A web page, or an extension that may not, is asking.
+    /// A web page or a foreign extension calls.
     ForeignOrigin,
     /// An extension that nobody has allowed.
     UnknownExtension,
@@ -32,22 +32,22 @@ pub(super) enum HttpError {
     PollingSwitchedOff,
     /// The system does not say which user polls.
     UnknownUser,
-    /// The body is not said to be JSON.
+    /// The `Content-Type` is not JSON.
     NotJson,
-    /// Only events are to be had here, and the caller does not say that it takes them.
+    /// The route answers with events, and the caller does not accept events.
     NotEvents,
-    /// The body is not the JSON that it should be.
+    /// The body is not the route's JSON.
     MalformedJson,
-    /// The body is not the drawing that it should be.
+    /// The body is not a drawing.
     BadDrawing {
         /// What is wrong with it.
         why: String,
     },
-    /// What it leads to cannot be recorded for now.
+    /// The daemon cannot record the effect of the request.
     StorageUnavailable,
     /// The body is too large.
     TooLarge {
-        /// How many bytes are taken.
+        /// The limit of the route, in bytes.
         limit: usize,
     },
     /// The body did not come in time.
@@ -56,34 +56,34 @@ pub(super) enum HttpError {
     NoToken,
     /// Too many wrong tokens.
     TooManyWrongTokens {
-        /// When the next one is looked at.
+        /// When the guard checks the next token.
         retry_after_secs: u64,
     },
-    /// The owner's clients have sent as much as they may for now.
+    /// The owner's clients have used up their bytes per minute.
     TooManyBytes {
-        /// When the same is taken.
+        /// When the daemon accepts the same body.
         retry_after: Duration,
     },
-    /// The client's name is none.
+    /// The client's name is malformed.
     BadClient,
-    /// The idempotency key is none.
+    /// The idempotency key is malformed.
     BadIdempotencyKey,
-    /// There is nothing here.
+    /// No route has this path.
     NoRoute,
-    /// It is here, but not with this method.
+    /// The path exists, but not with this method.
     NoMethod {
-        /// The methods that it has: no path has more than two.
+        /// The methods of the path: no path has more than two.
         allow: [Option<&'static str>; 2],
     },
-    /// A route that does not say who may call it.
+    /// A route without an access rule.
     Undeclared,
-    /// Not the WebSocket handshake that it should be.
+    /// The WebSocket handshake is malformed.
     BadHandshake,
-    /// Not the frames, or the question for them, that it should be.
+    /// The frames, or the query for them, are malformed.
     BadFrames,
     /// No session has this token.
     NoSession,
-    /// There are more sessions than any person has browsers.
+    /// More sessions than a person has browsers.
     TooManySessions,
 }
 
@@ -154,36 +154,39 @@ impl HttpError {
 
     fn message(&self) -> String {
         match self {
-            Self::BadHost => "There must be exactly one Host header".to_owned(),
+            Self::BadHost => "The request must have exactly one Host header".to_owned(),
             Self::ForeignHost => {
-                "This daemon answers to 127.0.0.1, localhost and [::1] with its own port only"
+                "The Host header must be 127.0.0.1, localhost or [::1] with the daemon's port"
                     .to_owned()
             }
-            Self::Forwarded => {
-                "This daemon is not to be reached through a proxy or a tunnel".to_owned()
+            Self::Forwarded => "The daemon rejects requests from a proxy or a tunnel".to_owned(),
+            Self::ForeignOrigin => {
+                "Web pages and other extensions may not call this route".to_owned()
             }
-            Self::ForeignOrigin => "Web pages and other extensions may not call this".to_owned(),
-            Self::UnknownExtension => "This extension may not connect".to_owned(),
-            Self::UnknownPoller { .. } => "This extension may not poll".to_owned(),
-            Self::PollingSwitchedOff => "No extension may poll".to_owned(),
+            Self::UnknownExtension => "This extension is not allowed to connect".to_owned(),
+            Self::UnknownPoller { .. } => "This extension is not allowed to poll".to_owned(),
+            Self::PollingSwitchedOff => "Polling is switched off".to_owned(),
             Self::UnknownUser => {
-                "This system does not say which user a connection belongs to, so extensions \
-                 without a key are refused"
+                "The system does not report the user of a connection, so the daemon rejects \
+                 extensions without a key"
                     .to_owned()
             }
-            Self::MalformedJson => "The body is not the JSON that belongs here".to_owned(),
+            Self::MalformedJson => "The body is not valid JSON for this route".to_owned(),
             Self::BadDrawing { why } => format!("The body is not a drawing: {why}"),
-            Self::StorageUnavailable => "What happens cannot be recorded now".to_owned(),
-            Self::NotEvents => "There are only events here".to_owned(),
-            Self::NotJson => "The body must be JSON, and be said to be".to_owned(),
-            Self::TooLarge { limit } => {
-                format!("The body is larger than {limit} bytes; nothing of it was taken")
+            Self::StorageUnavailable => {
+                "The state directory cannot be written, so the daemon rejects this request"
+                    .to_owned()
             }
-            Self::SlowBody => "The body did not come within 15 s".to_owned(),
-            Self::NoToken => "A bearer token is needed".to_owned(),
-            Self::TooManyWrongTokens { .. } => "Too many wrong tokens".to_owned(),
+            Self::NotEvents => "This route answers with events only".to_owned(),
+            Self::NotJson => "The Content-Type must be application/json".to_owned(),
+            Self::TooLarge { limit } => {
+                format!("The body is larger than {limit} bytes; the daemon ignored all of it")
+            }
+            Self::SlowBody => "The body did not arrive within 15 s".to_owned(),
+            Self::NoToken => "The request has no valid bearer token".to_owned(),
+            Self::TooManyWrongTokens { .. } => "Too many bad tokens".to_owned(),
             Self::TooManyBytes { .. } => {
-                "All clients of this owner together have sent more than a minute allows".to_owned()
+                "All clients of this owner together exceeded their bytes per minute".to_owned()
             }
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
@@ -191,15 +194,17 @@ impl HttpError {
             Self::BadIdempotencyKey => {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
-            Self::NoRoute => "There is nothing here".to_owned(),
-            Self::NoMethod { .. } => "It is here, but not with this method".to_owned(),
-            Self::Undeclared => "Nobody may call this".to_owned(),
+            Self::NoRoute => "No such route".to_owned(),
+            Self::NoMethod { .. } => "Method not allowed".to_owned(),
+            Self::Undeclared => "No caller is allowed on this route".to_owned(),
             Self::BadHandshake => {
-                format!("This is a WebSocket of version 13 with the subprotocol {WS_SUBPROTOCOL}")
+                format!(
+                    "This route needs a WebSocket handshake of version 13 with the subprotocol {WS_SUBPROTOCOL}"
+                )
             }
-            Self::BadFrames => "This is not what belongs there".to_owned(),
-            Self::NoSession => "There is no such session".to_owned(),
-            Self::TooManySessions => "There are too many sessions".to_owned(),
+            Self::BadFrames => "The frames or the query are malformed".to_owned(),
+            Self::NoSession => "No such session".to_owned(),
+            Self::TooManySessions => "Too many sessions".to_owned(),
         }
     }
 
@@ -207,45 +212,45 @@ impl HttpError {
     fn hint(&self) -> String {
         match self {
             Self::BadHost | Self::ForeignHost => {
-                "Call it as 127.0.0.1, localhost or [::1], with the port that it listens on"
+                "Call 127.0.0.1, localhost or [::1] with the daemon's port"
             }
-            Self::Forwarded => "Call it directly, from the computer that it runs on",
-            Self::ForeignOrigin => "Call it from an MCP client; `tabwire mcp-config` sets one up",
-            Self::UnknownExtension => "`tabwire extension allow ID` lets it, if it is yours",
+            Self::Forwarded => "Call the daemon directly, from the same computer",
+            Self::ForeignOrigin => "Call from an MCP client; `tabwire mcp-config` sets one up",
+            Self::UnknownExtension => "If the extension is yours, run `tabwire extension allow ID`",
             Self::UnknownPoller { id } => {
-                return format!("If it is yours, `tabwire legacy allow {id}` lets it in");
+                return format!("If the extension is yours, run `tabwire legacy allow {id}`");
             }
             Self::PollingSwitchedOff => {
-                "`tabwire legacy ask` lets in those that a person allows; `tabwire install` sets up \
-                 the Tabwire extension, which need not poll"
+                "`tabwire legacy ask` lets you allow single extensions; `tabwire install` sets up \
+                 the Tabwire extension, which does not poll"
             }
             Self::UnknownUser => "`tabwire install` sets up the Tabwire extension, which has a key",
-            Self::NotJson => "Send it with Content-Type: application/json",
+            Self::NotJson => "Send Content-Type: application/json",
             Self::NotEvents => "Send Accept: text/event-stream",
             Self::MalformedJson
             | Self::BadDrawing { .. }
             | Self::BadClient
             | Self::BadIdempotencyKey
-            | Self::BadHandshake => "Change what the message names, then send it again",
-            Self::StorageUnavailable => {
-                "Try again in a moment; `tabwire status` says what is wrong"
+            | Self::BadHandshake => {
+                "Correct the part that the message names, then send the request again"
             }
-            Self::TooLarge { .. } => "Send less at once",
-            Self::SlowBody => "Send it again, without a pause",
-            Self::NoToken => "`tabwire token` prints it",
+            Self::StorageUnavailable => "Try again in a moment; `tabwire status` shows the cause",
+            Self::TooLarge { .. } => "Send a smaller body",
+            Self::SlowBody => "Send the body again, without a pause",
+            Self::NoToken => "`tabwire token` prints the token",
             Self::TooManyWrongTokens { retry_after_secs } => {
-                return format!(
-                    "`tabwire token` prints the right one; wait {retry_after_secs} s with a guess"
-                );
+                return format!("Run `tabwire token`; retry in {retry_after_secs} s");
             }
-            Self::TooManyBytes { .. } => "Send it again after retry_after_ms, or send less",
+            Self::TooManyBytes { .. } => {
+                "Send the request again after retry_after_ms, or send less"
+            }
             Self::NoRoute | Self::Undeclared => {
-                "MCP is at POST /mcp; docs/protocol.md has the rest"
+                "MCP is at POST /mcp; docs/protocol.md lists all routes"
             }
             Self::NoMethod { allow } => return format!("Use {}", joined(*allow)),
-            Self::BadFrames => "docs/protocol.md has what does",
-            Self::NoSession => "Begin one with POST /session",
-            Self::TooManySessions => "Close those that nobody needs",
+            Self::BadFrames => "docs/protocol.md describes the frames",
+            Self::NoSession => "Begin a session with POST /session",
+            Self::TooManySessions => "Close sessions that nobody needs",
         }
         .to_owned()
     }
@@ -294,7 +299,7 @@ fn joined(methods: [Option<&'static str>; 2]) -> String {
 
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        tracing::debug!(error = self.code(), "request refused");
+        tracing::debug!(error = self.code(), "request rejected");
         let mut body =
             json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
         if let Self::TooManyBytes { retry_after } = &self {

@@ -121,10 +121,12 @@ pub(super) async fn sync(
     let admission = edge.guard.admission();
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
     let BodyParsers { calls, extensions } = &edge.parsers;
+    // Whoever is not let in must not delay the results of those who are.
     let (most, lane) = if is_let_in { (EXTENSION_BODY, extensions) } else { (ASKING_BODY, calls) };
     let body = read_posted(lane, body, most).await?;
     let mut request: LegacySyncRequest = parse(lane, body).await?;
     let session = request.session().ok_or_else(|| malformed("no session, or no name for one"))?;
+    // An error would make the extension stop asking, and a person may allow it any moment.
     if !admission.admit_sync(&extension_id, &session, request.version()) {
         let nothing = LegacySyncAnswer::nothing(request.version(), edge.tools.hub().now());
         return Ok(json_response(StatusCode::OK, json!(nothing).to_string()));
@@ -142,6 +144,7 @@ pub(super) async fn sync(
         .await
         .map_err(|trouble| unrecorded(&trouble))?;
     let open = begun.ok_or(HttpError::StorageUnavailable)?;
+    // Logs are taken after the reports: a command's outcome must not wait for them.
     if let Some(lines) = request.take_logs() {
         let kind = LegacyStream::ExtensionLogs;
         if let Err(error) = hub.take_legacy_events(open.browser(), kind, lines).await {

@@ -95,11 +95,20 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
         return stream::subscribe(&edge, &caller, &headers, &request).await;
     }
     let early = headers.contains_key(EARLY_HEADER);
+    // Taken before `edge` moves into the future.
     let tasks = edge.tasks.clone();
+    // Before the call begins its job: notices of the job wait for this answer.
     let job_call = edge.job_calls.begin(&caller, &request);
     let handled = async move {
-        let answer =
-            mcp::handle(&*edge.toolbox, &edge.calls, &caller, request, generation, key).await;
+        let answer = mcp::handle(
+            (&edge.tools, edge.extra.as_ref()),
+            &edge.calls,
+            &caller,
+            request,
+            generation,
+            key,
+        )
+        .await;
         let RpcAnswer { submitted, progress, outcome } = answer;
         if let (NowOrLater::Now(_), Some(id)) = (&outcome, &submitted) {
             edge.tools.hub().orders_written(id).await;
@@ -112,6 +121,7 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
     match outcome {
         NowOrLater::Now(done) => delivery.respond(done, generation),
         NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
+            // An answer that is there already goes out as JSON, which every client reads.
             Some(progress) => match (&mut later).now_or_never() {
                 Some(done) => delivery.respond(done, generation),
                 None => delivery.respond_with_events(progress, later),
@@ -145,6 +155,7 @@ impl EdgeState {
             return json_response(StatusCode::BAD_REQUEST, error.to_json(None));
         }
         if let Some(id) = told.and_then(RpcNotification::cancels) {
+            // A cancel without a call has no effect: the answer may have crossed it.
             for command in self.calls.cancel(caller, &id, key) {
                 let hub = self.tools.hub();
                 hub.ask_to_cancel(caller, &command);

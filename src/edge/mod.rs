@@ -1,8 +1,8 @@
-//! Inbound adapters: what comes in over sockets is checked by the guard, translated and
-//! handed to the hub. Adapters do not know each other.
+//! Inbound adapters. The guard checks each request, an adapter translates it and hands it to
+//! the hub. Adapters do not know each other.
 //!
 //! Every connection is a task of one tracker; on shutdown each is asked to finish, and
-//! what has not by then is dropped.
+//! a task that has not finished in time is dropped.
 
 mod accept;
 mod admin;
@@ -36,7 +36,7 @@ use tokio_util::task::TaskTracker;
 use crate::home::StateDirectory;
 use crate::hub::{Caller, CloseReason};
 use crate::lifecycle::limits;
-use crate::mcp::{CallRegistry, JobCalls, Toolbox};
+use crate::mcp::{CallRegistry, ExtraTools, JobCalls};
 use crate::protocol::SERVER_VERSION;
 use crate::tools::ToolSet;
 use body::BodyParsers;
@@ -52,27 +52,27 @@ use routes::GuardedRoutes;
 /// How long connections may take to finish when the daemon ends.
 const FINISH: Duration = Duration::from_millis(1_500);
 
-/// What all adapters work with.
+/// The state that all adapters share.
 #[derive(Debug)]
 struct EdgeState {
     guard: RequestGuard,
     tools: ToolSet,
-    /// Parses what is large where it holds up nobody.
+    /// Parses large bodies on other threads.
     parsers: BodyParsers,
-    /// What MCP clients are served.
-    toolbox: Arc<dyn Toolbox>,
+    /// Tools for MCP clients beside `tools`.
+    extra: Option<ExtraTools>,
     /// The calls of MCP clients that are in progress.
     calls: CallRegistry<Caller>,
     /// Those of them that begin jobs, until their answers are out.
     job_calls: JobCalls<Caller>,
     /// The links of extensions over HTTP.
     sessions: HttpSessions,
-    /// The streams of MCP clients for what no call carries.
+    /// The streams of MCP clients for notices that belong to no call.
     streams: OpenStreams,
     tasks: TaskTracker,
 }
 
-/// Answers connections, wherever they come from: a listener hands over what it accepts.
+/// Serves connections. A listener, or a test, hands them over.
 #[derive(Clone, Debug)]
 pub struct EdgeServer {
     edge: Arc<EdgeState>,
@@ -83,10 +83,10 @@ pub struct EdgeServer {
 }
 
 impl EdgeServer {
-    /// One that answers with `tools`, and MCP clients with `toolbox`. `port` is the one that
-    /// `Host` has to name.
+    /// A server for these tools, and for MCP clients also the `extra` ones. `Host` must name
+    /// `port`.
     #[must_use]
-    pub fn new(port: u16, home: StateDirectory, tools: ToolSet, toolbox: Arc<dyn Toolbox>) -> Self {
+    pub fn new(port: u16, home: StateDirectory, tools: ToolSet, extra: Option<ExtraTools>) -> Self {
         let tasks = TaskTracker::new();
         let guard = RequestGuard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (CallRegistry::default(), JobCalls::default());
@@ -96,7 +96,7 @@ impl EdgeServer {
             guard,
             tools,
             parsers,
-            toolbox,
+            extra,
             calls,
             job_calls,
             sessions,
@@ -125,6 +125,7 @@ impl EdgeServer {
         peer: SocketAddr,
         user: PeerUser,
     ) -> Option<ConnectionHandle> {
+        // Before the first byte is read: another user must not even cost a parser.
         if user == PeerUser::Another {
             tracing::debug!(%peer, "connection closed: another user's");
             return None;
@@ -136,6 +137,7 @@ impl EdgeServer {
         let connection = permit.connection().clone();
         tracing::debug!(%peer, "connected");
         let (routes, ending) = (self.routes.clone(), self.ending.clone());
+        // The tracker knows every connection, so that `end` can wait for them all.
         self.tasks.spawn(connection::serve(stream, permit, routes, ending));
         Some(connection)
     }
@@ -145,8 +147,12 @@ impl EdgeServer {
     /// answer, all in under 2 s more.
     pub async fn end(self) {
         let hub = self.edge.tools.hub();
+        // Connections stay open meanwhile: the answers to running commands still go out on them.
         hub.drain(limits::DRAIN).await;
+        // After the drain: until then callers can still connect and read results.
         self.ending.cancel();
+        // An extension must not retry with the old key, so it gets the close code of a lost
+        // pairing.
         if self.edge.guard.home().is_key_replaced() {
             hub.end_links(CloseReason::Unpaired);
         }
@@ -155,6 +161,7 @@ impl EdgeServer {
         if tokio::time::timeout(FINISH, self.tasks.wait()).await.is_err() {
             tracing::warn!(connections = self.tasks.len(), "connections dropped unfinished");
         }
+        // Last: the connections above may have recorded what their callers read.
         hub.close_journal().await;
     }
 }
@@ -170,14 +177,14 @@ pub async fn serve(
     listeners: Vec<TcpListener>,
     home: StateDirectory,
     tools: ToolSet,
-    toolbox: Arc<dyn Toolbox>,
+    extra: Option<ExtraTools>,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
     let port = match listeners.first() {
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
-    let server = EdgeServer::new(port, home, tools, toolbox);
+    let server = EdgeServer::new(port, home, tools, extra);
     let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
     for listener in listeners {
         server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));

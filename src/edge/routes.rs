@@ -1,4 +1,4 @@
-//! Every route: who may call it, how large its body may be, and what answers it.
+//! Every route: its callers, the size of its body, and its handler.
 //!
 //! One table. The router is made of it and of nothing else, so there is no route that does
 //! not say who may call it.
@@ -31,7 +31,7 @@ pub(super) enum RouteAccess {
     Extension,
     /// An extension that polls, has no secret, and was let in by its id.
     Poller,
-    /// An extension that polls, or asks to: whether it is let in is told by what it gets.
+    /// An extension that polls, or asks to poll. Its answer shows whether it is let in.
     Asker,
     /// An extension with a session, which its bearer token names. A browser sends no
     /// `Origin` with a worker's GET.
@@ -40,10 +40,10 @@ pub(super) enum RouteAccess {
     Owner,
 }
 
-/// What answers a route's requests with this method.
+/// Makes the handler of a route for its method.
 type RouteHandler = fn(MethodFilter) -> MethodRouter<Arc<EdgeState>>;
 
-/// One route, who may call it, and what answers.
+/// One route: its callers and its handler.
 pub(super) struct RouteRule {
     pub(super) method: Method,
     /// As the router has it: a last part `{id}` stands for any one part.
@@ -65,7 +65,7 @@ impl RouteRule {
     }
 }
 
-/// Every route. What does not stand here does not exist for anybody.
+/// Every route. A path that is missing here exists for nobody.
 pub(super) static TABLE: [RouteRule; 32] = [
     read("/health", RouteAccess::Program, |method| on(method, health)),
     read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
@@ -114,7 +114,7 @@ const fn read(path: &'static str, access: RouteAccess, handler: RouteHandler) ->
     RouteRule { method: Method::GET, path, access, body: 0, handler }
 }
 
-/// A route that takes a body of at most so many bytes.
+/// A route that takes a body of at most `body` bytes.
 const fn post(
     path: &'static str,
     access: RouteAccess,
@@ -129,7 +129,7 @@ const fn polled(path: &'static str, handler: RouteHandler) -> RouteRule {
     post(path, RouteAccess::Poller, EXTENSION_BODY, handler)
 }
 
-/// A route on which extensions that poll post what a page did.
+/// A route on which polling extensions post events of pages.
 fn ingest(method: MethodFilter, kind: LegacyStream) -> MethodRouter<Arc<EdgeState>> {
     on(method, move |state: State<Arc<EdgeState>>, principal: Extension<Principal>, body: Body| {
         legacy::ingest(kind, state, principal, body)
@@ -144,12 +144,14 @@ impl GuardedRoutes {
     /// The routes of this edge.
     pub(super) fn of(edge: Arc<EdgeState>) -> Self {
         let mut router = Router::new();
+        // `answers` covers all methods of a path: the router panics at a method that it gets twice.
         for (number, RouteRule { path, .. }) in TABLE.iter().enumerate() {
             let is_new = TABLE.iter().take(number).all(|before| before.path != *path);
             if is_new {
                 router = router.route(path, answers(path));
             }
         }
+        // Around the fallback too, so that an unknown path passes the same checks.
         let guard = middleware::from_fn_with_state(edge.clone(), admit);
         Self(router.fallback(|| async { HttpError::NoRoute }).layer(guard).with_state(edge))
     }
@@ -162,7 +164,7 @@ impl GuardedRoutes {
     }
 }
 
-/// What answers on this path, with each of its methods.
+/// The handlers of this path, one for each of its methods.
 fn answers(path: &str) -> MethodRouter<Arc<EdgeState>> {
     // A router that only knew methods would tell those who may not know which there are.
     let nobody = any(|| async { HttpError::Undeclared });
@@ -185,10 +187,12 @@ async fn admit(State(edge): State<Arc<EdgeState>>, request: Request, next: Next)
             {
                 connection.prove(holder);
             }
+            // Handlers take the principal from here and never from headers.
             parts.extensions.insert(principal);
             next.run(Request::from_parts(parts, body)).await
         }
         Err(error @ HttpError::TooLarge { .. }) => {
+            // A client that still sends would see a broken connection and not the error.
             body::drain(body).await;
             error.into_response()
         }

@@ -1,5 +1,5 @@
-//! What an extension asks of the daemon beside its commands: to keep drawings, to look files up, to
-//! change the person's rules. None of it holds the conversation up.
+//! Requests of an extension beside its commands: to keep drawings, to check files, to change the
+//! person's rules. None of them holds up the conversation.
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -21,9 +21,9 @@ const DRAWINGS_AT_ONCE: usize = 4;
 /// answered with a refusal: the extension asks again when it needs to.
 const FILE_CHECKS_AT_ONCE: usize = 16;
 
-/// What an extension other than the Tabwire extension is told that would let agents do more: of
-/// that one alone we know that a person has clicked.
-const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension lets agents do more. In a terminal, `tabwire sites` and `tabwire legacy` do";
+/// The refusal for another extension that would widen the rights of agents: only the Tabwire
+/// extension proves that a person has clicked.
+const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension can widen the rights of agents. In a terminal, run `tabwire sites` or `tabwire legacy`";
 
 /// The side work of one link.
 pub(super) struct SideWork<'a> {
@@ -48,6 +48,7 @@ impl<'a> SideWork<'a> {
             Some(DrawingOutcome { drawing_id, error }) = self.drawings.next() => {
                 self.link.acknowledge_drawing(drawing_id, error);
             }
+            // Verdicts go out as they come: the extension tells them apart by number.
             Some((check, admitted)) = self.files.next() => {
                 self.link.tell_file_verdict(check, admitted);
             }
@@ -59,8 +60,9 @@ impl<'a> SideWork<'a> {
     pub(super) fn take(&self, frame: FromExtension) -> Option<FromExtension> {
         let Self { edge, link, .. } = self;
         match frame {
+            // Refused, not queued: waiting drawings of 8 MiB each would fill the memory.
             FromExtension::Annotations(drawing) if self.drawings.len() >= DRAWINGS_AT_ONCE => {
-                let why = "other drawings are just being written; send it again";
+                let why = "the daemon is still writing other drawings; send it again";
                 let code = DrawingRefusalCode::StorageUnavailable;
                 self.refuse_drawing(drawing.drawing_id, code, why.to_owned());
             }
@@ -112,6 +114,7 @@ impl<'a> SideWork<'a> {
 
     fn check_files(&self, check: u64, urls: Vec<String>) {
         if self.files.len() >= FILE_CHECKS_AT_ONCE || urls.len() > FILE_CHECK_MAX {
+            // A refusal is the safe answer: the page stays closed.
             self.link.tell_file_verdict(check, vec![false; urls.len().min(FILE_CHECK_MAX)]);
         } else {
             self.files.push(Box::pin(self.edge.check_files(check, urls)));
@@ -131,13 +134,14 @@ pub(super) struct DrawingOutcome {
 }
 
 impl EdgeState {
-    /// Compares the folder that the extension was unpacked to last with what this program carries.
+    /// Compares the folder of the unpacked extension with the files in this program.
     /// Other extensions and other folders are not ours to compare.
     pub(super) async fn is_extension_changed(&self) -> bool {
         let home = self.guard.home();
         let Ok(Some(dir)) = home.unpacked() else { return false };
         let written = home.unpacked_version().ok().flatten();
         let check = move || (extension::check_folder(&dir, written.as_deref()), dir);
+        // Comparing reads the whole folder.
         match tokio::task::spawn_blocking(check).await {
             Ok((FolderCheck::Changed { file }, dir)) => {
                 tracing::warn!(
@@ -168,6 +172,7 @@ impl EdgeState {
             LocalFileChange::Add { .. } | LocalFileChange::Switch { enabled: true } => true,
             LocalFileChange::Remove { .. } | LocalFileChange::Switch { enabled: false } => false,
         };
+        // Any allowed extension may take rights away, and only ours may give some.
         if widens && !is_ours {
             return Err(ONLY_OURS_WIDENS.to_owned());
         }
@@ -177,6 +182,7 @@ impl EdgeState {
 
     /// Lets an older extension in or no more, as a person has said in the extension's popup.
     fn change_admission(&self, change: &OlderExtensionChange, is_ours: bool) -> Result<(), String> {
+        // A polling extension could otherwise let itself in through an allowed accomplice.
         if change.change == AdmissionChange::Allow && !is_ours {
             return Err(ONLY_OURS_WIDENS.to_owned());
         }
@@ -224,6 +230,7 @@ impl EdgeState {
         let Some(sites) = self.tools.sites().cloned() else { return };
         let key = self.guard.home().auth().extension_key(EXTENSION_ID);
         let forget = move || sites.local_files().forget_unpacked_key(&key);
+        // Nobody waits for it: the extension has its key.
         self.tasks.spawn_blocking(forget);
     }
 
@@ -234,12 +241,13 @@ impl EdgeState {
     ) -> impl Future<Output = DrawingOutcome> + use<> {
         let drawing_id = drawing.drawing_id.clone();
         let tools = self.tools.clone();
+        // A task of its own survives the link: a drawing that was sent is kept.
         let taking = self.tasks.spawn(async move {
             match tools.annotations() {
                 Some(annotations) => {
                     annotations.take(drawing).await.map_err(|error| error.to_string())
                 }
-                None => Err("this daemon has no disk".to_owned()),
+                None => Err("this daemon has no state directory".to_owned()),
             }
         });
         async move {

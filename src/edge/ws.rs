@@ -48,11 +48,11 @@ const GOODBYE: Duration = Duration::from_millis(500);
 /// How much is read at a time, in bytes: room for this much is zeroed before each read.
 const READ_BUFFER: usize = 16 * 1024;
 
-/// What may wait in the socket's own buffer, in bytes.
+/// The size of the socket's own write buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
 
 /// How much is read before the `hello` that proves the key, in bytes: it has some hundreds, and
-/// whoever cannot prove the key must not fill the memory.
+/// a peer without the key must not fill the memory.
 const UNPROVEN_BYTES: usize = 64 * 1024;
 
 type ExtensionSocket = WebSocketStream<BoundedStream<TokioIo<Upgraded>>>;
@@ -71,6 +71,7 @@ pub(super) async fn upgrade(
     let accept = derive_accept_key(key.as_bytes());
     let upgrading = hyper::upgrade::on(&mut request);
     let tasks = edge.tasks.clone();
+    // The upgrade completes only after this response is written, so it cannot be awaited here.
     tasks.spawn(async move {
         match upgrading.await {
             Ok(upgraded) => serve(edge, id, connection, upgraded).await,
@@ -123,6 +124,7 @@ async fn serve(
     let hello = HelloProof::default();
     let stream = BoundedStream::new(TokioIo::new(upgraded), hello.clone(), UNPROVEN_BYTES);
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
+    // Split, so that a blocked write never stops the reading.
     let (mut sink, mut stream) = socket.split();
     let conversing = converse(&edge, &extension_id, &connection, &hello, &mut sink, &mut stream);
     let Err(end) = conversing.await;
@@ -151,12 +153,14 @@ async fn converse(
     };
     let greeted = conversation::greet(edge, Transport::WebSocket, extension_id, &challenge, hello)
         .map_err(Ok)?;
+    // The limit on bytes ends here: only the holder of the key gets more.
     hello_proof.note();
     connection.prove(ConnectionHolder::Extension(extension_id.to_owned()));
     let AcceptedHello { link, mut outbox, welcome } = greeted;
+    // Before anything from the outbox: the extension accepts frames after `welcome` only.
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
-        // Reading first: what it leads to, above all `go`, is then written in the same
+        // Reading first: its answers, above all `go`, are then written in the same
         // turn.
         biased;
         end = listen(edge, extension_id, &link, &mut said) => Err(end),
@@ -181,7 +185,7 @@ async fn write(sink: &mut SplitSink<ExtensionSocket, Message>, outbox: &mut Outb
     }
 }
 
-/// What the extension says, message by message.
+/// The frames of the extension, one by one.
 fn frames<'a>(
     edge: &'a EdgeState,
     stream: &'a mut SplitStream<ExtensionSocket>,
@@ -189,13 +193,14 @@ fn frames<'a>(
     Box::pin(stream.filter_map(move |message| heard(edge, message)))
 }
 
-/// What a message says; `None` if it is the WebSocket protocol's own.
+/// The frame in a message; `None` for a message of the WebSocket protocol itself.
 async fn heard(edge: &EdgeState, message: Result<Message, Error>) -> Option<ReceivedFrame> {
     let end = match message {
         Ok(Message::Text(text)) => {
             let parsing = edge.parsers.extensions.parse(text, |text| FromExtension::parse(text));
             return Some(parsing.await.map_err(|_ending| Err(LinkLost)));
         }
+        // tungstenite answers a ping by itself.
         Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => return None,
         Ok(Message::Binary(_)) => Ok(LinkClose::new(1003, "frames are text")),
         Ok(Message::Close(_)) => Err(LinkLost),
@@ -242,6 +247,6 @@ async fn say_goodbye(
             }
         }
     };
-    // Whoever does not answer is dropped: the socket closes either way.
+    // A peer that does not answer is dropped: the socket closes either way.
     let _ = tokio::time::timeout(GOODBYE, goodbye).await;
 }

@@ -4,7 +4,7 @@
 //! in one poll a socket may have a whole buffer's worth to give. Without this, a client that
 //! never falls silent is heard for milliseconds at a time. Nothing is ordered by these turns.
 
-/// How much may be done in one go.
+/// The work that one task may do before it yields.
 #[derive(Debug)]
 pub(super) struct YieldBudget {
     size: usize,
@@ -12,7 +12,7 @@ pub(super) struct YieldBudget {
 }
 
 impl YieldBudget {
-    /// In whatever unit the work is counted.
+    /// A budget of `size` units, of any kind.
     pub(super) const fn of(size: usize) -> Self {
         Self { size, left: size }
     }
@@ -20,6 +20,7 @@ impl YieldBudget {
     /// Counts work that was done. When the share is used up, everybody else who has something
     /// to do goes first.
     pub(super) async fn spend(&mut self, work: usize) {
+        // One piece of work may be larger than the whole budget.
         self.left = self.left.saturating_sub(work);
         if self.left == 0 {
             self.left = self.size;

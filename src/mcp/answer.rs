@@ -19,7 +19,7 @@ pub(super) const COMPLETE: &str = "complete";
 pub struct RpcAnswer {
     /// The command that the request submitted.
     pub submitted: Option<CorrelationId>,
-    /// What can be said of an answer that comes later, if its client wants to be told.
+    /// The progress of a later answer, if its client wants to hear of it.
     pub progress: Option<CallProgress>,
     /// The answer itself. To drop one that comes later ends the wait, not the command.
     pub outcome: NowOrLater<RpcResponse>,
@@ -30,7 +30,7 @@ pub struct RpcAnswer {
 pub struct RpcResponse {
     /// The whole JSON-RPC message.
     pub text: String,
-    /// What went wrong with the request, for carriers that have a status.
+    /// The error, for transports that have a status.
     pub error: Option<RpcError>,
     /// The command whose outcome this hands over: read, once it is on the caller's
     /// socket.
@@ -135,8 +135,7 @@ enum ToolContent<'a> {
     },
 }
 
-/// A request that failed, as the whole message that goes out: for whoever stands between the
-/// client and the tools. A call of a tool is a failed one, anything else an error. `body` has
+/// A failed request as a whole message, for a program between the client and the tools. A call of a tool is a failed one, anything else an error. `body` has
 /// a `message`.
 #[must_use]
 pub fn failure(
@@ -145,6 +144,7 @@ pub fn failure(
     id: &RequestId,
     generation: ProtocolGeneration,
 ) -> String {
+    // A model sees the result of its tool call; many clients hide a JSON-RPC error from it.
     if method != "tools/call" {
         let message = body["message"].as_str().unwrap_or_default().to_owned();
         let data = Some(body.clone().into());
@@ -182,6 +182,7 @@ pub(super) fn result(
     mut body: Value,
 ) -> String {
     if let (Some(result_type), Some(meta)) = modern_parts(generation) {
+        // Extra tools may answer with another type.
         if body.get("resultType").is_none() {
             body["resultType"] = result_type.into();
         }
@@ -190,7 +191,7 @@ pub(super) fn result(
     envelope(&request.id, body)
 }
 
-/// What every result of the modern era carries besides.
+/// The fields that every result of the modern generation adds.
 fn modern_parts(generation: ProtocolGeneration) -> (Option<&'static str>, Option<Value>) {
     match generation {
         ProtocolGeneration::Legacy => (None, None),
@@ -201,7 +202,7 @@ fn modern_parts(generation: ProtocolGeneration) -> (Option<&'static str>, Option
 /// Where a message says which subscription it belongs to.
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What every message of a subscription has in its `_meta`: the id of its request.
+/// The `_meta` of every message of a subscription: the id of its request.
 pub(super) fn of_subscription(id: &RequestId) -> Value {
     json!({META_SUBSCRIPTION: id})
 }

@@ -54,6 +54,7 @@ impl<W: Clone + Eq + Hash> CallRegistry<W> {
             submitted: OnceLock::new(),
         });
         let name = (who.clone(), id.clone());
+        // A list: a client may use an id twice, and a call that was sent again has the same one.
         self.book().entry(name.clone()).or_default().push(entry.clone());
         CallInProgress { calls: self.clone(), name, entry }
     }
@@ -107,6 +108,7 @@ impl<W: Eq + Hash> Drop for CallInProgress<W> {
     fn drop(&mut self) {
         let mut book = self.calls.book();
         let Some(entries) = book.get_mut(&self.name) else { return };
+        // By identity: another call may have the same id and key.
         entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
         if entries.is_empty() {
             book.remove(&self.name);

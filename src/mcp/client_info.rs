@@ -1,4 +1,4 @@
-//! What a client says that it is.
+//! The program that a client says it is.
 
 use serde_json::Value;
 

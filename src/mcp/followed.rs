@@ -27,13 +27,14 @@ impl FollowedCommands {
         mut following: CommandFollower,
     ) {
         self.0.push(Box::pin(async move {
+            // Inside the future, so that one job's answer does not hold up the others.
             before.await;
             let report = following.next().await;
             (following, report)
         }));
     }
 
-    /// What is told next of any of them; `None` while there are none.
+    /// The next report on any of them; `None` while there are none.
     ///
     /// Cancel safe.
     pub(super) async fn next(&mut self) -> Option<(CommandReport, CommandLifetime)> {
@@ -41,6 +42,7 @@ impl FollowedCommands {
             let (following, report) = self.0.next().await?;
             if let Some(report) = report {
                 let term = following.lifetime();
+                // After its end there is nothing to follow.
                 if report.is_pending() {
                     self.add(following);
                 }

@@ -1,4 +1,4 @@
-//! Which era of MCP a request belongs to, decided for each request by itself.
+//! The generation of MCP that a request belongs to, decided for each request by itself.
 //!
 //! Up to 2025-11-25 a client says once, with `initialize`, which version it speaks. From
 //! 2026-07-28 on every request says so in its `_meta`, and over HTTP in headers, which
@@ -21,16 +21,17 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26"
 #[must_use]
 pub fn negotiate(initialize: &RpcRequest) -> &'static str {
     let asked = initialize.params.get("protocolVersion").and_then(Value::as_str);
+    // The static text is returned, never the client's.
     let known = LEGACY_VERSIONS.into_iter().find(|version| Some(*version) == asked);
     known.unwrap_or(LEGACY_VERSIONS[0])
 }
 
-/// Where a request says which version it is of.
+/// The field of `_meta` with a request's version.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The eras.
+/// The generations of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolGeneration {
     /// Up to 2025-11-25.
@@ -39,7 +40,7 @@ pub enum ProtocolGeneration {
     Modern,
 }
 
-/// The headers by which an HTTP request repeats what its body says. A header that came
+/// The headers in which an HTTP request repeats its body. A header that came
 /// twice is joined with a comma, and so equals nothing.
 #[derive(Clone, Debug, Default)]
 pub struct McpHeaders {
@@ -68,7 +69,7 @@ impl McpHeaders {
 }
 
 impl ProtocolGeneration {
-    /// The era of a request. `headers` is `None` on carriers that have none.
+    /// The generation of a request. `headers` is `None` on carriers that have none.
     ///
     /// # Errors
     ///
@@ -80,12 +81,14 @@ impl ProtocolGeneration {
         let header = headers.and_then(|headers| headers.version.as_deref());
         let is_initialize = request.method == "initialize";
         let header_is_legacy = header.is_none_or(|version| LEGACY_VERSIONS.contains(&version));
+        // A legacy request has no `_meta` of this kind, and its header came with 2025-06-18 only.
         if says.is_none() && (is_initialize || header_is_legacy) {
             return Ok(Self::Legacy);
         }
         if says.is_none() && header.is_some_and(|version| version != MODERN_VERSION) {
             return Err(unsupported(header.unwrap_or_default(), &all_versions()));
         }
+        // The body decides; headers only have to agree with it.
         let version = check_meta(meta)?;
         if let Some(headers) = headers {
             check_headers(request, headers, version)?;
@@ -111,7 +114,7 @@ fn unsupported(requested: &str, supported: &Value) -> RpcError {
     }
 }
 
-/// Whether `_meta` says what every modern request has to; the version that it names.
+/// Checks the required fields of `_meta`, and returns the version.
 fn check_meta(meta: Option<&Value>) -> Result<&str, RpcError> {
     let version = meta.and_then(|meta| meta.get(META_VERSION)).and_then(Value::as_str);
     let capabilities = meta.and_then(|meta| meta.get(META_CAPABILITIES)).and_then(Value::as_object);
@@ -151,13 +154,14 @@ fn check_headers(
     }
     // A name that is missing in the body is for the method to complain of.
     let Some(name) = name_in_header(request) else { return Ok(()) };
+    // Decoded before it is compared: a name may be any Unicode text.
     if headers.name.as_deref().and_then(decode_name).as_deref() != Some(name) {
         return mismatch("Mcp-Name", name);
     }
     Ok(())
 }
 
-/// What the header `Mcp-Name` of a request has to say, if it has to say anything.
+/// The value that the header `Mcp-Name` of a request must have, if it needs one.
 #[must_use]
 pub fn name_in_header(request: &RpcRequest) -> Option<&str> {
     let named_by = match request.method.as_str() {
@@ -169,7 +173,7 @@ pub fn name_in_header(request: &RpcRequest) -> Option<&str> {
     request.params.get(named_by)?.as_str()
 }
 
-/// A name as a header value: the inverse of what the server does with it.
+/// A name as a header value, as the server decodes it.
 #[must_use]
 pub fn encode_name(name: &str) -> String {
     let is_plain = name.bytes().all(|byte| (0x20..=0x7e).contains(&byte))

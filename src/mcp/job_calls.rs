@@ -1,5 +1,5 @@
 //! The calls that begin jobs and are not answered yet. A job is known to its client by the answer
-//! that names it: what is told of it beside that answer waits for it.
+//! that names it, so notices of the job wait for that answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -58,6 +58,7 @@ impl<W: Clone + Eq + Hash> JobCalls<W> {
     /// none is open.
     #[must_use]
     pub fn until_answered(&self, who: &W) -> Option<BoxFuture<'static, ()>> {
+        // A copy: calls that begin later must not prolong the wait.
         let open = self.book().get(who)?.clone();
         let answered = join_all(open.into_iter().map(|mark| async move { mark.cancelled().await }));
         Some(tokio::time::timeout(LONGEST, answered).map(drop).boxed())
@@ -72,6 +73,7 @@ impl<W: Eq + Hash> JobCalls<W> {
 
 impl<W: Eq + Hash> Drop for JobCall<W> {
     fn drop(&mut self) {
+        // Waiters hold the mark, not the entry, so removing the entry alone would not wake them.
         self.mark.cancel();
         let mut book = self.calls.book();
         let Some(open) = book.get_mut(&self.who) else { return };

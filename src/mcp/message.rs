@@ -13,7 +13,7 @@ pub enum RequestId {
     Text(String),
 }
 
-/// What a client sends.
+/// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IncomingMessage {
     /// Wants an answer.
@@ -27,20 +27,20 @@ pub enum IncomingMessage {
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcRequest {
-    /// What the answer is told by.
+    /// Its answer carries the same id.
     pub id: RequestId,
-    /// What is asked for.
+    /// The method's name.
     pub method: String,
-    /// With what.
+    /// Its parameters.
     pub params: Map<String, Value>,
 }
 
 /// A message that wants no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcNotification {
-    /// What it tells.
+    /// The method's name.
     pub method: String,
-    /// With what.
+    /// Its parameters.
     pub params: Map<String, Value>,
 }
 
@@ -50,11 +50,11 @@ pub const CANCELLED: &str = "notifications/cancelled";
 /// An answer that is no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// What kind.
+    /// Its kind.
     pub kind: RpcErrorKind,
-    /// What is wrong, in a sentence.
+    /// A sentence for people and models.
     pub message: String,
-    /// What programs may want to know.
+    /// Details for programs.
     pub data: Option<Box<Value>>,
 }
 
@@ -65,9 +65,9 @@ pub enum RpcErrorKind {
     Parse,
     /// Not a JSON-RPC message.
     Shape,
-    /// The request does not say which version it is of, or what its client can do.
+    /// The request lacks its version or its client's capabilities.
     Envelope,
-    /// A header does not say what the body says.
+    /// A header contradicts the body.
     HeaderMismatch,
     /// A protocol version that is not spoken here.
     Version,
@@ -75,11 +75,11 @@ pub enum RpcErrorKind {
     Method,
     /// Parameters that the method cannot work with.
     Params,
-    /// The client has not said that it can do what the method needs of it.
+    /// The client does not declare a capability that the method needs.
     Capability,
     /// Not now: too much at once, or nothing can be recorded.
     Refused,
-    /// The server has broken off what the request began.
+    /// The server has broken off the request's command.
     Internal,
 }
 
@@ -115,7 +115,7 @@ impl RpcError {
         json!({"jsonrpc": "2.0", "id": id, "error": self.to_object()}).to_string()
     }
 
-    /// What stands in the message under `error`.
+    /// The `error` of the message.
     pub(super) fn to_object(&self) -> Value {
         let mut error = json!({"code": self.kind.code(), "message": self.message});
         if let Some(data) = &self.data {
@@ -143,6 +143,7 @@ impl IncomingMessage {
             ));
         };
         let id = message.get("id").cloned();
+        // Kept for the error: a client matches it by the id.
         let known: Option<RequestId> = id.clone().and_then(|id| serde_json::from_value(id).ok());
         let wrong = |what: &str| {
             let error =
@@ -155,13 +156,14 @@ impl IncomingMessage {
         let method = match message.shift_remove("method") {
             Some(Value::String(method)) => method,
             Some(_) => return wrong("`method` must be a string"),
+            // No request of ours can be meant, so nothing has to be matched.
             None if message.contains_key("result") || message.contains_key("error") => {
                 return Ok(Self::Response);
             }
             None => return wrong("`method` is missing"),
         };
         match (id, known.clone(), message.shift_remove("params")) {
-            // Nobody would read what is wrong with its parameters.
+            // A notification has no answer, so wrong parameters could be reported to nobody.
             (None, _, params) => {
                 let params = params.and_then(|params| serde_json::from_value(params).ok());
                 let params = params.unwrap_or_default();

@@ -5,6 +5,7 @@
 mod answer;
 mod calls;
 mod client_info;
+mod extra_tools;
 mod followed;
 mod generation;
 mod job_calls;
@@ -16,10 +17,10 @@ mod subscription;
 mod tasks;
 #[cfg(test)]
 mod tests;
-mod toolbox;
 
 pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_farewell};
 pub use calls::{CallInProgress, CallRegistry};
+pub use extra_tools::{ExtraReply, ExtraTools, ToolCall, ToolCatalogue};
 pub use generation::{
     LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, McpHeaders, ProtocolGeneration, encode_name,
     name_in_header, negotiate,
@@ -33,4 +34,3 @@ pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
 pub use subscription::{LISTEN, TaskSubscription};
 pub use tasks::tasks_undeclared;
-pub use toolbox::{ToolCall, ToolCatalogue, Toolbox};

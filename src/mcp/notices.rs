@@ -1,9 +1,8 @@
-//! What a client is told of its jobs: progress and result, as notifications of their own.
+//! Notices of a client's jobs: progress and result, as notifications of their own.
 //!
 //! Nothing is told of a job before the answer to the call that began it is out.
 //!
-//! Nothing is kept for it here. What a slow reader misses, or one that was not there, can
-//! be read by the job's id.
+//! No notice is kept. A reader that was slow or absent reads the job by its id.
 
 use std::time::Duration;
 
@@ -17,14 +16,13 @@ use crate::hub::{Caller, CommandObserver, Hub, ObserverEvent};
 use crate::protocol::{CommandReport, CommandStatus, CommandSummary, CorrelationId, StatusWord};
 use crate::tools::JobView;
 
-/// What a client names in `capabilities.experimental` to be told of its jobs.
+/// The entry in `capabilities.experimental` of a client that wants notices.
 pub const JOBS_CAPABILITY: &str = "tabwire/jobs";
 
 /// The notification that a job is over.
 const TOOL_RESULT: &str = "notifications/tool_result";
 
-/// An answer goes over another connection than what is told beside it. It has this long to arrive
-/// before anything is told of the job that it names.
+/// The head start of an answer over the notices of its job, which take another connection.
 const ANSWER_LEAD: Duration = Duration::from_millis(250);
 
 /// Whether an `initialize` asks that its client be told of its jobs.
@@ -35,7 +33,7 @@ pub fn asks_for_jobs(initialize: &RpcRequest) -> bool {
     experimental.and_then(|all| all.get(JOBS_CAPABILITY)).is_some_and(Value::is_object)
 }
 
-/// What a client is told of its jobs, from its making on. Those that run then count too.
+/// The notices of a client's jobs: of those that run now, and of all later ones.
 pub struct JobNotices {
     hub: Hub,
     caller: Caller,
@@ -63,6 +61,7 @@ impl JobNotices {
             caller: caller.clone(),
             is_job,
             calls,
+            // Subscribed before the look at what runs: no job falls between the two.
             events: hub.events(&caller.owner),
             jobs: FollowedCommands::default(),
             known: Vec::new(),
@@ -103,6 +102,7 @@ impl JobNotices {
     /// Follows a command if it is a job of this client's and is not over.
     fn consider(&mut self, command: &CommandSummary) {
         let id = &command.correlation_id;
+        // The events are those of all clients of the owner.
         if command.client != self.caller.client || !(self.is_job)(id) {
             return;
         }

@@ -25,7 +25,7 @@ struct ReportedProgress {
     is_part: bool,
 }
 
-/// What names a request for those who tell of its progress, if its client wants to be told.
+/// The token under which a client wants to hear of a request's progress.
 pub(super) fn progress_token(params: &Map<String, Value>) -> Option<&Value> {
     let token = params.get("_meta")?.get("progressToken")?;
     (token.is_string() || token.is_number()).then_some(token)
@@ -75,11 +75,12 @@ impl ReportedProgress {
         let farther = |part: &f64| before.is_none_or(|before| *part > before.progress);
         match (before, part.filter(farther)) {
             (_, Some(part)) => Some(Self { progress: part, is_part: true }),
-            // The least that is more: clients drop what is not.
+            // The smallest step: clients drop progress that does not grow.
             (Some(Self { progress, is_part: true }), None) => {
                 let progress = progress.next_up();
                 (progress <= 1.0).then_some(Self { progress, is_part: true })
             }
+            // A job without a known length counts its steps.
             (before, None) => {
                 let progress = before.map_or(0.0, |before| before.progress) + 1.0;
                 Some(Self { progress, is_part: false })

@@ -1,7 +1,7 @@
-//! What a client of the modern era is told that no call of its carries: how the tasks stand
-//! that it names, on each change.
+//! Notices for clients of the modern generation: the status of the tasks that they name, on each
+//! change.
 //!
-//! Nothing is kept for it here. What a slow reader misses can be read by the task's id.
+//! No notice is kept. A slow reader reads the task by its id.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const TASKS: usize = 100;
 pub struct TaskSubscription {
     id: RequestId,
     hub: Hub,
-    /// What is said first.
+    /// The first message.
     acknowledgement: Option<String>,
     tasks: FollowedCommands,
     is_over: bool,
@@ -57,6 +57,7 @@ pub(super) fn task_ids(request: &RpcRequest) -> Result<Option<BTreeSet<&str>>, R
         let n_ids = ids.len();
         return Err(wrong(format!("{name} may have {TASKS} ids, and has {n_ids}")));
     }
+    // A set: a task that is named twice is followed once.
     let ids: Option<_> = ids.iter().map(Value::as_str).collect();
     ids.map(Some).ok_or_else(|| wrong(format!("{name} must be a list of strings")))
 }
@@ -70,10 +71,12 @@ impl TaskSubscription {
     /// [`RpcErrorKind::Params`], [`RpcErrorKind::Capability`] and [`RpcErrorKind::Refused`].
     pub async fn open(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<Self, RpcError> {
         let wanted = task_ids(request)?;
+        // Following costs memory, so it counts against the caller's rate.
         hub.admit(caller).await.map_err(|why| tasks::refused(&why))?;
         let tasks = FollowedCommands::default();
         let mut agreed = json!({});
         if let Some(ids) = wanted {
+            // An id of another owner is left out like one that never was.
             let follow = |id: &str| hub.follow(caller, &id.into());
             let known: Vec<_> = ids.into_iter().filter_map(follow).collect();
             agreed["taskIds"] = known.iter().map(|task| json!(task.id())).collect();

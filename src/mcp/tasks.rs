@@ -22,7 +22,7 @@ pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// How a task stands now.
 const GET: &str = "tasks/get";
 
-/// Answers what a task asks for.
+/// Passes input to a task.
 const UPDATE: &str = "tasks/update";
 
 /// Cancels a task.
@@ -47,10 +47,10 @@ pub(super) struct TaskView {
     /// From its creation.
     ttl_ms: u64,
     poll_interval_ms: u64,
-    /// What the call of the tool would have answered, if the task is completed.
+    /// The tool's result, if the task is completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
-    /// What the call would have been answered instead, if the task failed.
+    /// The JSON-RPC error, if the task failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
 }
@@ -62,7 +62,7 @@ enum TaskStatus {
     Working,
     Completed,
     Cancelled,
-    /// For errors of JSON-RPC: what a tool says of its failure is a result.
+    /// A JSON-RPC error. A tool that fails has a result.
     Failed,
 }
 
@@ -95,7 +95,7 @@ pub fn tasks_undeclared() -> RpcError {
     RpcError { kind: RpcErrorKind::Capability, message, data: Some(data.into()) }
 }
 
-/// Checks what a request about a task says, without looking at the task.
+/// Checks a request about a task, without the task.
 ///
 /// # Errors
 ///
@@ -127,14 +127,15 @@ pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &RpcRequest) -> 
 async fn get(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
     let task = TaskView::find(hub, caller, request).await?;
     let done = RpcResponse::modern(&request.id, COMPLETE, &task);
+    // Only an outcome counts as read.
     let is_over = task.status != TaskStatus::Working;
     Ok(RpcResponse { hands_over: is_over.then_some(task.task_id), ..done })
 }
 
-/// No task asks for anything: whatever is sent to one is a mistake of its client.
+/// No task takes input, so every input is a client's mistake.
 async fn update(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
     TaskView::find(hub, caller, request).await?;
-    Err(RpcError::new(RpcErrorKind::Params, "This task asks for no input"))
+    Err(RpcError::new(RpcErrorKind::Params, "This task takes no input"))
 }
 
 /// One that is over stays as it is, and that is no error.
@@ -156,11 +157,12 @@ pub(super) async fn answer_call(
     queued: ToolResult,
     id: &RequestId,
 ) -> RpcResponse {
+    // Evicted in the meantime: the plain answer still names the command.
     let Some(following) = hub.follow(caller, command) else {
         return RpcResponse::of(queued, id, ProtocolGeneration::Modern);
     };
     let term = following.lifetime();
-    // Whether it is over is what the look says.
+    // The report below shows whether the command has ended.
     let _ = tokio::time::timeout(AT_ONCE, following.finished()).await;
     match hub.get(caller, command, false).await {
         Ok(CommandLookup::Command(report)) if report.is_pending() => {
@@ -190,7 +192,7 @@ pub(super) async fn answer_call(
     }
 }
 
-/// What a tool says in a sentence.
+/// The sentence in a tool's result.
 fn message(result: &ToolResult) -> Option<String> {
     let body: Value = serde_json::from_str(result.body.get()).ok()?;
     let message = body["message"].as_str().or(body["messages"][0]["text"].as_str());
@@ -205,6 +207,8 @@ impl TaskView {
         files: Option<&AgentFiles>,
     ) -> Self {
         let ended_at = report.status.ended_at();
+        // A running task may last to its deadline, and its record is kept for `RETAIN` from its
+        // end.
         let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
         let (status, status_message, last_updated_at) = stand(&report, term);
         Self {
@@ -233,11 +237,12 @@ impl TaskView {
     }
 }
 
-/// How a task stands, what is to be said of that, and since when it does.
+/// A task's status, its message, and the time of its last change.
 fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<String>, Timestamp) {
     let status = &report.status;
     match status {
         CommandStatus::Pending { delivered_at, started_at, progress, .. } => {
+            // The specification wants the time of the last change, and progress is one.
             let told_at = progress.as_ref().map(|progress| progress.at);
             let said = progress.as_ref().and_then(|progress| progress.message.as_deref());
             let message = said.map(str::to_owned).or_else(|| report.waits_for());
@@ -246,11 +251,11 @@ fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<S
         }
         CommandStatus::Cancelled { cancelled_at, may_have_run, reason, .. } => {
             let message = if reason.is_some() {
-                "Stopped by the person at the browser: ask them before you try it again"
+                "Stopped by the user in the browser: ask before you repeat it"
             } else if *may_have_run {
-                "Cancelled; it may have run: look at the page before you repeat it"
+                "Cancelled; it may have run: check the page before you repeat it"
             } else {
-                "Cancelled before it began"
+                "Cancelled before it started"
             };
             (TaskStatus::Cancelled, Some(message.to_owned()), *cancelled_at)
         }
@@ -270,7 +275,7 @@ fn broke_off(status: &CommandStatus) -> Option<RpcError> {
     (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(RpcErrorKind::Internal, &**error))
 }
 
-/// What the call of the tool would have answered.
+/// The result that the tool's call would have had.
 fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
     let result = ToolResult::of_own_command(
         CommandLookup::Command(report.into()),

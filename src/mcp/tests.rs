@@ -374,7 +374,8 @@ async fn whether_a_client_wants_to_be_told_of_its_jobs_is_what_its_last_initiali
         let params = json!({"capabilities": {"experimental": experimental}});
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
         let (calls, request) = (CallRegistry::default(), request(message));
-        handle(&tools, &calls, &caller(client), request, ProtocolGeneration::Legacy, None).await;
+        handle((&tools, None), &calls, &caller(client), request, ProtocolGeneration::Legacy, None)
+            .await;
     };
     initialize("a", json!({"tabwire/jobs": {}})).await;
     initialize("b", json!({})).await;
@@ -410,7 +411,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             "params": {"taskId": id, "_meta": meta},
         }));
         let answer = handle(
-            &tools,
+            (&tools, None),
             &CallRegistry::default(),
             &caller,
             get,

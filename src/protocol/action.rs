@@ -15,7 +15,7 @@ use super::{CorrelationId, DrawingPrompt, PageAnalysis, SessionName, is_local_fi
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    /// Runs JavaScript; gives its value.
+    /// Runs JavaScript; returns its value.
     ExecuteJs {
         /// Expression or statements; return, await, tabwireSignal work.
         script: String,
@@ -27,7 +27,7 @@ pub enum Action {
     Navigate {
         /// http, https, file or about:blank.
         url: String,
-        /// Show the tab.
+        /// Bring it to the foreground.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
@@ -45,7 +45,7 @@ pub enum Action {
     /// Lists the tabs.
     #[schemars(description = "")]
     TabList {},
-    /// Opens a tab, used from then on.
+    /// Opens a tab, which becomes current.
     TabOpen {
         /// What to open in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<bool>,
     },
-    /// Closes the tab, whatever runs in it.
+    /// Closes the tab, even mid-command.
     TabClose {},
     /// Shows the tab in its window.
     #[schemars(description = "")]
@@ -76,7 +76,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 64, max = 8_192))]
         max_side: Option<u32>,
-        /// New .png or .jpg, in an opened folder; a bare name: in the usual one.
+        /// New .png or .jpg in an opened folder; a bare name: in the default one.
         #[serde(default, skip_serializing)]
         path: Option<String>,
     },

@@ -25,7 +25,7 @@ pub enum PageAnalysis {
         /// Only what is below the first match.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         selector: Option<String>,
-        /// Levels at most.
+        /// Max levels.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1, max = 100))]
         depth: Option<u32>,

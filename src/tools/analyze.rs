@@ -20,7 +20,7 @@ use crate::protocol::{Action, PageAnalysis};
 
 pub(super) const NAME: &str = "analyze";
 
-pub(super) const DESCRIPTION: &str = "Looks at a page and waits for the result.";
+pub(super) const DESCRIPTION: &str = "Inspects a page and returns the result.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> = LazyLock::new(|| {
     ToolArguments::of::<PageAnalysis, AnalyzeParameters>("what").and::<PersonAnalysis>()

@@ -38,13 +38,13 @@ pub(super) enum PersonAnalysis {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct AnnotationsArguments {
-    /// Ask the user; gives an id.
+    /// Ask the user; returns an id.
     wait: Option<bool>,
-    /// Collects several pages.
+    /// Groups several pages.
     session: Option<String>,
-    /// All drawings, or delete this session's.
+    /// List drawings, or delete this session's.
     manage: Option<DrawingsAction>,
-    /// Computed styles too.
+    /// Add computed styles.
     styles: Option<bool>,
     /// What to draw.
     prompt: Option<String>,
@@ -82,6 +82,7 @@ pub(super) async fn call(
     let Some(annotations) = &tools.annotations else {
         return ToolReply::done(super::stored::no_disk());
     };
+    // Before anything else: a bad name must not open drawing tools.
     let session = match asked.session.as_deref().map(SessionName::parse).transpose() {
         Ok(session) => session,
         Err(why) => return ToolReply::done(wrong_session(&why)),
@@ -97,6 +98,7 @@ pub(super) async fn call(
         }
         None => {}
     }
+    // Without `wait` nobody is disturbed: the call reads what there is.
     if asked.wait != Some(true) {
         return match annotations.read(caller, session, key).await {
             Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
@@ -126,6 +128,7 @@ async fn answer(
     wait: Duration,
     with_trace: bool,
 ) -> ToolReply {
+    // The drawing tools open either way; the wait is only for the result.
     if !wait.is_zero() {
         let (hub, caller) = (hub.clone(), caller.clone());
         let id = submitted.accepted.id;
@@ -221,10 +224,10 @@ fn waiting<'a>(
     let opened = opening.map(DrawModeView::of);
     let how = format!(
         "observe({{what:\"command_result\", correlation_id:\"{id}\"}}) blocks up to 55 s until the \
-         drawing is there; call it again while it says pending. You can do other things meanwhile."
+         drawing is there; repeat the call while the status is pending. Other calls work meanwhile."
     );
     let message = match opened.as_ref().and_then(|opened| opened.why_not()) {
-        None => format!("The user is asked to draw on the page. {how}"),
+        None => format!("Tabwire asks the user to draw on the page. {how}"),
         Some(why) => format!(
             "The drawing tools are not open yet: {}. The user can open them from the extension's \
              popup, on any page. {how}",
@@ -309,18 +312,18 @@ async fn clear(
 const NOTHING: NoDrawings = NoDrawings {
     status: status::None::None,
     annotations: [],
-    message: "Nothing was drawn yet. analyze({what:\"annotations\", wait:true}) asks the user.",
+    message: "There are no drawings yet. analyze({what:\"annotations\", wait:true}) asks the user.",
 };
 
 fn wrong_session(why: &str) -> ToolResult {
-    let hint = "Take a short name such as `checkout`, or leave it out.";
-    CallFailure::of_param("session", format!("`session` cannot be that: {why}"), hint).into()
+    let hint = "Pass a short name such as `checkout`, or omit `session`.";
+    CallFailure::of_param("session", format!("invalid `session`: {why}"), hint).into()
 }
 
 fn wrong_prompt(why: &str) -> ToolResult {
     let most = DrawingPrompt::MAX_CHARS;
-    let hint = format!("Say in at most {most} characters what to draw, or leave it out.");
-    CallFailure::of_param("prompt", format!("`prompt` cannot be that: {why}"), hint).into()
+    let hint = format!("Describe the drawing in at most {most} characters, or omit `prompt`.");
+    CallFailure::of_param("prompt", format!("invalid `prompt`: {why}"), hint).into()
 }
 
 fn not_taken(why: &AnnotationError) -> ToolResult {

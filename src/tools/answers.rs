@@ -65,6 +65,7 @@ impl AnswerSchemas {
             tidy(schema);
             close(schema, false);
         }
+        // The published file must not depend on the order of the calls above.
         definitions.sort_keys();
         json!({
             "$schema": DIALECT,
@@ -101,6 +102,7 @@ impl AnswerShapes<'_> {
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            // `uint64` and the like are words of schemars, which validators refuse or ignore.
             object.retain(|word, value| word != "format" || value.is_object());
             if let Some(Value::String(text)) = object.get_mut("description") {
                 *text = text.replace("[`", "`").replace("`]", "`").replace('\n', " ");

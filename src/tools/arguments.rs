@@ -73,6 +73,8 @@ impl ToolArguments {
         }
         for variant in &self.variants {
             for (name, schema) in &variant.properties {
+                // The first variant describes a shared parameter: all text here is paid for with
+                // tokens.
                 merged.entry(name).or_insert_with(|| self.describe(name, schema));
             }
         }
@@ -146,7 +148,7 @@ impl ToolArguments {
                 .expecting(names().collect::<Value>())
         };
         let Some(value) = given.get(selector) else {
-            let message = format!("`{selector}` is missing");
+            let message = format!("missing argument `{selector}`");
             return Err(wrong("missing_argument", message, self.list_of_choices()));
         };
         let Value::String(name) = value else {
@@ -156,28 +158,29 @@ impl ToolArguments {
         self.variants.iter().find(|variant| variant.name == *name).ok_or_else(|| {
             let hint = closest(name, names())
                 .map_or_else(|| self.list_of_choices(), |near| format!("Did you mean `{near}`?"));
-            wrong("invalid_argument", format!("`{selector}` knows no `{name}`"), hint)
+            wrong("invalid_argument", format!("invalid value `{name}` for `{selector}`"), hint)
         })
     }
 
     fn list_of_choices(&self) -> String {
         let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
-        format!("Give `{}` one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
+        format!("Set `{}` to one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
     fn unknown(&self, variant: &ArgumentVariant, name: &str) -> CallFailure {
         let takers: Vec<_> = self.takers(name).collect();
         let known = || variant.properties.keys().chain(self.common.keys()).map(String::as_str);
+        // A parameter of another variant is a wrong choice, and no slip of the keyboard.
         let hint = if takers.is_empty() {
             let all = known().collect::<Vec<_>>().join(", ");
             closest(name, known().chain(self.selector)).map_or_else(
-                || format!("{} takes: {all}.", variant.name),
+                || format!("{} accepts: {all}.", variant.name),
                 |near| format!("Did you mean `{near}`?"),
             )
         } else {
-            format!("`{name}` is for {}; leave it out.", takers.join(", "))
+            format!("`{name}` belongs to {}; omit it.", takers.join(", "))
         };
-        let message = format!("{} takes no `{name}`", variant.name);
+        let message = format!("unknown argument `{name}` for {}", variant.name);
         CallFailure::new("unknown_argument", message, hint)
             .about(name)
             .expecting(known().collect::<Value>())
@@ -185,7 +188,7 @@ impl ToolArguments {
 
     fn missing(&self, variant: &ArgumentVariant, name: &str) -> CallFailure {
         let about = variant.properties.get(name).and_then(|schema| schema["description"].as_str());
-        let message = format!("{} needs `{name}`", variant.name);
+        let message = format!("missing argument `{name}` for {}", variant.name);
         let hint = format!("Add `{name}`: {}", about.unwrap_or("see the tool's inputSchema."));
         let missing = CallFailure::new("missing_argument", message, hint).about(name);
         match variant.properties.get(name) {
@@ -232,6 +235,7 @@ fn simplify(schema: &mut Value) {
                 }
             }
             if let Some(Value::Array(types)) = object.get_mut("type") {
+                // Some model APIs refuse a list of types.
                 types.retain(|kind| kind != "null");
                 if let [only] = types.as_slice() {
                     let only = only.clone();
@@ -271,6 +275,7 @@ fn make_whole(value: &mut Value) {
 /// Whether the value fits. A schema without a type takes any, and leaves it as it is.
 fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), CallFailure> {
     let Some(wanted) = schema["type"].as_str() else { return Ok(()) };
+    // Some clients write every number with a fraction.
     if wanted == "integer" {
         make_whole(value);
     }
@@ -279,7 +284,7 @@ fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), Call
     };
     if kind(value) != wanted {
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));
-        let hint = format!("Give `{name}` a value of type {wanted}, or leave it out.");
+        let hint = format!("Pass a value of type {wanted} for `{name}`, or omit it.");
         return Err(wrong(message, wanted.into(), hint));
     }
     if let Value::Array(items) = value {
@@ -291,17 +296,22 @@ fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), Call
         let near =
             closest(value.as_str().unwrap_or_default(), choices.iter().filter_map(Value::as_str));
         let hint = near.map_or_else(
-            || "Take one of `expected`.".to_owned(),
+            || "Use one of the values in `expected`.".to_owned(),
             |near| format!("Did you mean `{near}`?"),
         );
-        return Err(wrong(format!("`{name}` knows no {value}"), choices.clone().into(), hint));
+        return Err(wrong(
+            format!("invalid value {value} for `{name}`"),
+            choices.clone().into(),
+            hint,
+        ));
     }
     let (least, most) = (schema["minimum"].as_i64(), schema["maximum"].as_i64());
+    // A number beyond i64 must be out of every range and not without one.
     let number = value.as_i64().or(value.is_u64().then_some(i64::MAX));
     match (number, least.unwrap_or(i64::MIN), most.unwrap_or(i64::MAX)) {
         (Some(number), least, most) if !(least..=most).contains(&number) => {
             let range = format!("{least} to {most}");
-            let hint = format!("Give `{name}` a number from {range}.");
+            let hint = format!("Pass a number from {range} for `{name}`.");
             Err(wrong(format!("`{name}` is out of range: {value}"), range.into(), hint))
         }
         _ => Ok(()),

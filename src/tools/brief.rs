@@ -168,10 +168,12 @@ impl BriefReport {
 
 impl BriefResult {
     fn of(id: CorrelationId, command: &str, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
+        // Only a cut answer has more to read, so only that names the command.
         if let Some((part, place, kind)) = cut_result(&id, &result, None) {
             let (correlation_id, place, result) = (Some(id), Some(place), part.into());
             return Self { correlation_id, place, result, kind, page };
         }
+        // `success` and the wrapper say nothing that the missing `status` does not.
         let (result, kind) = match WrappedValue::of(&result) {
             Some(WrappedValue { value, kind, .. }) => {
                 let origin = page.as_ref().and_then(PageMark::origin);

@@ -31,7 +31,7 @@ pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 enum ConfigureAction {
-    /// As observe command_result.
+    /// Same as observe(command_result).
     QueryStatus {
         /// Its id.
         correlation_id: String,
@@ -42,11 +42,11 @@ enum ConfigureAction {
     },
     Health {},
     Clients {},
-    /// Records pages, or stops it.
+    /// Starts or stops recording.
     Capture {
         /// Default true.
         on: Option<bool>,
-        /// Default: all; to capture, all but bodies.
+        /// Default: all; for capture, all but bodies.
         streams: Option<Vec<StreamKind>>,
         /// Default every tab.
         tab_id: Option<TabId>,
@@ -60,17 +60,17 @@ enum ConfigureAction {
         /// Rule id.
         remove: Option<String>,
     },
-    /// Denies sites.
+    /// Block a site for agents; without a pattern, list the rules.
     SiteRules {
         /// A host.
         pattern: Option<String>,
     },
     /// Empties your streams.
     Clear {
-        /// Which; default all.
+        /// Default: all.
         streams: Option<Vec<StreamKind>>,
     },
-    /// Keeps JSON under a name.
+    /// Stores JSON under a name.
     Store {
         /// Default `default`.
         name: Option<String>,
@@ -83,7 +83,7 @@ enum ConfigureAction {
         /// From this byte.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// Bytes at most.
+        /// Max bytes.
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },

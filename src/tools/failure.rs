@@ -124,9 +124,9 @@ impl From<CallFailure> for ToolResult {
 impl NotFound {
     /// The same for an id of another owner and for one that never was.
     pub(super) fn command() -> Self {
-        let hint = "Take the correlation_id from interact's answer; \
+        let hint = "Use the correlation_id from the answer of interact; \
                     observe({what:\"pending_commands\"}) lists yours.";
-        let failure = CallFailure::new("not_found", "There is no command of that id", hint);
+        let failure = CallFailure::new("not_found", "There is no command with this id", hint);
         Self { status: status::NotFound::NotFound, failure }
     }
 }
@@ -177,6 +177,7 @@ impl RefusedCall {
             room = left.unwrap_or(0);
             left.is_some()
         };
+        // MCP clients cut long answers, and the hint must survive.
         let named: Vec<_> = tabs.iter().take_while(fits).cloned().collect();
         let mut failure = self.failure;
         if named.len() < tabs.len() {

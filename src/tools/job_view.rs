@@ -47,6 +47,7 @@ impl JobView {
     }
 
     fn complete(result: &RawValue) -> Self {
+        // A result in another form is shown as it is rather than lost.
         serde_json::from_str(result.get()).unwrap_or_else(|_| Self {
             success: true,
             data: serde_json::from_str(result.get()).unwrap_or_default(),

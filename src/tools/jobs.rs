@@ -18,8 +18,8 @@ use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
-pub(super) const DESCRIPTION: &str = "Brings the monitor database (path, size, time, hash) up to date with a file or folder. Returns \
-     at once; observe command_result with its job_id reads progress and result.";
+pub(super) const DESCRIPTION: &str = "Updates the monitor database (path, size, time, hash) from a file or folder. Returns a job_id \
+     at once; observe command_result reads progress and result.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::plain::<MonitorSync>(NAME));
@@ -91,6 +91,7 @@ pub(super) async fn call(
 async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> QueuedJob {
     let accepted = &submitted.accepted;
     let (id, seconds) = (&accepted.id, accepted.estimate.as_secs_f64());
+    // A short job may have begun before its answer is written.
     let has_begun = match hub.get(caller, id, false).await {
         Ok(CommandLookup::Command(report)) => {
             !matches!(report.status, CommandStatus::Pending { started_at: None, .. })
@@ -115,6 +116,7 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Que
 fn wrong(error: &SyncError) -> ToolResult {
     let text = error.to_string();
     let details = Some(error.details().to_string().into());
+    // Clients of jobs read `success` and `messages`, also of a refusal.
     let job = JobView::failed(&text, details);
     let failure = CallFailure::new(error.code(), text, error.hint()).about("path");
     ToolResult::failed(&RefusedJob { failure, job })

@@ -37,6 +37,7 @@ impl JoinedParts {
     /// If it does not go on where the parts before it end.
     pub fn add(&mut self, answer: &Value, mut part: Value) -> Result<(), UnfitParts> {
         let mut at = Vec::new();
+        // Such a part holds no value yet: its text is parsed once all pieces are there.
         let has_text = answer["as_json_text"] == true;
         let text = has_text.then(|| take_first_text(&mut part, &mut at)).transpose()?;
         let levels = answer["continued_levels"].as_u64().unwrap_or(0);
@@ -46,6 +47,7 @@ impl JoinedParts {
         }
         let Some(text) = text else { return self.close_text() };
         match &mut self.json_text {
+            // The same place: one more piece of the same element.
             Some(open) if open.at == at => open.text.push_str(&text),
             _ => {
                 self.close_text()?;

@@ -109,6 +109,7 @@ fn value_end(json: &[u8], start: usize) -> usize {
 fn text_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < json.len() && json[at] != b'"' {
+        // An escaped quote does not end the text.
         at += if json[at] == b'\\' { 2 } else { 1 };
     }
     (at + 1).min(json.len())

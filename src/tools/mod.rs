@@ -266,6 +266,7 @@ impl ToolSet {
         for owner in owners {
             match files.load(&owner) {
                 Ok(rules) => self.hub.set_noise(&owner, rules),
+                // One damaged file must not keep the daemon from starting.
                 Err(why) => {
                     tracing::warn!(%why, "noise rules are not used: correct or delete the file");
                 }
@@ -336,6 +337,7 @@ impl ToolSet {
             jobs::NAME => &jobs::ARGUMENTS,
             _ => return None,
         };
+        // Before the arguments are checked: checking costs time too.
         if let Err(refused) = self.hub.admit(caller).await {
             return Some(ToolReply::done(ToolResult::refused(&refused)));
         }
@@ -344,6 +346,7 @@ impl ToolSet {
             Err(wrong) => return Some(ToolReply::done(ToolResult::failed(&wrong))),
         };
         if mode == ResponseMode::AsTask && matches!(name, interact::NAME | analyze::NAME) {
+            // The client polls its task; a wait here would hold the task's id back.
             given.insert("wait_ms".to_owned(), 0.into());
         }
         let call = match name {
@@ -359,6 +362,8 @@ impl ToolSet {
             observe::NAME => observe::call(self, caller, &given).await,
             _ => configure::call(self, caller, &given).await,
         };
+        // An answer may tell of a change, so the change must be recorded before the answer goes
+        // out.
         if matches!(call.outcome, NowOrLater::Now(_)) {
             self.hub.flush_journal().await;
         }
@@ -369,7 +374,7 @@ impl ToolSet {
 /// Reads arguments that were checked against the same types' schema.
 fn read<T: serde::de::DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ToolResult> {
     T::deserialize(given).map_err(|error| {
-        let hint = "See the tool's inputSchema.";
+        let hint = "Correct the argument; the tool's inputSchema describes it.";
         CallFailure::new("invalid_argument", error.to_string(), hint).into()
     })
 }

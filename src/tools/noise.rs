@@ -69,6 +69,7 @@ fn apply(
     owner: &Owner,
     NoiseChange { add, remove }: NoiseChange,
 ) -> Result<(NoiseRules, Option<String>), NotChanged> {
+    // Reading and saving are one step, or one of two calls would undo the other.
     let _turn = files.map(NoiseFiles::turn);
     let before = files.map_or_else(|| Ok(hub.noise(owner)), |files| files.load(owner))?;
     let mut rules = before.clone();
@@ -83,6 +84,7 @@ fn apply(
     {
         files.save(owner, &rules)?;
     }
+    // After the file: rules that hold but are not kept would vanish with the daemon.
     hub.set_noise(owner, rules.clone());
     Ok((rules, id))
 }
@@ -90,22 +92,23 @@ fn apply(
 fn not_changed(why: NotChanged) -> ToolResult {
     match why {
         NotChanged::Unknown { id, rules } => {
-            let message = format!("there is no rule {id}");
-            let failure = CallFailure::new("not_found", message, "Take the id of one of `rules`.");
+            let message = format!("There is no rule with the id {id}");
+            let failure =
+                CallFailure::new("not_found", message, "Use the id of one of the `rules`.");
             ToolResult::failed(&UnknownRule { failure, rules: rules.list().to_vec() })
         }
         NotChanged::Pattern(error) => {
-            let hint = "Give a part of the text or URL that is to be hidden; remove rules that \
-                        are not needed.";
+            let hint = "Pass a part of the text or URL to hide, and remove rules that you no longer \
+                        need.";
             CallFailure::of_param("pattern", error.to_string(), hint).into()
         }
         NotChanged::File(error @ NoiseFileError::Damaged { .. }) => {
-            let hint = "Ask the person to correct or to delete that file.";
+            let hint = "Ask the user to correct or delete this file.";
             CallFailure::new("noise_rules_damaged", error.to_string(), hint).into()
         }
         NotChanged::File(error @ NoiseFileError::Io { .. }) => {
             tracing::warn!(%error, "noise rules cannot be read or written");
-            let hint = "Ask the person to free space on the disk or to make it writable.";
+            let hint = "Ask the user to free disk space, or to make the state directory writable.";
             CallFailure::new("storage_unavailable", error.to_string(), hint).into()
         }
     }

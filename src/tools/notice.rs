@@ -34,6 +34,7 @@ impl ToolSet {
 
 /// The same JSON object with the notice behind all else: what is before it stays byte for byte.
 fn with_field(body: &RawValue, notice: &str) -> Box<RawValue> {
+    // Spliced as text: a large answer need not be parsed and written again.
     let before = body.get().trim_end().strip_suffix('}').unwrap_or_default();
     let comma = if before.trim_end().ends_with('{') { "" } else { "," };
     let field = format!("{before}{comma}{}:{}}}", json!(FIELD), json!(notice));

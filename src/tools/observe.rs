@@ -24,8 +24,7 @@ use crate::streams::{StreamView, TextLine};
 
 pub(super) const NAME: &str = "observe";
 
-pub(super) const DESCRIPTION: &str =
-    "Reads results, and what pages did while configure capture was on.";
+pub(super) const DESCRIPTION: &str = "Reads results and captured page events.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::of::<ObserveQuery, NoArguments>("what"));
@@ -34,7 +33,7 @@ pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 enum ObserveQuery {
-    /// One command's status and result.
+    /// A command's status and result.
     CommandResult {
         /// Its id.
         correlation_id: String,
@@ -62,13 +61,13 @@ enum ObserveQuery {
     Browsers(AnswerRange),
     /// Console and exceptions.
     Logs(StreamArguments),
-    /// Of console, scripts and requests.
+    /// Console, script, request errors.
     Errors(StreamArguments),
-    /// Requests; with request_id their bodies too.
+    /// Requests; request_id adds bodies.
     Network(StreamArguments),
     #[schemars(description = "")]
     Websocket(StreamArguments),
-    /// What the person did.
+    /// The user's actions.
     Actions(StreamArguments),
     /// Web vitals, load times.
     Performance(StreamArguments),
@@ -241,6 +240,7 @@ impl ObserveQuery {
 
 /// The call that reads on in a long answer, without the offset and the closing brackets.
 fn same_call(given: &Map<String, Value>) -> String {
+    // The caller of this adds the offset of the next part.
     let arguments = given.iter().filter(|(name, _)| *name != "offset");
     let arguments: Vec<_> = arguments.map(|(name, value)| format!("{name}:{value}")).collect();
     format!("{NAME}({{{}", arguments.join(", "))
@@ -249,6 +249,7 @@ fn same_call(given: &Map<String, Value>) -> String {
 /// The tabs, each in one line or as an object.
 fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     let tabs = hub.tabs(caller);
+    // Naming the only browser on each line would cost tokens for nothing.
     let is_in_one = tabs.iter().all(|tab| tab.browser == tabs[0].browser);
     let listed = |tab: TabSummary| {
         if with_trace { ListedTab::Whole(tab) } else { ListedTab::Line(tab_line(&tab, !is_in_one)) }
@@ -279,7 +280,7 @@ fn untold_tabs(labels: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
         format!(
-            "Without those of {names}: interact({{action:\"tab_list\", browser}}) asks for them."
+            "The tabs of {names} are missing: interact({{action:\"tab_list\", browser}}) asks for them."
         )
     })
 }
@@ -308,6 +309,7 @@ pub(super) async fn command_result(
     let id: CorrelationId = id.into();
     let with_trace = trace == Some(true);
     let detail = if trace == Some(false) { DetailLevel::Brief } else { DetailLevel::Full };
+    // Answered at once, without a waiter's permit.
     if wait.is_zero() {
         let seen = tools.hub.get(caller, &id, with_trace).await;
         return ToolReply::done(ToolResult::of_seen(seen, part, detail, tools.hub.agent_files()));

@@ -94,6 +94,7 @@ pub(super) fn cut(
     read_on: &str,
 ) -> Option<(Box<RawValue>, PartPlace)> {
     let text = value.get();
+    // A part that was asked for is cut even from a short value: readers join parts by rule.
     if part.is_none() && text.len() <= USUAL_PART {
         return None;
     }
@@ -132,6 +133,7 @@ impl AnswerPart {
             return None;
         }
         let mut answer: Map<String, Value> = serde_json::from_str(answer.get()).ok()?;
+        // The mark belongs on every part, whatever fields the part has.
         let page = answer.shift_remove("page");
         let page = page.map(|page| PageMark::of_origin(page.as_str()));
         let own_hint = answer.shift_remove("hint");
@@ -188,6 +190,7 @@ impl CutPart {
 
     /// A part of a text, up to the last line end in it if it is not the last part.
     fn of_text(text: &str, offset: usize, limit: usize) -> Option<Self> {
+        // An agent may compute an offset that lies within a character.
         let from = text.floor_char_boundary(offset);
         let mut to = from + length_within(&text[from..], limit);
         if to < text.len()
@@ -215,6 +218,7 @@ fn length_within(text: &str, limit: usize) -> usize {
             '\0'..='\u{1f}' => 6,
             _ => character.len_utf8(),
         };
+        // At least one character, or reading on would never end.
         if takes > room && at > 0 {
             return at;
         }

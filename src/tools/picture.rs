@@ -38,6 +38,7 @@ pub(super) fn take_picture(
     let value = whole.get_mut("value")?;
     let picture: InlinePicture = serde_json::from_value(value.clone()).ok()?;
     let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
+    // The picture goes along as image content: base64 text would fill the model's context.
     value["data"] = "(shown as image content)".into();
     match &saved {
         Some(Ok(path)) => {
@@ -74,6 +75,7 @@ pub(super) fn newest_drawing(report: &CommandReport) -> Option<InlinePicture> {
     };
     let drawn: DrawnPages = serde_json::from_str(result.get()).ok()?;
     let path = PathBuf::from(drawn.pages.last()?.screenshot.as_ref()?);
+    // Before it is read: a drawing may have 16 MiB.
     if fs::metadata(&path).ok()?.len() > LARGEST_SHOWN {
         return None;
     }

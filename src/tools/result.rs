@@ -111,6 +111,7 @@ impl ToolResult {
     /// that reads on, without the offset and the closing brackets.
     pub(super) fn in_parts(self, range: AnswerRange, read_on: &str) -> Self {
         match AnswerPart::of(&self.body, range, read_on) {
+            // A failure names its next step at the end, so it is never cut.
             Some(part) if !self.is_error => {
                 Self { body: to_raw_value(&part).unwrap_or_default(), ..self }
             }
@@ -128,8 +129,9 @@ impl ToolResult {
     /// The answer to a call that waited for a command and was cancelled. Its client does
     /// not look at it; the carrier must get one all the same.
     pub(crate) fn cancelled_wait() -> Self {
-        let message = "This call was cancelled; the command that it waited for goes on";
-        let hint = "observe({what:\"command_result\", correlation_id}) waits for it again.";
+        let message = "This call was cancelled; its command continues to run";
+        let hint =
+            "observe({what:\"command_result\", correlation_id}) waits for the command again.";
         CallFailure::new("call_cancelled", message, hint).into()
     }
 
@@ -239,6 +241,7 @@ fn take_annotations(mut report: CommandReport) -> Result<CommandAnswer, Box<Comm
         return Err(report.into());
     };
     let annotations = rest.shift_remove("annotations").unwrap_or_default();
+    // An older extension may send another form; it is told as it is.
     let Ok(annotations) = serde_json::from_value(annotations) else { return Err(report.into()) };
     *result = to_raw_value(&rest).unwrap_or_default().into();
     Ok(CommandAnswer::Drawn { report, annotations })

@@ -10,9 +10,8 @@ use crate::home::SiteRulesError;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
 
 /// What the rules mean, and who can loosen them.
-const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the person can \
-                     allow a site or take a rule back: with `tabwire sites`, or in the extension's \
-                     popup.";
+const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the user can allow \
+                     a site or remove a rule, with `tabwire sites` or in the extension's popup.";
 
 /// The rules as they are now.
 #[derive(Serialize, JsonSchema)]
@@ -31,9 +30,11 @@ pub(super) struct SitesAnswer<'a> {
 pub(super) fn site_rules(tools: &ToolSet, deny: Option<&str>) -> ToolResult {
     let Some(sites) = tools.sites() else {
         let message = "This daemon keeps no rules for sites";
-        return CallFailure::new("not_available", message, "Go on without.").into();
+        return CallFailure::new("not_available", message, "Continue without rules for sites.")
+            .into();
     };
     let Some(pattern) = deny else { return listed(&sites.rules()) };
+    // A list of its own: the person sees which rules an agent has made.
     let list = SiteList::AgentDeny;
     let changed = SitePattern::parse(pattern)
         .map_err(SiteRulesError::from)
@@ -42,12 +43,12 @@ pub(super) fn site_rules(tools: &ToolSet, deny: Option<&str>) -> ToolResult {
         Ok(rules) => listed(&rules),
         Err(SiteRulesError::Change(why)) => {
             let hint =
-                "Name a host such as example.com, *.example.com or https://example.com:8443.";
+                "Pass a host such as example.com, *.example.com or https://example.com:8443.";
             CallFailure::of_param("pattern", why.to_string(), hint).into()
         }
         Err(SiteRulesError::Home(why)) => {
             tracing::warn!(%why, "the rules for sites cannot be changed");
-            let hint = "Ask the person to mend that.";
+            let hint = "Ask the user to run `tabwire doctor`, which names the file.";
             CallFailure::new("storage_unavailable", why.to_string(), hint).into()
         }
     }

@@ -143,6 +143,7 @@ where
     T: Serialize + JsonSchema,
     F: FnOnce(&ValueStore, &Owner) -> Result<T, StoreError> + Send + 'static,
 {
+    // Cloned into the other thread, which may outlive this call.
     let Some(store) = tools.store.clone() else { return no_disk() };
     let owner = caller.owner.clone();
     let done = tokio::task::spawn_blocking(move || match run(&store, &owner) {
@@ -155,8 +156,8 @@ where
 fn named(name: Option<String>) -> Result<ValueName, ToolResult> {
     let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
     ValueName::parse(&name).map_err(|why| {
-        let message = format!("`name` cannot be {}: {why}", Value::from(name));
-        let hint = "Take a short name such as `login-flow`, or leave it out for `default`.";
+        let message = format!("invalid value {} for `name`: {why}", Value::from(name));
+        let hint = "Pass a short name such as `login-flow`, or omit `name` for `default`.";
         let expected = format!("1 to {NAME_MAX} bytes of text in one line");
         CallFailure::of_param("name", message, hint).expecting(expected).into()
     })
@@ -169,7 +170,8 @@ fn failed(error: &StoreError, store: &ValueStore, owner: &Owner) -> ToolResult {
         }
         StoreError::Full => (
             "store_full",
-            "Delete what is not needed; configure({action:\"list\"}) names all.".to_owned(),
+            "Delete values that you no longer need; configure({action:\"list\"}) lists them."
+                .to_owned(),
         ),
         StoreError::NotFound { name } => ("not_found", what_there_is(name, store, owner)),
         StoreError::Damaged { .. } => {
@@ -185,19 +187,19 @@ fn what_there_is(name: &ValueName, store: &ValueStore, owner: &Owner) -> String 
     let known = || values.iter().map(|value| value.name.as_str());
     match closest(name.as_str(), known()) {
         Some(near) => format!("Did you mean `{near}`?"),
-        None if values.is_empty() => "Nothing is stored yet.".to_owned(),
-        None => "configure({action:\"list\"}) names what there is.".to_owned(),
+        None if values.is_empty() => "There are no stored values yet.".to_owned(),
+        None => "configure({action:\"list\"}) lists the stored values.".to_owned(),
     }
 }
 
 /// What is said where nothing can be kept.
 pub(super) fn no_disk() -> ToolResult {
-    unavailable("this daemon has no disk")
+    unavailable("this daemon has no state directory")
 }
 
 /// What is said if the disk does not do its part.
 pub(super) fn unavailable(why: &str) -> ToolResult {
     let refusal = RefusalReason::StorageUnavailable { why: why.into() };
-    let message = format!("The disk did not do what was asked: {why}");
+    let message = format!("Reading or writing the disk failed: {why}");
     CallFailure::new(refusal.code(), message, refusal.hint()).into()
 }

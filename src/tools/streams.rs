@@ -38,23 +38,23 @@ const OLDEST: &str = "oldest";
 pub(super) struct StreamArguments {
     /// A next_cursor, or `oldest`; default: the newest.
     cursor: Option<String>,
-    /// How many entries.
+    /// Max entries.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
-    /// At least this bad.
+    /// Minimum severity.
     level: Option<LogLevel>,
-    /// With this in text or URL.
+    /// Part of text or URL.
     text: Option<String>,
-    /// With this in the URL.
+    /// Part of the URL.
     url: Option<String>,
-    /// Of this tab.
+    /// Only this tab.
     tab_id: Option<TabId>,
-    /// Of this browser.
+    /// Only this browser.
     browser: Option<String>,
-    /// Of the last so many ms.
+    /// From the last N ms.
     #[schemars(range(min = 0))]
     since_ms: Option<u64>,
-    /// Of this request.
+    /// Only this request.
     request_id: Option<String>,
     /// Add ids and times.
     trace: Option<bool>,
@@ -218,6 +218,7 @@ async fn bodies(
     filter: &EntryFilter,
     page: &EntryPage,
 ) -> Vec<Box<RawValue>> {
+    // Each entry brings a comma.
     let taken: usize = page.entries.iter().map(|entry| entry.get().len() + 1).sum();
     let filter = EntryFilter {
         request_id: filter.request_id.clone(),
@@ -268,13 +269,14 @@ fn hint(hub: &Hub, view: StreamView, filter: &EntryFilter, page: &EntryPage) -> 
     }
     let deaf = hub.capture_unsupported(filter.browser.as_ref());
     let is_on = |stream: &StreamKind| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
+    // Recording is on: an empty list then means that nothing happened.
     if streams.iter().all(is_on) || !deaf.labels.is_empty() && deaf.are_all {
         return deaf.hint();
     }
     let names: Vec<_> = streams.iter().map(|stream| format!("\"{}\"", stream.name())).collect();
     let names = names.join(",");
     let own = format!(
-        "This is not being recorded: configure({{action:\"capture\", streams:[{names}]}}) begins to."
+        "Recording is off: configure({{action:\"capture\", streams:[{names}]}}) starts it."
     );
     Some([Some(own), deaf.hint()].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
@@ -284,7 +286,7 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
         CursorError::Foreign => "invalid_argument",
         CursorError::Stale => "stale_cursor",
     };
-    CallFailure::new(code, error.to_string(), "Leave `cursor` out for the newest entries.")
+    CallFailure::new(code, error.to_string(), "Omit `cursor` for the newest entries.")
         .about("cursor")
         .expecting(format!("a next_cursor of the same `what`, or `{OLDEST}`"))
         .into()
@@ -304,7 +306,7 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, selector: &TargetSelector) 
         .collect();
     let hint = recorded
         .is_empty()
-        .then_some("Nothing of it is being recorded: configure({action:\"capture\"}) begins to.");
+        .then_some("Recording is off for this page: configure({action:\"capture\"}) starts it.");
     ToolResult::of(&PageAnswer {
         browser,
         tab_id: tab.tab_id,

@@ -86,6 +86,7 @@ impl CommonParameters {
         wait: Duration,
         key: Option<Arc<str>>,
     ) -> Result<CommandRequest, ToolResult> {
+        // The agent's own key wins over the one that the bridge has put into the header.
         let key = self.idempotency_key.map(Into::into).or(key);
         if key.as_deref().is_some_and(|key| !is_idempotency_key(key)) {
             return Err(wrong_key());
@@ -111,6 +112,7 @@ impl CommandRequest {
         let id = Some(submitted.accepted.id.clone());
         if wait.is_zero() {
             let result = match tools.hub.confirm(caller, &submitted).await {
+                // Only an acceptance that is on disk may be told.
                 Ok(()) => ToolResult::of(&queued(&tools.hub, &submitted.accepted)),
                 Err(refused) => ToolResult::refused(&refused),
             };
@@ -153,7 +155,7 @@ async fn finish(
 
 fn wrong_key() -> ToolResult {
     let message = format!("`idempotency_key` must be {IDEMPOTENCY_KEY_FORM}");
-    let hint = "Give `idempotency_key` a random text such as a UUID, or leave it out.";
+    let hint = "Pass a random text such as a UUID, or omit `idempotency_key`.";
     CallFailure::of_param("idempotency_key", message, hint).expecting(IDEMPOTENCY_KEY_FORM).into()
 }
 

@@ -205,7 +205,7 @@ fn a_misspelt_action_or_parameter_gets_the_closest_known_one() {
 fn a_parameter_of_another_action_is_told_from_an_unknown_one() {
     let wrong = interact(json!({"action": "navigate", "url": "x", "script": "1"})).unwrap_err();
     assert_eq!(wrong["error"], "unknown_argument");
-    assert_eq!(wrong["hint"], "`script` is for execute_js; leave it out.");
+    assert_eq!(wrong["hint"], "`script` belongs to execute_js; omit it.");
 }
 
 #[test]

@@ -41,6 +41,6 @@ async fn main() -> anyhow::Result<()> {
         terminate.recv().await;
         stop.cancel();
     });
-    daemon.serve(shutdown, fixtures::beside).await?;
+    daemon.serve(shutdown, Some(fixtures::extra_tools())).await?;
     Ok(())
 }

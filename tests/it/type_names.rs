@@ -91,7 +91,7 @@ fn types_are_found_however_they_are_defined() {
         ("struct LinkId(u64);", Some("LinkId")),
         ("    pub(super) struct LinkId<'a> {", Some("LinkId")),
         ("pub(in crate::cli) enum SitesCommand {", Some("SitesCommand")),
-        ("pub trait Toolbox: Send {", Some("Toolbox")),
+        ("pub trait Handler: Send {", Some("Handler")),
         ("type Rows = Vec<u8>;", Some("Rows")),
         ("    type Output = u8;", None),
         ("fn struct_of(type_name: &str) {", None),

@@ -31,7 +31,7 @@ pub(super) use sessions::HttpSessions;
 /// The longest that a poll is held.
 const LONGEST_POLL: Duration = Duration::from_secs(25);
 
-/// What begins a session: a request for a challenge, or the `hello` that answers one.
+/// The body of `POST /session`: a request for a challenge, or the `hello` that answers it.
 #[derive(Deserialize)]
 struct SessionRequest {
     #[serde(rename = "type")]
@@ -49,7 +49,7 @@ struct SessionWelcome<'a> {
     session: &'a str,
 }
 
-/// What an extension posts.
+/// The body of `POST /frames`.
 #[derive(Deserialize)]
 struct PostedFrames<'a> {
     /// The number of this request: one that comes again is not taken again.
@@ -81,6 +81,7 @@ pub(super) async fn begin(
         let nonce = edge.sessions.challenge(&id, edge.tools.hub().now());
         return json_of(&ToExtension::Challenge { nonce });
     }
+    // Before the proof is checked: a full daemon spends no work on it.
     if !edge.sessions.has_room() {
         return HttpError::TooManySessions.into_response();
     }
@@ -110,6 +111,7 @@ fn open(
     let token = proof::nonce();
     let answer = json_of(&SessionWelcome { welcome: greeted.welcome, session: &token });
     let (session, run) = HttpSession::open(edge.clone(), token, id, greeted.link, greeted.outbox);
+    // Before `run` starts, so that the first request finds the session.
     edge.sessions.add(session);
     edge.tasks.spawn(run);
     Ok(answer)
@@ -126,6 +128,7 @@ pub(super) async fn exchange(
     let Principal::Session { token, extension } = principal else {
         return HttpError::Undeclared.into_response();
     };
+    // A browser sends no `Origin` with a worker's GET; an origin that it sends must fit.
     let is_its = |session: &HttpSession| extension.is_none_or(|id| session.is_of(&id));
     let Some(session) = edge.sessions.find(&token).filter(|session| is_its(session)) else {
         return HttpError::NoSession.into_response();
@@ -158,7 +161,7 @@ async fn post(edge: &EdgeState, session: &HttpSession, body: Body) -> Result<Res
     Ok(answer(session.post(n, after, frames).await))
 }
 
-/// What a poll asks for.
+/// The query of `GET /frames`.
 #[derive(Debug, PartialEq, Eq)]
 struct PollQuery {
     wait: Duration,
@@ -166,7 +169,7 @@ struct PollQuery {
 }
 
 impl PollQuery {
-    /// `None`: a number is none. What else is asked for is ignored.
+    /// `None`: a number is malformed. Other parameters are ignored.
     fn of(uri: &Uri) -> Option<Self> {
         let mut asked = Self { wait: Duration::ZERO, after: None };
         for pair in uri.query().unwrap_or_default().split('&') {
@@ -189,7 +192,7 @@ fn answer(frames: Result<String, LinkClose>) -> Response {
     }
 }
 
-/// What is a close frame on the socket.
+/// The counterpart of a close frame on the socket.
 fn over(LinkClose { code, reason }: &LinkClose) -> Response {
     let (status, word) = match code {
         1001 => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),

@@ -44,7 +44,7 @@ pub(super) const FRAMES_A_POST: usize = 64;
 /// outbox has room for.
 const AT_ONCE: usize = 16;
 
-/// What an extension said in one request.
+/// The frames of one request.
 type FrameBatch = Vec<Result<FromExtension, FrameError>>;
 
 /// A link over HTTP.
@@ -58,7 +58,7 @@ pub(super) struct HttpSession {
 }
 
 impl HttpSession {
-    /// A session, and what has to run for it to work: until that ends, it is open.
+    /// A session, and its task: the session is open until the task ends.
     pub(super) fn open(
         edge: Arc<EdgeState>,
         token: String,
@@ -66,6 +66,7 @@ impl HttpSession {
         link: ExtensionLink,
         outbox: Outbox,
     ) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
+        // One batch at a time: a POST waits here while the one before it is taken in.
         let (said, batches) = mpsc::channel(1);
         let state = watch::Sender::new(SessionState::default());
         let (hash, extension) = (proof::hash(&token), extension.to_owned());
@@ -116,11 +117,12 @@ impl HttpSession {
             reason = close.reason,
             "session over"
         );
+        // Before `end`: who sees the session over may count on the hub knowing it too.
         drop(link);
         self.end(close);
     }
 
-    /// Puts what the outbox has where requests find it, as far as there is room.
+    /// Moves frames from the outbox to the waiting ones, while there is room.
     async fn fill(&self, outbox: &mut Outbox) -> LinkClose {
         let mut state = self.state.subscribe();
         loop {
@@ -155,6 +157,7 @@ impl HttpSession {
     /// words.
     fn end(&self, close: LinkClose) {
         self.state.send_modify(|state| {
+            // After 1001 nobody will send them again.
             if close.code != 1001 {
                 state.waiting.clear();
             }
@@ -171,6 +174,7 @@ impl HttpSession {
     ) -> Result<String, LinkClose> {
         let _in_progress = OpenRequest::of(self);
         let (poll, after, carried) = self.change(|state| {
+            // A newer poll ends the older one, whose connection may be dead.
             state.poll += 1;
             let after = after.unwrap_or(state.carried);
             state.acknowledge(after);
@@ -180,7 +184,7 @@ impl HttpSession {
         let due = state.wait_for(|state| {
             state.end.is_some() || state.poll != poll || state.has_for_poll(after, carried)
         });
-        // Whether it came or the time is over: what there is, is told.
+        // A timeout is no error: the answer carries the frames that wait now.
         let _ = timeout(wait, due).await.map(drop);
         self.change(|state| {
             let has_any = state.count_after(after) > 0;
@@ -192,7 +196,7 @@ impl HttpSession {
         })
     }
 
-    /// Takes what the extension says, once for each number, and waits a little for the
+    /// Takes in the extension's frames, once for each number, and waits briefly for the
     /// answers.
     pub(super) async fn post(
         &self,
@@ -207,6 +211,7 @@ impl HttpSession {
         if let Ok(permit) = self.said.reserve().await {
             let (posting, is_new) = PendingPost::begin(self, number, awaited);
             if is_new {
+                // A repeated POST only waits for the answers to its first try.
                 permit.send(frames);
             }
             posting.answered().await;
@@ -229,7 +234,7 @@ impl HttpSession {
 }
 
 fn idle() -> LinkClose {
-    LinkClose::new(1002, "no request came for 2 s")
+    LinkClose::new(1002, "no request for 2 s")
 }
 
 /// A request in progress: its session is not idle.
@@ -282,7 +287,7 @@ impl<'a> PendingPost<'a> {
             let is_awaited = |answered| state.awaited.contains(answered);
             state.end.is_some() || !self.awaited.iter().any(is_awaited)
         });
-        // What has not come by then comes with the poll.
+        // Later answers come with the poll.
         let _ = timeout(ANSWERS, answered).await.map(drop);
     }
 }
@@ -308,6 +313,7 @@ fn one_by_one(
         loop {
             taken = (taken + 1) % AT_ONCE;
             if taken == 0 {
+                // Others get a turn, and this stream is polled again right after.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }

@@ -34,6 +34,7 @@ impl HttpSessions {
     pub(super) fn challenge(&self, extension: &str, at: Timestamp) -> String {
         let nonce = proof::nonce();
         let mut challenges = lock(&self.challenges);
+        // Expired ones go first, so that a flood displaces as few live ones as possible.
         challenges.retain(|known| at.since(known.at) <= HELLO);
         if challenges.len() == CHALLENGES {
             challenges.pop_front();
@@ -47,6 +48,7 @@ impl HttpSessions {
     pub(super) fn answers(&self, nonce: &str, extension: &str, now: Timestamp) -> bool {
         let mut challenges = lock(&self.challenges);
         let asked = challenges.iter().position(|known| known.nonce == nonce);
+        // Removed whatever the outcome: a challenge must not be tried twice.
         let asked = asked.and_then(|at| challenges.remove(at));
         asked.is_some_and(|known| known.extension == extension && now.since(known.at) <= HELLO)
     }
@@ -71,6 +73,7 @@ impl HttpSessions {
     pub(super) fn find(&self, token: &str) -> Option<Arc<HttpSession>> {
         let hash = proof::hash(token);
         let found = lock(&self.known).iter().find(|session| session.has_hash(&hash)).cloned();
+        // The hash finds the session, and the constant-time comparison decides.
         found.filter(|session| session.has_token(token))
     }
 }

@@ -1,4 +1,4 @@
-//! What a session has for its extension, numbered, until it is known to have come.
+//! The numbered frames of a session for its extension, until their arrival is confirmed.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,7 +16,7 @@ pub(super) struct PendingFrame {
     is_awaited: bool,
 }
 
-/// What a session has for the extension, and which requests wait for it.
+/// The frames for the extension, and the requests that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
     pub(super) waiting: VecDeque<PendingFrame>,
@@ -39,6 +39,7 @@ pub(super) struct SessionState {
 
 impl SessionState {
     pub(super) fn push(&mut self, frame: &ToExtension) {
+        // The POST that asked brings it; waking the poll as well would send it twice.
         let is_awaited = answer_to(frame).is_some_and(|answered| self.awaited.remove(&answered));
         let text = serde_json::to_string(frame).unwrap_or_default();
         self.waiting.push_back(PendingFrame { text, is_awaited });
@@ -60,6 +61,7 @@ impl SessionState {
     /// The frames after this one, as a request is answered.
     pub(super) fn frames_after(&mut self, after: u64) -> String {
         let count = self.count_after(after);
+        // The extension may confirm late, and these are on their way already.
         self.carried = self.carried.max(self.last);
         let newer = self.waiting.iter().skip(self.waiting.len() - count);
         answer(&newer.map(|frame| frame.text.as_str()).collect::<Vec<_>>(), self.last)
@@ -71,6 +73,7 @@ impl SessionState {
         let is_news = self.carried > carried_before;
         let after = if is_news { after.max(self.carried) } else { after };
         let newer = self.waiting.iter().rev().take(self.count_after(after));
+        // When the POST has gone, its answers are the poll's to bring.
         newer.into_iter().any(|frame| !frame.is_awaited || self.posts == 0)
     }
 }
@@ -105,7 +108,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
     }
 }
 
-/// What a frame answers.
+/// The claim or report that a frame answers.
 fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
     match frame {
         ToExtension::Go { correlation_id, attempt }

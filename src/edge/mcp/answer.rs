@@ -40,7 +40,7 @@ impl AnswerDelivery {
         Self { edge, caller, given_up_by_closing, _job_call: job_call }
     }
 
-    /// Answers with what is there.
+    /// Answers with a finished response.
     pub(super) fn respond(self, done: RpcResponse, generation: ProtocolGeneration) -> Response {
         let status = status(done.error.as_ref(), generation);
         json_response(status, self.body(AnswerText::Ready(done)))
@@ -69,6 +69,7 @@ impl AnswerDelivery {
     fn handed_over(&mut self, outcome_of: Option<&CorrelationId>) {
         self.given_up_by_closing = None;
         if let Some(id) = outcome_of {
+            // A read outcome may be evicted; an unread one is kept for another try.
             self.edge.tools.hub().mark_read(&self.caller, id);
         }
     }
@@ -76,6 +77,7 @@ impl AnswerDelivery {
 
 impl Drop for AnswerDelivery {
     fn drop(&mut self) {
+        // Still set: the answer never reached the socket.
         if let Some(id) = self.given_up_by_closing.take() {
             tracing::debug!(correlation_id = %id, "cancelled: its caller has gone");
             self.edge.tools.hub().ask_to_cancel(&self.caller, &id);
@@ -132,7 +134,7 @@ impl http_body::Body for JsonAnswerBody {
     }
 }
 
-/// What is said next of a call, and what says more then.
+/// The next progress notification of a call, and the source of further ones.
 type NextProgress = BoxFuture<'static, Option<(String, CallProgress)>>;
 
 /// An answer that is events. They are made as they are read: of what a slow reader misses
@@ -164,6 +166,7 @@ impl http_body::Body for EventStreamBody {
             self.delivery.handed_over(hands_over.as_ref());
             return Poll::Ready(Some(Ok(Frame::data(event(&text)))));
         }
+        // The answer has registered its waker above.
         let Some(next) = &mut self.next else { return Poll::Pending };
         match next.poll_unpin(context) {
             Poll::Ready(Some((text, progress))) => {

@@ -1,4 +1,4 @@
-//! What a client is told that no call of its carries: `GET /mcp` in the legacy era, and
+//! Notices that belong to no call of the client: `GET /mcp` in the legacy generation, and
 //! `subscriptions/listen` in the modern one.
 
 use std::collections::{HashMap, VecDeque};
@@ -29,7 +29,7 @@ const STREAMS: usize = 8;
 /// How long a stream is silent at most: who reads it can tell that it is up.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// What breaks the silence: a comment.
+/// A comment that breaks the silence.
 const KEEP_ALIVE: &str = ": still here\n\n";
 
 /// Opens the caller's stream. One that has not asked to be told of its jobs gets one that is
@@ -42,6 +42,7 @@ pub(super) fn open(edge: &EdgeState, caller: &Caller, headers: &HeaderMap) -> Re
         return HttpError::NotEvents.into_response();
     }
     let hub = edge.tools.hub();
+    // A client that did not ask for notices of jobs need not know their form.
     let is_told = headers.contains_key(JOBS_HEADER) || hub.wants_jobs(caller);
     let notices = if is_told {
         NoticeSource::OfJobs(Box::new(JobNotices::new(
@@ -79,13 +80,13 @@ pub(super) async fn subscribe(
     }
 }
 
-/// What goes out on a stream. It is made as it is read: a slow reader holds up nobody.
+/// The events of a stream. Each is made when it is read: a slow reader holds up nobody.
 struct NoticeStream {
     notices: NoticeSource,
     place: StreamPermit,
 }
 
-/// What there is to tell.
+/// The source of the notices.
 enum NoticeSource {
     None(Hub),
     OfJobs(Box<JobNotices>),
@@ -116,6 +117,7 @@ impl NoticeStream {
             biased;
             () = self.place.closed.cancelled() => return None,
             text = self.notices.next() => event(&text?),
+            // Proxies and clients drop connections that look dead.
             () = tokio::time::sleep(SILENCE) => Bytes::from_static(KEEP_ALIVE.as_bytes()),
         };
         Some((Ok(text), self))
@@ -165,6 +167,7 @@ impl OpenStreams {
         if own.len() >= STREAMS
             && let Some(oldest) = own.pop_front()
         {
+            // A client that reconnects without closing would lock itself out otherwise.
             oldest.cancel();
         }
         self.place(caller, own)
@@ -175,7 +178,8 @@ impl OpenStreams {
         let mut streams = self.streams();
         let own = streams.entry(caller.clone()).or_default();
         if own.len() >= STREAMS {
-            let message = format!("A client may have {STREAMS} streams open: end one first");
+            let message =
+                format!("A client may have at most {STREAMS} open streams: close one first");
             return Err(RpcError::new(RpcErrorKind::Refused, message));
         }
         Ok(self.place(caller, own))

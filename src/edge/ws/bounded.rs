@@ -1,5 +1,5 @@
-//! A socket of which only so much is read before a valid `hello`, whatever was proved on its
-//! connection before.
+//! A limit on the bytes before a valid `hello`, also on a connection that has proved itself
+//! earlier.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(super) struct HelloProof(Arc<AtomicBool>);
 
 impl HelloProof {
-    /// It has.
+    /// Notes a valid `hello`.
     pub(super) fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -93,7 +93,7 @@ async fn the_value_alone_is_printed_and_the_whole_answer_as_json() {
     assert_eq!((&health["browsers"], health.get("status")), (&json!(1), None), "{health}");
     let logs = place.run(&["call", "observe", "what=logs"]).await;
     assert_eq!((logs.code, &json_of(&logs.stdout)["entries"]), (Some(0), &json!([])), "{logs:?}");
-    let next = "`tabwire call configure action=capture streams=logs` begins to";
+    let next = "`tabwire call configure action=capture streams=logs` starts it";
     assert!(logs.stderr.contains(next), "the next step: {logs:?}");
 }
 
@@ -105,7 +105,7 @@ async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refus
         (&["interact", "action=execute_js", "scrpt=1"][..], 1, "Did you mean `script`?"),
         (&["interact", "action=execute_js", "scrpt=1"], 1, "choose from: script, "),
         (&["interact", "action=execute_js", "script=1", "tab_id=seven"], 1, "of type integer"),
-        (&["interact", "action=fly"], 1, "knows no `fly`"),
+        (&["interact", "action=fly"], 1, "invalid value `fly`"),
         (&["interact", "action=fly"], 1, "one of: execute_js, "),
         (&["interact"], 1, "`action` is missing"),
         (&["observe", "what=command_result", "correlation_id=exec_1"], 1, "no command"),

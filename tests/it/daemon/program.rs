@@ -30,7 +30,7 @@ async fn a_second_daemon_on_a_state_directory_says_so_and_ends_well() {
     let first = place.serve(&[]).await;
     let ran = place.run(&["serve"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("runs already"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("already runs"), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("process {}", first.pid())), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("port {}", first.port)), "{}", ran.stdout);
     assert_eq!(place.daemon().unwrap().pid, first.pid(), "the first one goes on");

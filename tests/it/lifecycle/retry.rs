@@ -136,7 +136,7 @@ async fn a_call_that_two_daemons_went_away_with_is_not_sent_to_a_third() {
     }
     let lost = body(&mut client, 1).await;
     assert_eq!(lost["error"], "daemon_lost", "{lost}");
-    assert!(lost["hint"].as_str().unwrap().contains("may have been taken"), "{lost}");
+    assert!(lost["hint"].as_str().unwrap().contains("may have accepted"), "{lost}");
     client.ask(&json!(2), "interact", script("2")).await;
     assert_eq!(daemon.next().await.json()["id"], 2);
 }
@@ -170,7 +170,7 @@ async fn a_submission_that_was_sent_may_have_been_taken_even_if_no_other_daemon_
     assert_eq!(lost["error"], "daemon_lost", "{lost}");
     let message = lost["message"].as_str().unwrap();
     assert!(message.contains(&format!("port {port}")), "why none starts: {message}");
-    assert!(lost["hint"].as_str().unwrap().contains("may have been taken"), "{lost}");
+    assert!(lost["hint"].as_str().unwrap().contains("may have accepted"), "{lost}");
 }
 
 #[tokio::test]

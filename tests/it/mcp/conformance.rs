@@ -49,7 +49,7 @@ impl WithFixtures {
         };
         let daemon = Daemon::start(settings).await.unwrap();
         let client = client(daemon.port(), &dir.home()).of_any_tools();
-        let serving = daemon.serve(CancellationToken::new(), fixtures::beside);
+        let serving = daemon.serve(CancellationToken::new(), Some(fixtures::extra_tools()));
         let running = AbortOnDropHandle::new(tokio::spawn(serving));
         Self { client, _running: running, _dir: dir }
     }

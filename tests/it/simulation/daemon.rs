@@ -2,7 +2,6 @@
 //! journal is written to the [disk](testkit::Disk) outside of it.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -60,7 +59,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
     let tools = ToolSet::new(hub, Duration::ZERO);
-    let server = EdgeServer::new(PORT, world.home(), tools.clone(), Arc::new(tools));
+    let server = EdgeServer::new(PORT, world.home(), tools, None);
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
     loop {
         tokio::select! {
