@@ -127,7 +127,8 @@ impl Daemon {
         // The secret may have been replaced before the lock was taken. From here on a
         // program that replaces it finds this daemon, and ends it.
         let home = StateDirectory::open(&settings.home)?;
-        // Without them nothing may be let through, so a daemon that cannot read them does not start.
+        // Without them nothing may be let through, so a daemon that cannot read them does not
+        // start.
         home.site_rules().read()?;
         home.local_files().read()?;
         let (journal, history) = if settings.ephemeral {

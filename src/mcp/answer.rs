@@ -135,8 +135,8 @@ enum ToolContent<'a> {
     },
 }
 
-/// A failed request as a whole message, for a program between the client and the tools. A call of a tool is a failed one, anything else an error. `body` has
-/// a `message`.
+/// A failed request as a whole message, for a program between the client and the tools. A call of a
+/// tool is a failed one, anything else an error. `body` has a `message`.
 #[must_use]
 pub fn failure(
     body: &Value,

@@ -130,7 +130,8 @@ impl IncomingMessage {
     ///
     /// # Errors
     ///
-    /// [`RpcErrorKind::Parse`] or [`RpcErrorKind::Shape`], and the request's id if it could be read.
+    /// [`RpcErrorKind::Parse`] or [`RpcErrorKind::Shape`], and the request's id if it could be
+    /// read.
     pub fn parse(bytes: &[u8]) -> Result<Self, (RpcError, Option<RequestId>)> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             (RpcError::new(RpcErrorKind::Parse, format!("not valid JSON: {error}")), None)

@@ -88,9 +88,9 @@ fn answer_at_once(
     }
 }
 
-/// Answers a request that is no [`LISTEN`]. `key` is the idempotency key of a call whose arguments have none, and
-/// what tells the call from another one under the same id; it stands in `calls` until it is
-/// answered.
+/// Answers a request that is no [`LISTEN`]. `key` is the idempotency key of a call whose arguments
+/// have none, and what tells the call from another one under the same id; it stands in `calls`
+/// until it is answered.
 pub async fn handle(
     (tools, extra): (&ToolSet, Option<&ExtraTools>),
     calls: &CallRegistry<Caller>,

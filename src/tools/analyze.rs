@@ -1,4 +1,4 @@
-//! `analyze`: looks at a page and says what is there. It touches nothing.
+//! `analyze`: inspects a page, and changes nothing there.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -26,10 +26,10 @@ pub(super) static ARGUMENTS: LazyLock<ToolArguments> = LazyLock::new(|| {
     ToolArguments::of::<PageAnalysis, AnalyzeParameters>("what").and::<PersonAnalysis>()
 });
 
-/// How long a call blocks unless it says otherwise: who looks at a page wants to know now.
+/// How long a call blocks by default: an agent that inspects a page needs the result at once.
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 
-/// What every analysis takes.
+/// The arguments of every analysis.
 #[derive(Deserialize, JsonSchema)]
 struct AnalyzeParameters {
     /// Default 10000.
@@ -41,7 +41,7 @@ struct AnalyzeParameters {
     place: CommandPlace,
 }
 
-/// What its answers look like, also those of a call that does not wait.
+/// The schemas of its answers, also of a call that does not wait.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "").are::<QueuedAnswer<'_>>().are::<CommandAnswer>().are::<BriefReport>();
     annotations::answers(answers);

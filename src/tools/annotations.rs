@@ -1,4 +1,4 @@
-//! `analyze` `annotations`: what a person draws on a page. The call returns at once; the
+//! `analyze` `annotations`: a person's drawings on a page. The call returns at once; the
 //! drawing is read under its id, however long the person takes.
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::protocol::{
 
 pub(super) const NAME: &str = "annotations";
 
-/// What a person is asked for.
+/// Analyses that a person answers.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(super) enum PersonAnalysis {
@@ -34,7 +34,7 @@ pub(super) enum PersonAnalysis {
     Annotations(AnnotationsArguments),
 }
 
-/// What the call says of it.
+/// The arguments of `annotations`.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct AnnotationsArguments {
@@ -50,7 +50,7 @@ pub(super) struct AnnotationsArguments {
     prompt: Option<String>,
 }
 
-/// What can be done with drawings that are kept.
+/// Actions on stored drawings.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -59,7 +59,7 @@ enum DrawingsAction {
     Clear,
 }
 
-/// What the call says besides.
+/// The arguments of every analysis.
 #[derive(Deserialize)]
 struct AnnotationsOptions {
     wait_ms: Option<u64>,
@@ -98,7 +98,7 @@ pub(super) async fn call(
         }
         None => {}
     }
-    // Without `wait` nobody is disturbed: the call reads what there is.
+    // Without `wait` nobody is disturbed: the call reads existing drawings.
     if asked.wait != Some(true) {
         return match annotations.read(caller, session, key).await {
             Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
@@ -165,9 +165,9 @@ struct WaitingForDrawing<'a> {
     job_id: &'a CorrelationId,
     /// How long people take, as a rule.
     estimated_runtime_seconds: f64,
-    /// What became of the drawing tools, if they had to be opened.
+    /// The state of the drawing tools, if they had to be opened.
     draw_mode: Option<DrawModeView<'a>>,
-    /// What happens now, and the call that reads the drawing.
+    /// The present state, and the call that reads the drawing.
     message: String,
 }
 
@@ -177,7 +177,7 @@ struct ListOfDrawings {
     status: status::Ok,
     count: usize,
     drawings: Vec<KeptDrawing>,
-    /// Files that do not hold what was kept.
+    /// Files whose content is damaged.
     damaged: Vec<DamagedFile>,
     page: PageMark,
 }
@@ -186,7 +186,7 @@ struct ListOfDrawings {
 struct DamagedFile {
     path: PathBuf,
     error: String,
-    /// What to do next.
+    /// The next step.
     hint: &'static str,
 }
 
@@ -206,7 +206,7 @@ struct NoDrawings {
     message: &'static str,
 }
 
-/// What its answers look like, also those of a call that waits.
+/// The schemas of its answers, also of a call that waits.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     let drawn = answers
         .of(super::analyze::NAME, NAME)
@@ -245,7 +245,7 @@ fn waiting<'a>(
     }
 }
 
-/// What became of the drawing tools, as the answer tells it.
+/// The state of the drawing tools, as the answer shows it.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum DrawModeView<'a> {
@@ -272,7 +272,7 @@ impl<'a> DrawModeView<'a> {
         }
     }
 
-    /// What keeps them from being open, as far as is known.
+    /// The reason that they are not open, if it is known.
     fn why_not(&self) -> Option<String> {
         match self {
             Self::Asked(report) => report.why_not_complete(),

@@ -1,5 +1,4 @@
-//! What the answers of the tools look like, as JSON Schema: made from the types that they
-//! are made of, so that there is nothing to keep in step.
+//! JSON Schema of the tools' answers, generated from the types of the answers.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -17,7 +16,7 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// The answers of each tool.
 pub(super) struct AnswerSchemas {
     generator: SchemaGenerator,
-    /// By the tool's name and what it was asked for, with a point between them.
+    /// By the tool's name and the choice, with a point between them.
     shapes: Map<String, Value>,
 }
 
@@ -51,7 +50,7 @@ impl AnswerSchemas {
         &mut self.generator
     }
 
-    /// All of them in one document. What is not described is forbidden.
+    /// All of them in one document. Fields without a description are forbidden.
     pub(super) fn document(mut self) -> Value {
         let mut definitions = self.generator.take_definitions(true);
         for (name, shape) in &mut self.shapes {
@@ -98,7 +97,7 @@ impl AnswerShapes<'_> {
     }
 }
 
-/// Drops what says nothing outside of Rust.
+/// Drops words that mean nothing outside of Rust.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -136,8 +135,8 @@ fn close(schema: &mut Value, in_parts: bool) {
     }
 }
 
-/// What a tool's answers, failures too, have in these fields: one flat object in which nothing
-/// is required, for clients that check what they get against it.
+/// The types of these fields in a tool's answers and failures: one flat object without required
+/// fields, for clients that validate answers.
 pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
     let definitions = document["$defs"].as_object().into_iter().flatten();
     let of_tool = definitions.filter(|(name, _)| name.split('.').next() == Some(tool));
@@ -155,7 +154,7 @@ pub(super) fn outline(document: &Value, tool: &str, fields: &[&str]) -> Value {
 struct FieldTypes(Vec<Value>);
 
 impl FieldTypes {
-    /// Takes in what a schema says of a field; of itself, if it is the field's already.
+    /// Notes the types that a schema gives a field; without `field`, the schema's own type.
     fn look(&mut self, document: &Value, schema: &Value, field: Option<&str>) {
         if let Some(Value::String(to)) = schema.get("$ref") {
             let target = document.pointer(to.trim_start_matches('#')).unwrap_or(&Value::Null);

@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 
 use super::failure::CallFailure;
 
-/// So many variants are named with a parameter that is theirs; a longer list says little, and
-/// the answer to a wrong call has it.
+/// The most variants that a parameter's description names. A longer list says little, and the
+/// answer to a wrong call has it.
 const NAMED: usize = 3;
 
-/// What a tool takes.
+/// The arguments of a tool.
 #[derive(Debug)]
 pub(super) struct ToolArguments {
     /// The parameter that selects the variant, if there are several.
     selector: Option<&'static str>,
-    /// What the selector selects, in the order of the Rust enum.
+    /// The choices of the selector, in the order of the Rust enum.
     variants: Vec<ArgumentVariant>,
     /// Parameters that every variant takes.
     common: Map<String, Value>,
@@ -80,7 +80,7 @@ impl ToolArguments {
         }
         merged.extend(self.common.clone());
         for property in merged.values_mut().filter_map(Value::as_object_mut) {
-            // That there is nothing below is plain; whoever tries all the same is told.
+            // A lower bound of 0 or 1 is plain, and a wrong call gets an error.
             if property.get("minimum").is_some_and(|least| *least == 0 || *least == 1) {
                 property.shift_remove("minimum");
             }
@@ -216,7 +216,7 @@ impl ArgumentVariant {
     }
 }
 
-/// The schema of a type without references, and without what clients stumble over.
+/// The schema of a type without references, and without parts that clients cannot read.
 fn plain_schema<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);

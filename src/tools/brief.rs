@@ -59,10 +59,10 @@ pub(super) struct BriefResult {
 pub(super) struct BriefPending {
     status: StatusWord,
     correlation_id: CorrelationId,
-    /// What the extension last said of it.
+    /// The last progress report of the extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<CommandProgress>,
-    /// What it waits for.
+    /// The reason that it waits.
     message: String,
     /// The next step.
     hint: Cow<'static, str>,
@@ -75,9 +75,9 @@ pub(super) struct BriefPending {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct BriefFailure {
     status: StatusWord,
-    /// What went wrong.
+    /// The error.
     error: Cow<'static, str>,
-    /// A word for programs.
+    /// A code for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Cow<'static, str>>,
     /// Where in the script.
@@ -97,7 +97,7 @@ pub(super) struct BriefFailure {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct BriefCancellation {
     status: StatusWord,
-    /// A word for programs, if it was not its owner who cancelled.
+    /// A code for programs, if another than the owner cancelled it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// Whether it may have begun in the page.
@@ -209,7 +209,7 @@ fn untold(kind: Option<String>) -> Option<String> {
     kind.filter(|kind| !PLAIN_TYPES.contains(&kind.as_str()))
 }
 
-/// The call that reads a result, but for what closes it.
+/// The call that reads a result, without its closing brackets.
 fn read_result(id: &CorrelationId) -> String {
     format!("observe({{what:\"command_result\", correlation_id:\"{id}\"")
 }

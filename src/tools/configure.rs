@@ -1,4 +1,4 @@
-//! `configure`: looks after commands, the daemon and what agents store.
+//! `configure`: manages commands, the daemon and the values that agents store.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) const DESCRIPTION: &str = "Manages commands, stored JSON, recording a
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::of::<ConfigureAction, NoArguments>("action"));
 
-/// What can be done.
+/// The actions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 enum ConfigureAction {
@@ -121,7 +121,7 @@ struct ClientsAnswer {
     clients: Vec<ClientSummary>,
 }
 
-/// What its answers look like.
+/// The schemas of its answers.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "query_status").are::<CommandAnswer>();
     answers.of(NAME, "cancel").are::<CommandAnswer>();

@@ -1,4 +1,4 @@
-//! What is said of a call that failed: a word, a sentence and the next step.
+//! Failed calls: a code, a sentence and the next step.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,28 +20,28 @@ const TABS_ROOM: usize = 6_000;
 /// A call that failed, and has done nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(super) struct CallFailure {
-    /// A word for programs.
+    /// A code for programs.
     pub(super) error: Cow<'static, str>,
-    /// What is the matter, in a sentence.
+    /// The error, in a sentence.
     pub(super) message: String,
     /// The parameter that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) param: Option<String>,
-    /// What that should be.
+    /// The expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expected: Option<Box<Value>>,
-    /// What to do next, in a sentence.
+    /// The next step, in a sentence.
     pub(super) hint: Cow<'static, str>,
 }
 
-/// A call that was not taken, under an id of its own.
+/// A rejected call, under an id of its own.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RefusedCall {
     #[serde(flatten)]
     failure: CallFailure,
     /// Under this id it is among the `failed_commands`.
     correlation_id: CorrelationId,
-    /// When it is worth trying again.
+    /// When to try again.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     /// How many commands are queued.
@@ -58,7 +58,7 @@ pub(super) struct RefusedCall {
     page: Option<PageMark>,
 }
 
-/// A job that cannot be done as it is asked for: nothing was begun.
+/// A job that was rejected before it began.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RefusedJob {
     #[serde(flatten)]
@@ -95,7 +95,7 @@ impl CallFailure {
         Self { error: error.into(), message, param: None, expected: None, hint }
     }
 
-    /// A parameter that cannot be what it is.
+    /// A parameter with an invalid value.
     pub(super) fn of_param(
         param: &str,
         message: impl Into<String>,
@@ -109,7 +109,7 @@ impl CallFailure {
         Self { param: Some(param.to_owned()), ..self }
     }
 
-    /// The same, saying what the parameter should be.
+    /// The same, with the expected value.
     pub(super) fn expecting(self, expected: impl Into<Value>) -> Self {
         Self { expected: Some(Box::new(expected.into())), ..self }
     }

@@ -26,7 +26,7 @@ pub(super) const DESCRIPTION: &str = "Acts in the user's own browser. Returns a 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::of::<Action, InteractParameters>("action"));
 
-/// What every action takes.
+/// The arguments of every action.
 #[derive(Deserialize, JsonSchema)]
 struct InteractParameters {
     /// Block up to this many ms for the result.
@@ -47,7 +47,7 @@ pub(super) fn asked(
     common.ask_for(action, wait_ms.map_or(default_wait, Duration::from_millis), key)
 }
 
-/// What its answers look like, also those of a call that waits.
+/// The schemas of its answers, also of a call that waits.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "").are::<QueuedAnswer<'_>>().are::<CommandAnswer>().are::<BriefReport>();
     answers
@@ -73,7 +73,7 @@ pub(super) async fn call(
     }
 }
 
-/// What is wrong with a file that a picture should go to.
+/// The failure of a picture's path that cannot be written.
 fn wrong_path(tools: &ToolSet, action: &Action) -> Option<ToolResult> {
     // Checked before the picture is taken: the agent can still correct the path.
     let (name, format) = action.picture_file()?;

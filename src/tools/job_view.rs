@@ -14,7 +14,7 @@ use crate::protocol::CommandStatus;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JobView {
     pub(super) success: bool,
-    /// What it has done; empty if it failed.
+    /// The job's summary; empty if the job failed.
     #[schemars(schema_with = "data")]
     pub(super) data: Value,
     pub(super) messages: Vec<JobMessage>,

@@ -59,7 +59,7 @@ impl JobStatus {
     }
 }
 
-/// What its answers look like: the first one, and what a task of it comes to.
+/// The schemas of its answers: the first one, and the end of its task.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "").are::<QueuedJob>().are::<CommandAnswer>();
     let failed = answers.of(NAME, FAILED);
@@ -112,7 +112,7 @@ async fn queued(hub: &Hub, caller: &Caller, submitted: &SubmittedCommand) -> Que
     }
 }
 
-/// A job that cannot be done as it is asked for: nothing was begun.
+/// A job that was rejected before it began.
 fn wrong(error: &SyncError) -> ToolResult {
     let text = error.to_string();
     let details = Some(error.details().to_string().into());

@@ -1,4 +1,4 @@
-//! The MCP tools over the hub: their names, their schemas and what they do. No HTTP, no
+//! The MCP tools over the hub: their names, schemas and calls. No HTTP, no
 //! JSON-RPC.
 
 mod analyze;
@@ -52,18 +52,18 @@ pub use parts::LONGEST_PART;
 pub use picture::InlinePicture;
 pub use result::{FAILED_STATUSES, PENDING_STATUSES, ToolResult};
 
-/// The tools, and what they work on. Cheap to clone.
+/// The tools, with the parts of the daemon that they use. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ToolSet {
     hub: Hub,
     default_wait: Duration,
-    /// Where `configure store` keeps what it is given.
+    /// The files of `configure store`.
     store: Option<ValueStore>,
     /// Where noise rules outlive the daemon.
     noise: Option<NoiseFiles>,
-    /// Who is at jobs.
+    /// The runner of jobs.
     jobs: Option<JobRunner>,
-    /// What people draw.
+    /// People's drawings.
     annotations: Option<AnnotationService>,
     /// Which sites may be used.
     sites: Option<LiveSiteRules>,
@@ -79,7 +79,7 @@ struct ToolDefinition {
     title: &'static str,
     description: &'static str,
     input_schema: Value,
-    /// What is true of every answer, also of a failure.
+    /// The schema of every answer, failures included.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
     annotations: Value,
@@ -91,7 +91,7 @@ struct ToolDefinition {
     meta: Option<Value>,
 }
 
-/// A tool call that was taken.
+/// The reply to a tool call.
 pub struct ToolReply {
     /// The command that it submitted.
     pub submitted: Option<CorrelationId>,
@@ -101,16 +101,16 @@ pub struct ToolReply {
     pub outcome: NowOrLater<ToolResult>,
 }
 
-/// How a call is to hear of the command that it submits.
+/// How a call hears of the command that it submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseMode {
     /// It waits as long as its arguments say.
     Usual,
-    /// It never waits: whoever calls follows the command themselves.
+    /// It never waits: its caller follows the command.
     AsTask,
 }
 
-/// What there is now, or in a while.
+/// A value that is there now, or that a future brings.
 pub enum NowOrLater<T> {
     /// It is there.
     Now(T),
@@ -125,7 +125,7 @@ impl ToolReply {
     }
 }
 
-/// What is shown of the answers of a tool that begins a job.
+/// The fields in the output schema of a tool that begins a job.
 const JOB_FIELDS: &[&str] = &["success", "data", "messages"];
 
 static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
@@ -204,7 +204,7 @@ pub fn list() -> &'static Value {
     &LIST
 }
 
-/// What the tools answer: JSON Schema, one definition for each kind of call.
+/// The JSON Schema of the answers, one definition for each kind of call.
 #[must_use]
 pub fn answers() -> &'static Value {
     static ANSWERS: LazyLock<Value> = LazyLock::new(|| {
@@ -231,8 +231,8 @@ pub fn submits(tool: &str) -> bool {
     matches!(tool, interact::NAME | analyze::NAME | jobs::NAME)
 }
 
-/// How long a call with these arguments may block, if it may: for whoever gives it a time
-/// limit of their own.
+/// How long a call with these arguments may block, if it blocks. Callers with a time limit of
+/// their own need it.
 #[must_use]
 pub fn longest_wait(tool: &str, given: &Value) -> Option<Duration> {
     let asked = given["wait_ms"].as_u64().map(Duration::from_millis);
@@ -249,14 +249,14 @@ impl ToolSet {
         Self { hub, default_wait, store, noise, jobs, annotations, sites, admission }
     }
 
-    /// The same tools, with a place for what agents store. Without one nothing can be.
+    /// The same tools, with files for the values that agents store. Without them `store` fails.
     #[must_use]
     pub fn with_store(self, store: ValueStore) -> Self {
         Self { store: Some(store), ..self }
     }
 
-    /// The same tools, with a place for noise rules; those that are there hold from here on. Without
-    /// one they go with the daemon.
+    /// The same tools, with a place for noise rules; those that are there hold from here on.
+    /// Without one they go with the daemon.
     #[must_use]
     pub fn with_noise(self, files: NoiseFiles) -> Self {
         let owners = files.owners().unwrap_or_else(|why| {
@@ -275,7 +275,7 @@ impl ToolSet {
         Self { noise: Some(files), ..self }
     }
 
-    /// The same tools, with a place for what people draw. Without, nobody is asked to.
+    /// The same tools, with people's drawings. Without them nobody is asked to draw.
     #[must_use]
     pub fn with_annotations(self, annotations: AnnotationService) -> Self {
         Self { annotations: Some(annotations), ..self }
@@ -299,13 +299,13 @@ impl ToolSet {
         self.sites.as_ref()
     }
 
-    /// What people draw, if that can be kept.
+    /// People's drawings, if the daemon can keep them.
     #[must_use]
     pub const fn annotations(&self) -> Option<&AnnotationService> {
         self.annotations.as_ref()
     }
 
-    /// The same tools, with somebody who is at jobs. Without, none can be begun.
+    /// The same tools, with a runner of jobs. Without it no job begins.
     #[must_use]
     pub fn with_jobs(self, jobs: JobRunner) -> Self {
         Self { jobs: Some(jobs), ..self }

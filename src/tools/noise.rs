@@ -1,5 +1,5 @@
-//! What `configure` does with the patterns of what its owner does not want to read. They outlive
-//! the daemon.
+//! `configure` and the noise rules: patterns of entries that an owner does not want to read. They
+//! outlive the daemon.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(super) struct NoiseAnswer {
     id: Option<String>,
 }
 
-/// What a call changes.
+/// The change that a call asks for.
 struct NoiseChange {
     add: Option<String>,
     remove: Option<String>,

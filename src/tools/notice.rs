@@ -1,5 +1,5 @@
-//! What an agent should hear besides its answer: that an extension which only polls asks to be
-//! let in, or is let in although nobody has said so.
+//! A notice beside an answer: an extension that only polls asks to be let in, or is let in
+//! although no person has allowed it.
 
 use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ const FIELD: &str = "notice";
 impl ToolSet {
     /// The same call, whose answer has the notice that there is when it is given.
     pub(super) fn with_notice(&self, caller: &Caller, call: ToolReply) -> ToolReply {
-        // What is told once is for an agent.
+        // A notice that is given once is for an agent.
         if caller.client.as_str() == DOCTOR_CLIENT {
             return call;
         }
@@ -32,7 +32,7 @@ impl ToolSet {
     }
 }
 
-/// The same JSON object with the notice behind all else: what is before it stays byte for byte.
+/// The same JSON object with the notice behind all else: the rest stays byte for byte.
 fn with_field(body: &RawValue, notice: &str) -> Box<RawValue> {
     // Spliced as text: a large answer need not be parsed and written again.
     let before = body.get().trim_end().strip_suffix('}').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `observe`: reads what is known. It never asks the browser.
+//! `observe`: reads the daemon's state. It never asks the browser.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) const DESCRIPTION: &str = "Reads results and captured page events.";
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::of::<ObserveQuery, NoArguments>("what"));
 
-/// What can be read.
+/// The queries.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 enum ObserveQuery {
@@ -93,7 +93,7 @@ struct PendingCommands {
     pending: Vec<PendingCommand>,
     /// Those with a result.
     completed: Vec<FinishedCommand>,
-    /// Those without one, and refused calls: what `failed_commands` lists.
+    /// Those without one, and refused calls, as in `failed_commands`.
     failed: Vec<FailedCommand>,
     page: PageMark,
 }
@@ -131,12 +131,12 @@ struct TabsAnswer {
 struct BrowsersAnswer {
     count: usize,
     browsers: Vec<BrowserSummary>,
-    /// Why none is connected, and what to do about it.
+    /// Why none is connected, and the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// What its answers look like.
+/// The schemas of its answers.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "command_result").are::<CommandAnswer>().are::<BriefReport>();
     for (what, whole) in [
@@ -274,7 +274,7 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     line.ending_in(&tab.title)
 }
 
-/// What to do about browsers whose extension does not tell of its tabs.
+/// The next step for browsers whose extension does not report its tabs.
 fn untold_tabs(labels: &[String]) -> Option<String> {
     let names: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
     (!names.is_empty()).then(|| {
@@ -296,8 +296,8 @@ pub(super) fn usual_wait_of(tool: &str, given: &Value) -> Option<Duration> {
     Some(usual_wait(id)).filter(|wait| !wait.is_zero())
 }
 
-/// One command's status, now or once it is over. Also what `configure query_status`
-/// answers. `trace` adds the phases; `false` asks for the short answer of a call that has waited.
+/// One command's status, now or once it is over. Also the answer to `configure query_status`.
+/// `trace` adds the phases; `false` asks for the short answer of a call that has waited.
 pub(super) async fn command_result(
     tools: &ToolSet,
     caller: &Caller,

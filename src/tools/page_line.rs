@@ -1,4 +1,5 @@
-//! The page that a tab shows, as one line: the answer to `page_info` and to a navigation that went as usual.
+//! The page that a tab shows, as one line: the answer to `page_info` and to a navigation that went
+//! as usual.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -12,8 +13,8 @@ const COMMANDS: [&str; 5] = ["page_info", "navigate", "refresh", "back", "forwar
 /// The loading state of a page that has loaded.
 const LOADED: &str = "complete";
 
-/// A page as the extension tells of it. What is not known here is unusual (a redirect, a download), and is
-/// told with its name, as are the fields of an extension that is newer than this program.
+/// A page as the extension tells of it. A page with other fields (a redirect, a
+/// download, a field of a newer extension) is no line: it is answered as an object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ShownPage {
@@ -29,9 +30,9 @@ struct ShownPage {
     _ready_state: Option<IgnoredAny>,
 }
 
-/// The value of a command as `200 /cart Your cart`: the HTTP status of a navigation, the loading state
-/// unless the page has loaded, the address, from its path on if it is of this origin, and the title.
-/// `None`: the value is no page, or tells more of it.
+/// The value of a command as `200 /cart Your cart`: the HTTP status of a navigation, the loading
+/// state unless the page has loaded, the address, from its path on if it is of this origin, and the
+/// title. `None`: the value is no page, or tells more of it.
 pub(super) fn page_line(
     command: &str,
     value: &RawValue,

@@ -18,7 +18,7 @@ pub(super) const USUAL_PART: usize = 10_000;
 /// The length of the longest part, in bytes of JSON.
 pub const LONGEST_PART: usize = 64 * 1024;
 
-/// What the quotes around a text take.
+/// The length of the quotes around a text.
 const QUOTES: usize = 2;
 
 /// The part of a value that a call asks for.
@@ -133,7 +133,7 @@ impl AnswerPart {
             return None;
         }
         let mut answer: Map<String, Value> = serde_json::from_str(answer.get()).ok()?;
-        // The mark belongs on every part, whatever fields the part has.
+        // The mark belongs on every part, with any of its fields.
         let page = answer.shift_remove("page");
         let page = page.map(|page| PageMark::of_origin(page.as_str()));
         let own_hint = answer.shift_remove("hint");
@@ -144,7 +144,7 @@ impl AnswerPart {
         Some(Self { place, fields: serde_json::from_str(fields.get()).ok()?, page })
     }
 
-    /// What parts of answers of this shape look like: any piece of each of its fields.
+    /// The schema of parts of an answer of this shape: any piece of each of its fields.
     pub(super) fn shape_of(whole: &Value, generator: &mut SchemaGenerator) -> Value {
         let mut shape = PartPlace::json_schema(generator).to_value();
         let fields = whole["properties"].as_object().into_iter().flatten();
@@ -231,13 +231,13 @@ fn length_within(text: &str, limit: usize) -> usize {
 #[derive(Clone, Copy, Default)]
 struct ElementPath {
     depth: usize,
-    /// What repeating it takes: brackets and names.
+    /// The length of its repetition: brackets and names.
     bytes: usize,
 }
 
 impl ElementPath {
-    /// Every part repeats the way to its first element: bounds keep that short, whoever made up
-    /// the names.
+    /// Every part repeats the way to its first element: bounds keep that short, also when a
+    /// page has made up the names.
     const DEEPEST: usize = 16;
     const LONGEST: usize = 500;
 
@@ -246,7 +246,7 @@ impl ElementPath {
         Self { depth: self.depth + 1, bytes: self.bytes + name + "[]".len() }
     }
 
-    /// Whether parts may begin within an element. That is the same for every part, whatever its
+    /// Whether parts may begin within an element. The answer is the same for parts of any
     /// length: pieces that are read one after the other fit together.
     fn may_lead_into(self, mut elements: JsonElements<'_>) -> bool {
         let is_short = |element: JsonElement| self.to(element.name_length()).bytes <= Self::LONGEST;

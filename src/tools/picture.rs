@@ -55,7 +55,7 @@ pub(super) fn take_picture(
 
 impl InlinePicture {
     /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
-    /// is not written and what to do.
+    /// is not written, and the next step.
     fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {
         let files = files.ok_or("this daemon writes no files")?;
         let bytes = STANDARD.decode(&self.data).map_err(|error| error.to_string())?;
@@ -84,7 +84,7 @@ pub(super) fn newest_drawing(report: &CommandReport) -> Option<InlinePicture> {
     Some(InlinePicture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
 }
 
-/// What must be known of the result of a wait for drawings to show the last one.
+/// The fields of a drawing's result that locate its screenshots.
 #[derive(Deserialize)]
 struct DrawnPages {
     pages: Vec<DrawnPage>,

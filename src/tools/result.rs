@@ -1,5 +1,4 @@
-//! What a tool call answers: the same JSON as data and as text, and pictures as
-//! pictures.
+//! The result of a tool call: the same JSON as data and as text, and pictures as pictures.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +15,7 @@ use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
 use crate::lifecycle::Tombstone;
 use crate::protocol::{CommandReport, CommandStatus, CorrelationId, Timestamp, WorkKind};
 
-/// What a tool call answers.
+/// The result of a tool call.
 #[derive(Debug)]
 pub struct ToolResult {
     /// The answer as JSON.
@@ -28,7 +27,7 @@ pub struct ToolResult {
     /// The command whose outcome this hands over: read, once it is on the caller's
     /// socket.
     pub hands_over: Option<CorrelationId>,
-    /// Whether it was not taken for want of the browser that it is for.
+    /// Whether it was rejected because its browser is missing.
     pub lacks_browser: bool,
 }
 
@@ -53,7 +52,7 @@ pub const PENDING_STATUSES: [&str; 4] = ["queued", "pending", "running", "waitin
 pub const FAILED_STATUSES: [&str; 6] =
     ["error", "timeout", "expired", "cancelled", "refused", "not_found"];
 
-/// What is told of a command.
+/// The answer about a command.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum CommandAnswer {
@@ -78,7 +77,7 @@ pub(super) enum CommandAnswer {
     Drawn {
         #[serde(flatten)]
         report: CommandReport,
-        /// What was drawn, as the extension sent it.
+        /// The drawing, as the extension sent it.
         annotations: Vec<Map<String, Value>>,
     },
     /// Any other.
@@ -119,7 +118,7 @@ impl ToolResult {
         }
     }
 
-    /// A call that was not taken.
+    /// A rejected call.
     #[must_use]
     pub fn refused(refused: &CallRefusal) -> Self {
         let lacks_browser = matches!(refused.why, RefusalReason::BrowserGone { .. });
@@ -157,7 +156,7 @@ impl ToolResult {
         Self { is_error: failed, ..Self::of_command(seen, None, detail, files) }
     }
 
-    /// What is known of a command, if it can be told.
+    /// The state of a command, or the refusal to read it.
     pub(super) fn of_seen(
         seen: Result<CommandLookup, CallRefusal>,
         part: Option<RequestedPart>,
@@ -170,7 +169,7 @@ impl ToolResult {
         }
     }
 
-    /// What is known of a command. Its picture goes to a file if that was asked for.
+    /// The state of a command. Its picture goes to a file if the call asked for one.
     fn of_command(
         seen: CommandLookup,
         part: Option<RequestedPart>,

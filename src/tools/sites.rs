@@ -1,5 +1,5 @@
-//! What `configure` does with the rules which sites may be used. An agent may only tighten them:
-//! one that is talked into something must not open a door.
+//! `configure` and the rules for sites. An agent may only tighten them: a page that misleads the
+//! agent must not get further rights.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,20 +9,20 @@ use super::{ToolResult, ToolSet};
 use crate::home::SiteRulesError;
 use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
 
-/// What the rules mean, and who can loosen them.
+/// The meaning of the rules, and the way to loosen them.
 const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the user can allow \
                      a site or remove a rule, with `tabwire sites` or in the extension's popup.";
 
 /// The rules as they are now.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SitesAnswer<'a> {
-    /// If there are any, no other site may be used.
+    /// If the list has entries, all other sites are denied.
     allow: &'a [SitePattern],
-    /// What the person has denied, whatever is allowed.
+    /// Sites that the user has denied. They stay denied even if `allow` lists them.
     deny: &'a [SitePattern],
-    /// What agents have denied, whatever is allowed.
+    /// Sites that agents have denied. They stay denied even if `allow` lists them.
     agent_deny: &'a [SitePattern],
-    /// What that means.
+    /// The meaning of the lists.
     message: &'static str,
 }
 

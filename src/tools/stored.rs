@@ -1,5 +1,5 @@
-//! What `configure` does with the values that agents store. Their files are read and
-//! written on threads of their own: the disk keeps nobody waiting who does not ask for it.
+//! `configure` and the values that agents store. Their files are read and written on other
+//! threads: the disk delays no other call.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) struct LoadedAnswer {
     data: Box<RawValue>,
 }
 
-/// What there is.
+/// The stored values.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ListOfValues {
     count: usize,
@@ -137,7 +137,7 @@ pub(super) async fn delete(tools: &ToolSet, caller: &Caller, name: String) -> To
     on_disk(tools, caller, answer).await
 }
 
-/// Does this where the disk may take its time. It is done even if nobody waits any more.
+/// Runs this on a thread that may wait for the disk. It finishes even if its caller is gone.
 async fn on_disk<T, F>(tools: &ToolSet, caller: &Caller, run: F) -> ToolResult
 where
     T: Serialize + JsonSchema,
@@ -192,12 +192,12 @@ fn what_there_is(name: &ValueName, store: &ValueStore, owner: &Owner) -> String 
     }
 }
 
-/// What is said where nothing can be kept.
+/// The failure of a daemon without a state directory.
 pub(super) fn no_disk() -> ToolResult {
     unavailable("this daemon has no state directory")
 }
 
-/// What is said if the disk does not do its part.
+/// The failure of the disk.
 pub(super) fn unavailable(why: &str) -> ToolResult {
     let refusal = RefusalReason::StorageUnavailable { why: why.into() };
     let message = format!("Reading or writing the disk failed: {why}");

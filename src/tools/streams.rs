@@ -1,4 +1,4 @@
-//! What `observe` and `configure` do with what browsers send on their own.
+//! `observe` and `configure` on the streams that browsers send on their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,7 +28,7 @@ const MOST: usize = 200;
 /// longer than a part.
 const LIST_ROOM: usize = USUAL_PART - 500;
 
-/// What a cursor may say instead: from the first entry that is kept.
+/// A cursor for the first entry that is kept.
 const OLDEST: &str = "oldest";
 
 /// Which entries of a stream.
@@ -63,7 +63,7 @@ pub(super) struct StreamArguments {
     offset: Option<usize>,
 }
 
-/// What `observe` answers.
+/// A page of a stream.
 #[derive(Serialize, JsonSchema)]
 struct StreamAnswer {
     /// Whether there is more behind the last one already.
@@ -97,7 +97,7 @@ struct StreamAnswer {
     hint: Option<String>,
 }
 
-/// What is known of a page.
+/// The state of a tab's page.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PageAnswer {
     browser: BrowserId,
@@ -110,17 +110,17 @@ pub(super) struct PageAnswer {
     failed_requests: usize,
     /// How many of both are hidden as noise.
     hidden: usize,
-    /// What was measured last.
+    /// The last measurement.
     vitals: Option<WebVitals>,
-    /// What of it is being recorded.
+    /// The streams that are recorded.
     capture: Vec<StreamKind>,
     page: PageMark,
-    /// What to do if nothing is.
+    /// The next step if none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
 }
 
-/// What is recorded now.
+/// The streams that are recorded now.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CaptureAnswer {
     status: status::Ok,
@@ -130,7 +130,7 @@ pub(super) struct CaptureAnswer {
     hint: Option<String>,
 }
 
-/// What was cleared for this owner.
+/// The entries that were cleared for this owner.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ClearAnswer {
     status: status::Ok,
@@ -138,7 +138,7 @@ pub(super) struct ClearAnswer {
     cleared: BTreeMap<StreamKind, usize>,
 }
 
-/// What a page of a view looks like.
+/// The schema of a page of a view.
 pub(super) fn page_of(view: StreamView, answers: &mut AnswerSchemas) -> Value {
     let mut page = answers.inline::<StreamAnswer>();
     let any_of = |entries: Vec<Schema>| json!({"type": "array", "items": {"anyOf": entries}});
@@ -260,7 +260,7 @@ fn id_of(hub: &Hub, named: String) -> BrowserId {
     labelled.map_or_else(|| named.into(), |browser| browser.browser)
 }
 
-/// What to do about a page that is empty because nobody records what it is about.
+/// The next step for a page that is empty because its streams are not recorded.
 fn hint(hub: &Hub, view: StreamView, filter: &EntryFilter, page: &EntryPage) -> Option<String> {
     let streams: Vec<_> =
         view.streams().iter().filter(|stream| stream.is_captured()).copied().collect();
@@ -292,7 +292,7 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
         .into()
 }
 
-/// What is known of a page.
+/// Answers with the state of a tab's page.
 pub(super) async fn page(hub: &Hub, caller: &Caller, selector: &TargetSelector) -> ToolResult {
     let (browser, tab) = match hub.find_tab(caller, selector) {
         Ok(found) => found,
@@ -323,7 +323,7 @@ pub(super) async fn page(hub: &Hub, caller: &Caller, selector: &TargetSelector) 
     })
 }
 
-/// Changes what is recorded.
+/// Starts or stops recording.
 pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> ToolResult {
     match hub.capture(caller, change) {
         Ok(capturing) => {
@@ -335,7 +335,7 @@ pub(super) fn capture(hub: &Hub, caller: &Caller, change: &CaptureChange) -> Too
     }
 }
 
-/// Hides from the caller's owner what is kept of streams.
+/// Hides the entries so far from the caller's owner.
 pub(super) fn clear(hub: &Hub, caller: &Caller, streams: Option<Vec<StreamKind>>) -> ToolResult {
     let streams: BTreeSet<_> = streams.map_or_else(|| StreamKind::ALL.into(), BTreeSet::from_iter);
     let cleared: BTreeMap<_, _> = hub.clear_streams(&caller.owner, streams).into_iter().collect();

@@ -31,7 +31,7 @@ pub(super) struct CommandPlace {
     timeout_ms: Option<u64>,
 }
 
-/// What every command takes.
+/// The arguments of every command.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CommonParameters {
     #[serde(flatten)]
@@ -52,11 +52,11 @@ pub(super) struct QueuedAnswer<'a> {
     job_id: &'a CorrelationId,
     /// How long it will take, as far as can be known.
     estimated_runtime_seconds: f64,
-    /// What it waits for, and the call that reads its result.
+    /// The reason that it waits, and the call that reads its result.
     message: String,
 }
 
-/// What a call asks for.
+/// The command that a call asks for.
 #[derive(Debug)]
 pub(super) struct CommandRequest {
     pub(super) submission: Submission,
@@ -66,20 +66,20 @@ pub(super) struct CommandRequest {
 }
 
 impl CommandPlace {
-    /// What the call says of where.
+    /// The target that the call names.
     pub(super) fn into_wish(self) -> TargetSelector {
         TargetSelector { browser: self.browser, tab: self.tab_id }
     }
 }
 
 impl CommonParameters {
-    /// What a call asks for that has no key.
+    /// The parameters of a call without a key.
     pub(super) const fn without_key(place: CommandPlace, trace: Option<bool>) -> Self {
         Self { place, trace, idempotency_key: None }
     }
 
-    /// What a call asks for that wants this done and waits `wait` for it. `key` is for one
-    /// that has no idempotency key in its arguments.
+    /// The request for this action, which blocks for `wait`. `key` is the fallback for a call
+    /// without an idempotency key in its arguments.
     pub(super) fn ask_for(
         self,
         action: Action,

@@ -394,10 +394,13 @@ fn a_list_is_checked_item_by_item() {
 #[test]
 fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
     let properties = &list()[1]["inputSchema"]["properties"];
-    assert_eq!(properties["url"]["description"], "With this in the URL.");
+    assert_eq!(properties["url"]["description"], "Part of the URL.");
     let given = json!({"what": "tabs", "url": "x"});
     let wrong = check(&observe::ARGUMENTS, given).unwrap_err();
-    assert!(wrong["hint"].as_str().unwrap().starts_with("`url` is for logs, errors,"), "{wrong}");
+    assert!(
+        wrong["hint"].as_str().unwrap().starts_with("`url` belongs to logs, errors,"),
+        "{wrong}"
+    );
     let given = json!({"what": "logs", "limit": 500});
     assert_eq!(check(&observe::ARGUMENTS, given).unwrap_err()["expected"], "1 to 200");
 }

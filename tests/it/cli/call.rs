@@ -107,7 +107,7 @@ async fn a_wrong_call_gets_the_tools_own_error_and_a_wrong_command_line_is_refus
         (&["interact", "action=execute_js", "script=1", "tab_id=seven"], 1, "of type integer"),
         (&["interact", "action=fly"], 1, "invalid value `fly`"),
         (&["interact", "action=fly"], 1, "one of: execute_js, "),
-        (&["interact"], 1, "`action` is missing"),
+        (&["interact"], 1, "missing argument `action`"),
         (&["observe", "what=command_result", "correlation_id=exec_1"], 1, "no command"),
         (&["interacct"], 2, "did you mean `interact`?"),
         (&["fly"], 2, "Valid tools: interact, observe, "),

@@ -136,7 +136,7 @@ async fn an_answer_tells_what_is_unusual_and_with_trace_everything() {
     let threw = answer(script("2"), "error", json!({"error": threw})).await;
     let expected = json!({
         "status": "error", "error": "Error: no", "reason": "script_threw", "may_have_run": true,
-        "hint": "Correct the script and call again. What it did before it threw stays done.",
+        "hint": "Correct the script and call again. What the script did before it threw stays done.",
         "page": "*",
     });
     assert_eq!(threw, expected);
