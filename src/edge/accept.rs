@@ -53,9 +53,13 @@ pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc
                 if closing.is_empty() {
                     tokio::time::sleep(PAUSE).await;
                 }
-                for connection in closing {
-                    connection.has_ended().await;
-                }
+                let all_ended = async {
+                    for connection in closing {
+                        connection.has_ended().await;
+                    }
+                };
+                // One that is slow to go must not keep others out.
+                let _ = tokio::time::timeout(PAUSE, all_ended).await;
             }
         }
     }
