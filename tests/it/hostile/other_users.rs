@@ -30,7 +30,7 @@ const POLLER: &str = "Origin: chrome-extension://pknkjmecjogdphnahbagadepchhknbf
 fn forged(port: u16, route: &str, body: &Value) -> String {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     format!(
-        "{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{POLLER}\r\nX-Gasoline-ExtensionSession: ext_1_a\r\n\
+        "{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{POLLER}\r\nX-Gasoline-Session: ext_1_a\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )

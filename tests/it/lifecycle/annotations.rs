@@ -220,7 +220,7 @@ async fn what_keeps_the_tools_from_opening_is_said_and_the_wait_goes_on() {
     let client = McpClient::modern(&daemon);
     let alone = client.call(ASK, wait(None)).await;
     let message = alone["message"].as_str().unwrap();
-    assert!(message.contains("Waits for a browser") && message.contains("popup"), "{message}");
+    assert!(message.contains("for a browser") && message.contains("popup"), "{message}");
     assert!(!message.contains(".."), "{message}");
     let mut extension = connect(&daemon).await;
     let command = extension.command().await;

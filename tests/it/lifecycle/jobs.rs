@@ -201,7 +201,7 @@ async fn jobs_take_turns_and_those_that_wait_outlive_the_daemon_that_was_killed(
     }
     at_work(&client(daemon.port), &ids[0]).await;
     let waiting = client(daemon.port).status(&ids[1]).await;
-    assert_eq!(waiting["message"], "Waits for its turn");
+    assert_eq!(waiting["message"], "Waiting for its turn");
     assert_eq!(waiting["started_at"], Value::Null, "what waits has not begun: {waiting}");
     signal(daemon.pid(), Signal::KILL);
     daemon.end().await;
