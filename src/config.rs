@@ -38,6 +38,7 @@ impl DaemonLocation {
             app_name: "tabwire".to_owned(),
         };
         let dirs = etcetera::choose_app_strategy(app)?;
+        // macOS has no directory for state.
         Ok(dirs.state_dir().unwrap_or_else(|| dirs.data_dir()))
     }
 
@@ -106,6 +107,7 @@ impl ServeOptions {
             let _ = capacities.set(name, *value);
         }
         let idle_exit = match self.idle_exit {
+            // A daemon that a bridge started has nobody to stop it.
             0 => self.detach.then_some(DETACHED_IDLE),
             seconds => Some(Duration::from_secs(seconds)),
         };

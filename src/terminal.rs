@@ -66,6 +66,7 @@ pub fn is_terminal() -> bool {
 pub fn size() -> (usize, usize) {
     let asked = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let (columns, rows) = asked.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    // A serial line or a recorder may report a size of 0.
     let or = |given: u16, usual| usize::from(if given == 0 { usual } else { given });
     (or(columns, WIDTH), or(rows, HEIGHT))
 }
@@ -267,6 +268,7 @@ const GAP: usize = 2;
 fn aligned_row(row: &[(String, TextStyle)], widths: &[usize], width: usize) -> String {
     let mut left = width;
     let mut line = String::new();
+    // Blanks behind the last text could wrap on a narrow terminal.
     let last = row.iter().rposition(|(text, _)| !text.is_empty()).unwrap_or(0);
     for ((text, style), column) in row.iter().zip(widths).take(last + 1) {
         let shown: String = text.chars().take(left).collect();

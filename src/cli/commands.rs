@@ -105,6 +105,7 @@ impl EventLines {
                 let line: Vec<_> = self.unread.drain(..=end).collect();
                 return Some(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
             }
+            // A frame may end within a line, so its bytes wait for the rest.
             let frame = self.body.frame().await?.ok()?;
             self.unread.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
         }
@@ -151,6 +152,7 @@ impl CommandView {
         let note = format!("skipped {count} change(s) that came too fast");
         match self {
             Self::Json => {}
+            // A leading # lets `cut` and `awk` drop the line easily.
             Self::Plain(_) => print_line(format!("# {note}"))?,
             Self::Table(live) => {
                 live.note = note;
@@ -167,6 +169,7 @@ fn print_change(said: &mut HashMap<String, String>, command: &Value) -> anyhow::
     if said.get(&id) == Some(&state) {
         return Ok(());
     }
+    // Forgetting all costs one repeated line per command at most, and needs no order of age.
     if said.len() >= REMEMBERED {
         said.clear();
     }
@@ -196,6 +199,7 @@ impl LiveTable {
                 None => self.commands.push(command),
             }
         }
+        // New commands are pushed at the end, so the front has the oldest.
         let too_many = self.commands.len().saturating_sub(REMEMBERED);
         self.commands.drain(..too_many);
         let (width, height) = terminal::size();
@@ -203,10 +207,12 @@ impl LiveTable {
         let newest = &self.commands[self.commands.len().saturating_sub(rows)..];
         let mut lines = columns(newest, CommandTimes::Clock(&self.zone)).lines();
         let foot = format!("{} command(s); Ctrl+C ends this. {}", self.commands.len(), self.note);
+        // A foot that wraps would make the table one line longer than `shown` says.
         let foot: String = foot.chars().take(width).collect();
         lines.push(TextStyle::Dim.paint(&foot).into_owned());
         let back = match self.shown {
             0 => String::new(),
+            // Up by the lines of the last table, then clear from there to the end of the screen.
             shown => format!("\x1b[{shown}F\x1b[J"),
         };
         self.shown = lines.len();

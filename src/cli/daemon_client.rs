@@ -56,6 +56,7 @@ impl DaemonClient {
         let dir = location.home()?;
         let home = StateDirectory::find(&dir)?;
         let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
+        // `find` creates no state directory: a question must not leave one behind.
         let Some(home) = home else {
             return Err(not_running(format!(
                 "no daemon runs, and none has ever used {}",
@@ -71,6 +72,7 @@ impl DaemonClient {
         }
         let record = home.daemon_record()?;
         let record =
+            // A daemon takes the lock before it writes its record.
             record.ok_or_else(|| not_running("a daemon is starting; try again".to_owned()))?;
         Ok(Self::new(&home, record))
     }
@@ -116,6 +118,7 @@ impl DaemonClient {
             .request("POST", "/mcp")
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
+            // The legacy protocol needs no session here, so one request is a whole call.
             .header("mcp-protocol-version", LEGACY_VERSIONS[0])
             .header(CLIENT_HEADER, DOCTOR_CLIENT)
             .body(Full::from(call.to_string()));
@@ -138,6 +141,7 @@ impl DaemonClient {
     ) -> Result<Response<Incoming>, DaemonClientError> {
         let request = request.map_err(|error| DaemonClientError::Broken(error.to_string()))?;
         self.http.request(request).await.map_err(|error| {
+            // A refused connection has another remedy than a broken answer: no daemon is there.
             if error.is_connect() {
                 DaemonClientError::Nobody(self.record.port)
             } else {

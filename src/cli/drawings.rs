@@ -47,6 +47,7 @@ pub(super) fn run(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let command = command.unwrap_or(DrawingsCommand::List);
+    // `find` creates no directory: the question must not leave one behind.
     let Some(home) = StateDirectory::find(&location.home()?)? else {
         return run_without_home(&command, json);
     };

@@ -37,6 +37,7 @@ pub(super) fn with_origin(error: clap::Error) -> clap::Error {
 pub(super) fn message_with_causes(error: &anyhow::Error) -> String {
     let mut said = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
+        // Substring, not equality: a text such as `cannot use /x: no permission` embeds its cause.
         if !said.contains(&cause) {
             said = format!("{said}: {cause}");
         }

@@ -84,8 +84,10 @@ fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow
         Some(dir) => std::path::absolute(dir)?,
         None => installation(location)?.extension(),
     };
+    // The files of the version before are gone after `unpack`.
     let replaced = extension::find(&dir).map(|before| before.version);
     extension::unpack(&dir, port, &home.auth().extension_key(EXTENSION_ID))?;
+    // `doctor` and `install` look where the extension went last, which may be no usual folder.
     home.note_unpacked(&dir)?;
     if json {
         print_line(json!({

@@ -132,6 +132,7 @@ pub(super) async fn run(
 /// Lets an extension in, if a person agrees.
 fn allow(home: &StateDirectory, id: &str, consent: UnattendedFlag) -> anyhow::Result<()> {
     let known = home.legacy().read()?.approver_of(id);
+    // The consent of a person replaces the admission by `auto`, which ends with that mode.
     if known != Some(LegacyApprover::Person) {
         let what = format!("the older extension {id} run what agents ask for in its browser");
         let take_back = format!("tabwire legacy remove {id}");
@@ -151,6 +152,7 @@ fn set_mode(
     if let Some(what) = widening(before, mode) {
         require_consent(home, what, consent.unattended)?;
     }
+    // The person agreed to the step from `before`, so the mode must still be `before`.
     if !home.legacy().replace_mode(before, mode)? {
         bail!("another command changed the mode at the same time; try again");
     }

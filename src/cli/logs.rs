@@ -37,6 +37,7 @@ pub(super) fn of_daemon(home: &StateDirectory, detached: bool) {
             None
         }
     };
+    // Without its file a detached daemon has standard error only.
     let both = DaemonLogWriter { to_stderr: !detached || file.is_none(), file };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter("tabwire=info,warn"))

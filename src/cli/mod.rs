@@ -280,6 +280,7 @@ enum CliCommand {
 /// Runs the program: what `main` calls.
 #[must_use]
 pub fn run() -> ExitCode {
+    // `with_origin` needs the error before clap prints it and exits.
     let cli = Cli::try_parse().unwrap_or_else(|error| with_origin(error).exit());
     // One thread: the work for a command takes microseconds, less than waking another thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -291,6 +292,7 @@ pub fn run() -> ExitCode {
     });
     match done {
         Ok(code) => code,
+        // `tabwire commands | head` is no failure: the reader has all that it wants.
         Err(error) if matches!(error.downcast_ref(), Some(OutputError::Closed)) => {
             ExitCode::SUCCESS
         }
@@ -322,6 +324,8 @@ impl Cli {
             CliCommand::Unpair { json } => pair::unpair(&location, json).await,
             CliCommand::NativeHost { caller } => pair::native_host(&location, &caller),
             CliCommand::Serve { serving, older, consent, json } => {
+                // Consent comes before the start: a daemon in this terminal would serve agents
+                // during the question.
                 older.set(&location, consent)?;
                 monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
@@ -337,6 +341,7 @@ impl Cli {
             CliCommand::Commands { follow: true, json } => commands::follow(&location, json).await,
             CliCommand::Trace { id, json } => trace::trace(&location, &id, json).await,
             CliCommand::Token { owner, json } => token(&location, &owner, json),
+            // Every subcommand takes --json, so that scripts need not know this exception.
             CliCommand::McpConfig { json: _ } => mcp_config(&location),
             CliCommand::Extension(command) => extension::run(&location, command),
             CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,

@@ -17,6 +17,8 @@ pub(super) fn require_consent_to_roots(
     let usual: Vec<_> = ServeOptions::usual_monitor_roots().iter().map(|path| real(path)).collect();
     let beyond = |root: &PathBuf| !usual.iter().any(|usual| root.starts_with(usual));
     let roots: Vec<_> =
+        // Links are resolved before the comparison: a link in the home directory may lead out of
+        // it.
         options.monitor_roots.iter().map(|root| real(root)).filter(beyond).collect();
     if roots.is_empty() {
         return Ok(());

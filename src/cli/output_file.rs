@@ -15,6 +15,7 @@ const SAME_NAME: u32 = 100;
 
 /// Refuses a path at which there is something already, or that no file can have.
 pub(super) fn check_new(path: &Path) -> anyhow::Result<()> {
+    // Not `exists`, which follows links: a dangling link would be written through.
     if path.symlink_metadata().is_ok() {
         return exists(path);
     }
@@ -46,6 +47,7 @@ pub(super) fn write_named(stem: &str, extension: &str, bytes: &[u8]) -> anyhow::
             let path = folder.join(format!("{stem}-{stamp}{again}.{extension}"));
             match create(&path, bytes) {
                 Ok(()) => return Ok(path),
+                // A second file in the same second gets a number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     why = Some(error);
@@ -63,6 +65,7 @@ fn exists(path: &Path) -> anyhow::Result<()> {
 }
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // `create_new` is atomic and follows no link, so no file of another program is overwritten.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes).inspect_err(|_| {
         // Half a file is worth nothing, and would be in the way of the next try.

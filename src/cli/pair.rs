@@ -27,6 +27,7 @@ pub(super) fn pair(location: &DaemonLocation, json: bool) -> anyhow::Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     print_line(line)?;
+    // A pipe gets the line alone, ready to paste.
     if is_terminal() {
         print_line(
             "\nPaste this line into the popup on the extension's icon. It holds the key to your \
@@ -40,6 +41,7 @@ pub(super) async fn unpair(location: &DaemonLocation, json: bool) -> anyhow::Res
     let home = StateDirectory::open(&location.home()?)?;
     // Without this lock a bridge could start a daemon with the old secret in between.
     let _nobody_starts_one = home.lock_start()?;
+    // The key goes first: a daemon that ended first could start again with the old key.
     home.replace_key()?;
     let ended = end_daemon(&home).await.context(
         "the secret was replaced, but a daemon may still run with the old one; run `tabwire stop`",

@@ -56,6 +56,7 @@ fn widen(
     unattended: bool,
 ) -> anyhow::Result<()> {
     if unattended {
+        // The note precedes the change: a change without a note would never be shown to a person.
         home.note_widening(what, take_back, ClockSample::now().system)?;
         return Ok(());
     }

@@ -29,9 +29,11 @@ pub(super) async fn serve(
         let _ = rustix::process::setsid();
     }
     let shutdown = CancellationToken::new();
+    // Signals are handled before the start: SIGTERM in between must not leave the record behind.
     let _stop_on_signal = stop_on_signal(shutdown.clone())?;
     let daemon = match Daemon::start(options.settings(location)?).await {
         Ok(daemon) => daemon,
+        // Two clients may start a daemon at once; the second must not see a failure.
         Err(error @ StartError::Running(_)) => {
             print_line(format!("{error}; no second one is needed"))?;
             return Ok(ExitCode::SUCCESS);
@@ -43,6 +45,7 @@ pub(super) async fn serve(
             ))?;
             return Ok(ExitCode::SUCCESS);
         }
+        // Scripts tell this case by its exit code, so it is no plain error.
         Err(error @ StartError::PortTaken { .. }) => {
             print_error(format_args!("{error}"));
             return Ok(ExitCode::from(UNAVAILABLE));

@@ -80,6 +80,7 @@ impl StateRemoval {
         installation: &Installation,
         ours: impl FnOnce(StateDirectory) -> anyhow::Result<Self>,
     ) -> anyhow::Result<Self> {
+        // `has_dir` rejects a directory that belongs to another user or is open to others.
         if !StateDirectory::has_dir(&installation.state)? {
             return Ok(Self::Absent);
         }

@@ -136,6 +136,8 @@ fn status_lines(body: &Value, now: Timestamp) -> Vec<String> {
 fn describe_browser(browser: &Value, daemon_version: &str) -> String {
     let mut what = doctor::label(browser);
     let extension = text(&browser["extension_version"]);
+    // A browser from an earlier run has connected to no daemon of this run, which knows its id
+    // only.
     if !extension.is_empty() {
         what.push_str(&format!(", {} tab(s), extension {extension}", browser["tabs"]));
         if extension != daemon_version {
@@ -153,6 +155,7 @@ fn describe_browser(browser: &Value, daemon_version: &str) -> String {
 
 /// What there is to say of a browser whose extension only polls.
 fn describe_poller(browser: &Value, browsers: &[Value]) -> String {
+    // The daemon prefers a browser that proves itself by its key.
     let is_proven = |other: &&Value| other["connected"] == true && other["polls"] != true;
     let (label, version) = (doctor::label(browser), text(&browser["extension_version"]));
     let id = text(&browser["browser"]);

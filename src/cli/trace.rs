@@ -52,6 +52,7 @@ const NAMED: usize = 5;
 /// more of it.
 async fn look(daemon: &DaemonClient, id: &str) -> anyhow::Result<DaemonAnswer> {
     let ask = async |id: &str| daemon.get(&format!("/api/commands/{id}")).await;
+    // A whole id is answered even after its command has left the list, so it is tried first.
     let answer = ask(id).await?;
     if answer.status != StatusCode::NOT_FOUND {
         return Ok(answer);

@@ -69,6 +69,8 @@ impl Installation {
     /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
     pub(super) fn own_files(&self) -> Vec<(PathBuf, String, u32)> {
         let is_found = |path: &Path| {
+            // The browser's own folder, two levels above the manifest, shows that the browser has
+            // run.
             let folder = path.parent().and_then(Path::parent);
             path.starts_with(&self.state) || folder.is_some_and(Path::is_dir)
         };

@@ -100,6 +100,7 @@ impl Installation {
         let record = EditRecord::read(&self.state)?;
         let is_noted = |client: &McpClient| {
             let file = self.user_folders.as_ref().map(|user_folders| client.file(user_folders));
+            // The record has the files that links lead to.
             let file = file.and_then(|file| fs::canonicalize(file).ok());
             file.is_some_and(|file| record.of(&file).is_some())
         };
@@ -179,6 +180,8 @@ impl Installation {
         let mut files: Vec<(McpClient, PathBuf)> = Vec::new();
         for client in clients {
             let file = client.file(user_folders);
+            // Two clients may share a file; two changes of it would each expect the text before the
+            // other.
             if files.iter().all(|(_, known)| *known != file) {
                 files.push((*client, file));
             }
@@ -210,6 +213,7 @@ fn plan_edit(
     if before.as_deref() == Some(after.as_bytes()) {
         return Ok(None);
     }
+    // A file that was removed since has no original to go back to.
     let known = record.of(&path).filter(|_| before.is_some());
     let is_untouched = known.is_some_and(|edit| edit.is_after(before.as_deref()));
     let (backup, keep) = match known {
@@ -221,9 +225,11 @@ fn plan_edit(
             (backup.clone(), backup)
         }
     };
+    // Otherwise the backup lacks what others wrote since, and must not replace the file later.
     let is_all_ours = known.is_none() || is_untouched;
     let left = is_all_ours.then_some(after.as_bytes());
     record.note(SettingsEdit::new(client, &path, backup, left));
+    // The file may hold other programs' secrets, so a person sees our entry alone.
     let adds = settings::with_server("", client.format(), server).map_err(wrong)?;
     let change = FileChange {
         before,
@@ -243,6 +249,7 @@ fn plan_undo(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
     let (path, before) = read_linked(&noted.path)?;
     let drop = noted.backup.clone().filter(|backup| backup.exists());
     let after = match (&noted.backup, &drop) {
+        // The client or a person removed the file, and it stays removed.
         _ if before.is_none() => None,
         (None, _) if noted.is_after(before.as_deref()) => None,
         (_, Some(kept)) if noted.is_after(before.as_deref()) => Some(read(kept)?),

@@ -50,6 +50,7 @@ pub fn serve(
             Ok(Some(message)) => message,
             Ok(None) => return Ok(()),
             Err(error) => {
+                // The extension gets an answer, but never learns why a host ended.
                 if let HostError::TooLong(_) = error {
                     write(&mut output, &answer_json(Err(bad_message("too long"))))?;
                 }
@@ -91,6 +92,7 @@ fn answer_json(answer: Result<Value, PairingRefusal>) -> Value {
 /// The next message; `None` at the end.
 fn read(input: &mut impl Read) -> Result<Option<Vec<u8>>, HostError> {
     let mut first = [0; 1];
+    // The end before a message is how browsers close; the end within one is an error.
     if input.read(&mut first)? == 0 {
         return Ok(None);
     }

@@ -200,6 +200,7 @@ impl FileChange {
             write_whole(keep, before, mode, || Ok(()))?;
         }
         match &self.after {
+            // An undo whose file already has its old text only removes the backup.
             Some(after) if self.before.as_ref() != Some(after) => {
                 write_whole(&self.path, after, mode, || self.check_unchanged())?;
             }
@@ -259,10 +260,12 @@ fn write_whole(
     let io = |source| ApplyError::Io { path: path.to_owned(), source };
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(io)?;
+    // The new file stands beside the old one, since a rename works within one file system only.
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", proof::random_hex::<8>()));
     let aside = PathBuf::from(aside);
     let written = write_private(&aside, bytes)
+        // Without a sync a crash after the rename could leave an empty file.
         .and_then(|()| File::open(&aside)?.sync_all())
         .and_then(|()| fs::set_permissions(&aside, Permissions::from_mode(mode & 0o777)))
         .map_err(io)

@@ -83,6 +83,7 @@ impl EditRecord {
     }
 
     pub(super) fn note(&mut self, edit: SettingsEdit) {
+        // Each file has one edit, whose backup stays the first one, see `plan_edit`.
         self.0.retain(|known| known.path != edit.path);
         self.0.push(edit);
     }

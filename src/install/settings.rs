@@ -132,6 +132,7 @@ fn with_json(
     }
     set_property(&ours, "command", &json!(server.command));
     set_property(&ours, "args", &json!(server.args));
+    // A file without a value had no line feed of its own to keep.
     let text = root.to_string();
     Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })
 }
@@ -189,6 +190,7 @@ fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, 
     let mut document = parse_toml(text)?;
     if !document.contains_key(section) {
         let mut servers = Table::new();
+        // No bare `[mcp_servers]` header above `[mcp_servers.tabwire]`.
         servers.set_implicit(true);
         document.insert(section, Item::Table(servers));
     }
@@ -227,6 +229,7 @@ fn inline_table() -> toml_edit::Value {
 /// A table at the end of the file, after `before` and an empty line.
 fn last_table(before: Option<String>) -> Table {
     let mut table = Table::new();
+    // toml_edit orders tables by position, and ours goes to the end.
     table.set_position(Some(isize::MAX));
     table.decor_mut().set_prefix(format!("{}\n", before.unwrap_or_default()));
     table
@@ -261,6 +264,7 @@ fn without_toml(text: &str, section: &str) -> Result<String, SettingsError> {
     let Some(ours) = servers.and_then(|servers| servers.remove(NAME)) else {
         return Ok(text.to_owned());
     };
+    // toml_edit keeps the comments above a table with the table; they belong to the person.
     let before = ours.as_table().and_then(|table| table.decor().prefix()?.as_str());
     let comments = before.unwrap_or_default().trim_end().to_owned();
     if !comments.is_empty() {

@@ -66,6 +66,7 @@ impl UserFolders {
     /// There is no home directory.
     pub fn current() -> Result<Self, etcetera::HomeDirError> {
         let mut user_folders = Self::in_home(OperatingSystem::current(), &etcetera::home_dir()?);
+        // A relative path would depend on the directory in which each program starts.
         let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let settings = match user_folders.system {
             OperatingSystem::Linux => set("XDG_CONFIG_HOME"),

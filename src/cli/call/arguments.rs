@@ -72,6 +72,7 @@ fn typed(schema: Option<&Value>, text: &str) -> Value {
     match schema["type"].as_str() {
         Some("string") => as_text(),
         Some("array") => match as_json() {
+            // `streams=["logs"]` is JSON already; anything else counts as a comma-separated list.
             Some(list @ Value::Array(_)) => list,
             Some(_) | None if text.is_empty() => Value::Array(Vec::new()),
             // `streams=logs,network`

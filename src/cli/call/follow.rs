@@ -125,6 +125,7 @@ impl CallFollower {
 
     /// Waits for a command until it is over, or until the wait is.
     async fn wait_for(&mut self, id: &str) -> anyhow::Result<CallEnd> {
+        // One timer for the whole wait: a timer per round would start anew with every answer.
         let mut over: Pin<Box<Sleep>> =
             Box::pin(tokio::time::sleep(self.wait.unwrap_or(Duration::MAX)));
         loop {
@@ -143,6 +144,7 @@ impl CallFollower {
             }
         }
         self.session.cancel().await?;
+        // A last look: the result may have come while the wait ended.
         let look = self.look(id, Duration::ZERO);
         let answer = self.session.call("observe", &look).await?;
         Ok(if answer.is_pending() { CallEnd::Pending(answer) } else { CallEnd::Answered(answer) })
@@ -167,6 +169,7 @@ impl CallFollower {
 
     /// Stops a call that has no answer yet.
     async fn stop_call(&mut self, code: u8) -> anyhow::Result<CallEnd> {
+        // Such a call was sent with `wait_ms` 0, see `end_of_call`.
         let answers_soon = self.submits() && !self.given.contains_key("wait_ms");
         if !answers_soon {
             // The daemon cancels the command of a blocking call along with the call.
@@ -193,6 +196,7 @@ impl CallFollower {
     async fn answer_to_stop(&mut self) -> anyhow::Result<Option<ToolAnswer>> {
         tokio::select! {
             biased;
+            // A second Ctrl+C must end the program even if the daemon hangs.
             _again = self.signals.next() => Ok(None),
             answer = tokio::time::timeout(CANCEL, self.session.answer()) => answer.ok().transpose(),
         }

@@ -101,6 +101,7 @@ pub(super) async fn run(
         catalog::show(json)?;
         return Ok(ExitCode::SUCCESS);
     };
+    // Arguments are checked before a daemon starts for them.
     let read = arguments::read(&tool, &arguments, io::stdin());
     let mut given = read.map_err(|message| ExitFailure { code: USAGE, message })?;
     if let Some(id) = given.get_mut("correlation_id")
@@ -111,6 +112,7 @@ pub(super) async fn run(
         *id = whole.into();
     }
     if let Some(out) = &out {
+        // An existing file would make the screenshot fail only after it was taken.
         check_new(out)?;
     }
     logs::to_stderr("warn");

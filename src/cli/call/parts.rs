@@ -42,6 +42,7 @@ pub(super) async fn complete(
         id => by_id(id),
     };
     if field.is_some() {
+        // Larger parts mean fewer calls. Without a value, `limit` may count elements, not bytes.
         read_on.insert("limit".to_owned(), LONGEST_PART.into());
     }
     let mut joined = JoinedParts::default();
@@ -55,6 +56,7 @@ pub(super) async fn complete(
         }
         joined.add(&part.body, part_in(&part.body, field))?;
         next = part.body["next_offset"].as_u64();
+        // A daemon that repeats an offset would keep this loop going forever.
         if next.is_some_and(|next| next <= offset) {
             bail!("the daemon sent no part behind byte {offset}");
         }

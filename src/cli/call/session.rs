@@ -21,6 +21,7 @@ const PIPE: usize = 64 * 1024;
 pub(super) struct ToolSession {
     requests: DuplexStream,
     answers: Lines<BufReader<DuplexStream>>,
+    // Ends with the session: a bridge left alone would wait for input forever.
     bridge: AbortOnDropHandle<io::Result<()>>,
     last_id: u64,
 }
@@ -79,6 +80,7 @@ impl ToolSession {
                 return ToolAnswer::read(message);
             }
         }
+        // The bridge repeats calls over lost connections itself, so its end is final.
         bail!("the connection to the daemon ended; call again")
     }
 
@@ -120,6 +122,7 @@ impl ToolAnswer {
         let content = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let of_type = |kind: &str| content.iter().find(|part| part["type"] == kind);
         let text = of_type("text").and_then(|part| part["text"].as_str()).unwrap_or_default();
+        // Errors of the protocol layer are plain text.
         let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
         let picture = of_type("image").map(AnswerPicture::read).transpose()?;
         // The full answer names the command; the short one, and a part, have the value alone.

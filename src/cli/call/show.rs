@@ -84,6 +84,7 @@ fn has_failed(answer: &ToolAnswer) -> bool {
 /// Prints the value of an answer. A screenshot's value is its file; a drawing has a value besides.
 fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()> {
     match picture {
+        // `$(tabwire call … action=screenshot)` gets the file's path alone.
         Some(path) if answer.body.get("annotations").is_none() => {
             print_line(path.display())?;
             return Ok(());

@@ -91,6 +91,7 @@ fn state_directory(
             return None;
         }
     };
+    // `has_dir` and `find` create nothing: `doctor` must not hide that nothing has run here.
     match StateDirectory::has_dir(&dir) {
         Ok(true) => findings
             .fine(STATE, format!("{} belongs to you and is closed to others", dir.display())),
@@ -159,6 +160,8 @@ async fn port(
     let holder = PortHolder::find_any(port).await;
     match (record, holder) {
         (Some(record), Some(PortHolder { process: Some((pid, name)), .. }))
+            // A daemon that was killed leaves its record, and another program may have its port by
+            // now.
             if pid != record.pid =>
         {
             let says = format!("{name} (process {pid}) listens on the daemon's port {port}");
@@ -297,6 +300,7 @@ fn folder(
     };
     let usual = installation(location).map(|installation| installation.extension());
     let usual = usual.unwrap_or_else(|_| extension_in_state(home.dir()));
+    // Without a note the extension can only be in its usual folder.
     let dir = noted.unwrap_or_else(|| usual.clone());
     let written = home.unpacked_version().ok().flatten();
     if let FolderCheck::Changed { file } = extension::check_folder(&dir, written.as_deref()) {
@@ -329,6 +333,7 @@ fn folder(
         return;
     };
     let says = format!("the extension in {} {wrong}", dir.display());
+    // The port and key in the folder matter for pairing only; old code is wrong in any case.
     if is_connected && !is_old {
         findings
             .unknown(FOLDER, format!("{says}; the connected extension has fetched both itself"));

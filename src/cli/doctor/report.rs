@@ -97,6 +97,7 @@ async fn status(location: &DaemonLocation) -> Value {
 fn last_lines(path: &Path) -> Vec<String> {
     let log = fs::read(path).unwrap_or_default();
     let tail = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_BYTES)..]).into_owned();
+    // The first line of a cut log may lack its level, which decides whether it may go along.
     let is_cut = log.len() > LOG_BYTES;
     let mut is_kept = true;
     let mut lines = Vec::new();

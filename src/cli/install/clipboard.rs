@@ -44,7 +44,9 @@ async fn copy_by(program: &str, arguments: &[&str], text: &str) -> bool {
         .spawn();
     let Ok(mut child) = started else { return false };
     let Some(mut stdin) = child.stdin.take() else { return false };
+    // A program that fails closes its input early; its exit status decides.
     let is_written = stdin.write_all(text.as_bytes()).await.is_ok();
+    // The programs read to the end of their input.
     drop(stdin);
     child.wait().await.is_ok_and(|status| status.success()) && is_written
 }

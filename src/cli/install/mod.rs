@@ -101,6 +101,7 @@ pub(super) async fn install(
     if installation.port != location.port {
         print_whose_port(&installation, location.port)?;
     }
+    // Right after an installation no browser is connected yet, which is no fault.
     let found = doctor::check_every_hop(location).await.before_use();
     found.show_broken()?;
     for id in legacy::offer_admission(location).await? {
@@ -185,6 +186,7 @@ pub(super) async fn uninstall(
         if arguments.state { Some(StateRemoval::make(&installation).await?) } else { None };
     if arguments.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
+        // The field says that the state is gone whole, not that a removal was tried.
         let is_gone = removed.as_ref().is_some_and(StateRemoval::is_whole);
         let stays = removed.as_ref().map(StateRemoval::stays).unwrap_or_default();
         let body = json!({"changes": changes, "state": is_gone, "stays": stays});
@@ -212,6 +214,7 @@ pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installa
     state.to_str().context(
         "the path of the state directory is not valid Unicode; name another with TABWIRE_HOME",
     )?;
+    // A separate state directory is for tests and second daemons: it must not touch real settings.
     let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
     let port = port_for_extension(location, StateDirectory::find(&state)?.as_ref())?;
     Ok(Installation { state, user_folders, program: program()?, port })
@@ -235,6 +238,7 @@ pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<Ser
         let state = std::path::absolute(location.home()?)?;
         let state =
             state.to_str().context("the path of the state directory is not valid Unicode")?;
+        // XDG_STATE_HOME moves the default directory too, and clients may not have it set.
         args.extend(["--home".to_owned(), state.to_owned()]);
     }
     if port != DEFAULT_PORT {

@@ -76,6 +76,7 @@ fn parse_answer(answer: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
 fn clients_of_word(word: &str, here: &[McpClient]) -> Option<Vec<McpClient>> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+        // `get` rejects ranges beyond the list, and ranges that end before they begin.
         return Some(here.get(first.checked_sub(1)?..last)?.to_vec()).filter(|all| !all.is_empty());
     }
     clients_named(word, here)

@@ -47,6 +47,7 @@ pub(super) async fn print_next_steps(
     }
     let folder = installation.extension();
     let folder = folder.to_string_lossy();
+    // A script must not change the person's clipboard.
     let is_copied = is_interactive() && clipboard::copy(&folder).await;
     print_line("\nNext steps:")?;
     let restart = restart.map(|names| format!("Restart {names}."));

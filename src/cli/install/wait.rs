@@ -69,6 +69,7 @@ impl WaitEnd {
 /// Starts the daemon if none runs, and waits until an extension is connected to it. On a terminal
 /// Ctrl+C ends the wait, and nothing else.
 pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyhow::Result<WaitEnd> {
+    // The daemon that the bridge starts may have another working directory.
     let home = std::path::absolute(location.home()?)?;
     let target = bridge::DaemonTarget {
         home: home.clone(),

@@ -69,6 +69,7 @@ pub(super) async fn run(
             (home, LocalFileChange::Remove { folder }, Vec::new())
         }
     };
+    // The person agreed to these folders: if another command opens more at the same time, it fails.
     let Some((rules, is_changed)) = home.local_files().change_opening(&change, &agreed)? else {
         bail!("another command changed the folders at the same time; try again")
     };
@@ -87,6 +88,7 @@ pub(super) async fn run(
 fn listed_as(folder: &Path, rules: &LocalFileRules) -> anyhow::Result<String> {
     let is_listed = |path: &Path| rules.folders().iter().any(|known| Path::new(known) == path);
     let absolute = std::path::absolute(folder)?;
+    // The list has canonical paths, but a folder that no longer exists has none.
     let real = folder.canonicalize().ok().filter(|real| is_listed(real));
     let folder = real.unwrap_or(absolute);
     Ok(folder.to_str().context("the folder's path is no text")?.to_owned())

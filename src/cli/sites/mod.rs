@@ -82,6 +82,8 @@ pub(super) async fn run(
     let mut is_changed = false;
     for (change, widens) in changes.iter().zip(widens) {
         let file = home.site_rules();
+        // `narrow` fails if the file has changed so that the change would widen: nobody agreed to
+        // that.
         let changed = if widens { Some(file.change(change)?) } else { file.narrow(change)? };
         let Some((now, changed)) = changed else {
             bail!("another command changed the rules at the same time; try again")
@@ -119,6 +121,7 @@ fn require_consent_to_changes(
                 None => require_consent(home, &what, consent.unattended)?,
             }
         }
+        // The next change may widen only together with this one.
         rules.apply(change)?;
         require_consent_to_changes.push(widens);
     }
