@@ -13,22 +13,18 @@ use crate::protocol::DEFAULT_PORT;
 
 /// The daemon that a command works with: its state directory and its port.
 #[derive(Args, Clone, Debug)]
-pub struct DaemonLocation {
+pub(crate) struct DaemonLocation {
     /// State directory [default: the platform's directory for state]
     #[arg(long, env = "TABWIRE_HOME", value_name = "DIR", global = true)]
-    pub home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
     /// Loopback port; 0 picks a free one
     #[arg(long, env = "TABWIRE_PORT", default_value_t = DEFAULT_PORT, global = true)]
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl DaemonLocation {
     /// The state directory: as given, else the platform's.
-    ///
-    /// # Errors
-    ///
-    /// There is no home directory to put it in.
-    pub fn home(&self) -> Result<PathBuf, etcetera::HomeDirError> {
+    pub(crate) fn home(&self) -> Result<PathBuf, etcetera::HomeDirError> {
         if let Some(home) = &self.home {
             return Ok(home.clone());
         }
@@ -45,11 +41,7 @@ impl DaemonLocation {
     /// The folder that agents may write files to without a person's doing: `Tabwire/files` in the
     /// home directory. With a state directory that was named by hand nothing outside of that is
     /// written, so there it is `files` in it.
-    ///
-    /// # Errors
-    ///
-    /// There is no home directory to put it in.
-    pub fn agent_files(&self) -> Result<UsualFolder, etcetera::HomeDirError> {
+    pub(crate) fn agent_files(&self) -> Result<UsualFolder, etcetera::HomeDirError> {
         Ok(match &self.home {
             Some(state) => UsualFolder { base: state.clone(), below: "files".into() },
             None => UsualFolder {
@@ -62,19 +54,19 @@ impl DaemonLocation {
 
 /// The options of `tabwire serve`.
 #[derive(Args, Clone, Debug)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// Set a capacity (repeatable), for example --limit queued=10
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
-    pub limits: Vec<(String, usize)>,
+    pub(crate) limits: Vec<(String, usize)>,
     /// Default of `wait_ms`: block `interact` up to this many ms for its result (maximum 25000)
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=25_000))]
-    pub wait_ms: u64,
+    pub(crate) wait_ms: u64,
     /// Exit after this many seconds without calls and commands; 0 runs forever
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    pub idle_exit: u64,
+    pub(crate) idle_exit: u64,
     /// Keep no journal: commands and results are lost when the daemon ends
     #[arg(long)]
-    pub ephemeral: bool,
+    pub(crate) ephemeral: bool,
     /// Let `wksm_monitor_sync` read this folder (repeatable) [default: the home directory]
     #[arg(
         long = "monitor-root",
@@ -82,10 +74,10 @@ pub struct ServeOptions {
         value_name = "DIR",
         value_delimiter = ':'
     )]
-    pub monitor_roots: Vec<PathBuf>,
+    pub(crate) monitor_roots: Vec<PathBuf>,
     /// Keep running after the terminal closes; exit after 30 minutes without work
     #[arg(long, hide = true)]
-    pub detach: bool,
+    pub(crate) detach: bool,
 }
 
 /// A daemon that a bridge started exits after this long without work.
@@ -93,11 +85,7 @@ const DETACHED_IDLE: Duration = Duration::from_secs(30 * 60);
 
 impl ServeOptions {
     /// What the daemon runs with.
-    ///
-    /// # Errors
-    ///
-    /// See [`DaemonLocation::home`].
-    pub fn settings(
+    pub(crate) fn settings(
         &self,
         location: &DaemonLocation,
     ) -> Result<daemon::DaemonSettings, etcetera::HomeDirError> {
@@ -132,8 +120,7 @@ impl ServeOptions {
     }
 
     /// The folders that agents may sync if the command line names none.
-    #[must_use]
-    pub fn usual_monitor_roots() -> Vec<PathBuf> {
+    pub(crate) fn usual_monitor_roots() -> Vec<PathBuf> {
         etcetera::home_dir().into_iter().collect()
     }
 }

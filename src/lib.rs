@@ -73,10 +73,10 @@ pub mod daemon;
 pub mod bridge;
 
 /// What can be set from outside: flags, environment, defaults.
-pub mod config;
+mod config;
 
 /// What a person reads: colours, tables, progress. On a terminal only.
-pub mod terminal;
+mod terminal;
 
 /// A throw-away daemon and browser, driven as an MCP client would.
 pub mod demo;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 
-pub use local_time::{LocalTime, ago};
+pub(crate) use local_time::{LocalTime, ago};
 
 /// The width in characters of a terminal that does not tell its size.
 const WIDTH: u16 = 100;
@@ -21,30 +21,21 @@ const HEIGHT: u16 = 24;
 
 /// Why standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub enum OutputError {
+pub(crate) enum OutputError {
     /// The reader has closed it, as `| head` does: no error.
     #[error("standard output is closed")]
     Closed,
-    /// It cannot be written.
     #[error("cannot write to standard output: {0}")]
     Broken(io::Error),
 }
 
 /// Writes a line to standard output.
-///
-/// # Errors
-///
-/// [`OutputError`].
-pub fn print_line(line: impl fmt::Display) -> Result<(), OutputError> {
+pub(crate) fn print_line(line: impl fmt::Display) -> Result<(), OutputError> {
     print(format_args!("{line}\n"))
 }
 
 /// Writes to standard output as it is.
-///
-/// # Errors
-///
-/// [`OutputError`].
-pub fn print(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
+pub(crate) fn print(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
     let mut output = io::stdout().lock();
     output.write_fmt(text).and_then(|()| output.flush()).map_err(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -56,14 +47,12 @@ pub fn print(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
 }
 
 /// Whether a person reads standard output.
-#[must_use]
-pub fn is_terminal() -> bool {
+pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
 /// Its width and height in characters.
-#[must_use]
-pub fn size() -> (usize, usize) {
+pub(crate) fn size() -> (usize, usize) {
     let asked = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let (columns, rows) = asked.map_or((0, 0), |size| (size.ws_col, size.ws_row));
     // A serial line or a recorder may report a size of 0.
@@ -73,18 +62,12 @@ pub fn size() -> (usize, usize) {
 
 /// A colour, or another way to stand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextStyle {
-    /// As everything else.
+pub(crate) enum TextStyle {
     Plain,
-    /// A heading.
     Bold,
-    /// Of less weight.
     Dim,
-    /// It went well.
     Good,
-    /// It went wrong.
     Bad,
-    /// Worth a look.
     Notable,
 }
 
@@ -101,8 +84,7 @@ impl TextStyle {
     }
 
     /// The text in this style, if standard output shows styles.
-    #[must_use]
-    pub fn paint(self, text: &str) -> Cow<'_, str> {
+    pub(crate) fn paint(self, text: &str) -> Cow<'_, str> {
         if self == Self::Plain || !has_colours() {
             return Cow::Borrowed(text);
         }
@@ -122,8 +104,7 @@ fn is_dumb() -> bool {
 }
 
 /// The text without characters that a terminal would act on.
-#[must_use]
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unprintable) {
         return Cow::Borrowed(text);
     }
@@ -131,16 +112,14 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for a text of several lines: they stay lines, and a tab stays a tab.
-#[must_use]
-pub fn clean_lines(text: &str) -> String {
+pub(crate) fn clean_lines(text: &str) -> String {
     let cleaned =
         text.split('\n').map(|line| line.split('\t').map(clean).collect::<Vec<_>>().join("\t"));
     cleaned.collect::<Vec<_>>().join("\n")
 }
 
 /// The beginning of a text that is too long for its column, with an ellipsis.
-#[must_use]
-pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.chars().count() <= most {
         return Cow::Borrowed(text);
     }
@@ -150,8 +129,7 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 
 /// A text as lines of at most `width` characters, broken between words. A word that is longer
 /// stands on a line of its own.
-#[must_use]
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -173,8 +151,7 @@ fn is_unprintable(c: char) -> bool {
 
 /// The text in lines of the terminal, broken between words. It is to stand behind `indent` other
 /// characters, and its further lines behind as many spaces. Elsewhere it stays one line.
-#[must_use]
-pub fn wrapped_behind(text: &str, indent: usize) -> String {
+pub(crate) fn wrapped_behind(text: &str, indent: usize) -> String {
     if !is_terminal() {
         return text.to_owned();
     }
@@ -183,15 +160,14 @@ pub fn wrapped_behind(text: &str, indent: usize) -> String {
 }
 
 /// The line, cut where the terminal ends. Elsewhere it stays whole.
-#[must_use]
-pub fn cut_to_width(line: &str) -> Cow<'_, str> {
+pub(crate) fn cut_to_width(line: &str) -> Cow<'_, str> {
     if is_terminal() { shortened(line, size().0) } else { Cow::Borrowed(line) }
 }
 
 /// Rows under headings. On a terminal its columns stand under each other; elsewhere a
 /// tab is between them and headings are left out, for `cut` and `awk`.
 #[derive(Debug)]
-pub struct TextTable {
+pub(crate) struct TextTable {
     headings: Vec<&'static str>,
     rows: Vec<Vec<(String, TextStyle)>>,
     wraps: bool,
@@ -199,26 +175,21 @@ pub struct TextTable {
 
 impl TextTable {
     /// One with these headings; they may be empty.
-    #[must_use]
-    pub fn new(headings: &[&'static str]) -> Self {
+    pub(crate) fn new(headings: &[&'static str]) -> Self {
         Self { headings: headings.to_vec(), rows: Vec::new(), wraps: false }
     }
 
     /// The same, whose last column is wrapped on a terminal that is too narrow for it, not cut.
-    #[must_use]
-    pub fn wrapping(self) -> Self {
+    pub(crate) fn wrapping(self) -> Self {
         Self { wraps: true, ..self }
     }
 
-    /// Adds a row.
-    pub fn row<const N: usize>(&mut self, cells: [(&str, TextStyle); N]) {
+    pub(crate) fn row<const N: usize>(&mut self, cells: [(&str, TextStyle); N]) {
         let clean = |(text, style): (&str, TextStyle)| (clean(text).into_owned(), style);
         self.rows.push(cells.into_iter().map(clean).collect());
     }
 
-    /// The lines to show.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         if is_terminal() { self.aligned(size().0) } else { self.plain() }
     }
 
@@ -286,14 +257,13 @@ fn aligned_row(row: &[(String, TextStyle)], widths: &[usize], width: usize) -> S
 
 /// Names the work in progress on a terminal, until it is dropped.
 #[derive(Debug)]
-pub struct ProgressNotice {
+pub(crate) struct ProgressNotice {
     is_shown: bool,
 }
 
 impl ProgressNotice {
     /// Says that `what` has begun.
-    #[must_use]
-    pub fn start(what: &str) -> Self {
+    pub(crate) fn start(what: &str) -> Self {
         let is_shown = io::stderr().is_terminal() && !is_dumb();
         if is_shown {
             // Progress is no result: a closed standard error must not fail the command.
@@ -313,7 +283,7 @@ impl Drop for ProgressNotice {
 
 /// A turning sign on standard output during a wait, until it is dropped. On a terminal only.
 #[derive(Debug)]
-pub struct Spinner {
+pub(crate) struct Spinner {
     what: Option<String>,
     turns: usize,
 }
@@ -322,8 +292,7 @@ impl Spinner {
     const SIGNS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
     /// One that says what is waited for, in less than a line.
-    #[must_use]
-    pub fn start(what: &str) -> Self {
+    pub(crate) fn start(what: &str) -> Self {
         // A text that wraps would leave its first line on the screen at every turn.
         let turns = 0;
         if is_terminal() && is_dumb() {
@@ -335,8 +304,7 @@ impl Spinner {
         Self { what: is_terminal().then(cut), turns }
     }
 
-    /// Shows the next sign.
-    pub fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         let Some(what) = &self.what else { return };
         let sign = Self::SIGNS[self.turns % Self::SIGNS.len()];
         self.turns += 1;

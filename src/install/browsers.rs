@@ -8,13 +8,13 @@ use super::user_folders::{OperatingSystem, UserFolders};
 use crate::protocol::EXTENSION_ID;
 
 /// What the extension calls the native messaging host by.
-pub const HOST_NAME: &str = "dev.tabwire.host";
+pub(crate) const HOST_NAME: &str = "dev.tabwire.host";
 
 /// A browser of the Chromium family.
 #[derive(Debug)]
-pub struct ChromiumBrowser {
+pub(crate) struct ChromiumBrowser {
     /// As a person calls it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its folder of profiles below `~/.config`; `None`: there is no such browser on Linux.
     linux: Option<&'static str>,
     /// The same below `~/Library/Application Support`.
@@ -22,7 +22,7 @@ pub struct ChromiumBrowser {
 }
 
 /// All browsers that are known.
-pub static BROWSERS: [ChromiumBrowser; 6] = [
+pub(crate) static BROWSERS: [ChromiumBrowser; 6] = [
     ChromiumBrowser { name: "Chrome", linux: Some("google-chrome"), mac_os: "Google/Chrome" },
     ChromiumBrowser { name: "Chromium", linux: Some("chromium"), mac_os: "Chromium" },
     ChromiumBrowser { name: "Edge", linux: Some("microsoft-edge"), mac_os: "Microsoft Edge" },
@@ -37,8 +37,7 @@ pub static BROWSERS: [ChromiumBrowser; 6] = [
 
 impl ChromiumBrowser {
     /// The folder that it makes when it first runs; `None`: no such browser on this system.
-    #[must_use]
-    pub fn folder(&self, user_folders: &UserFolders) -> Option<PathBuf> {
+    pub(crate) fn folder(&self, user_folders: &UserFolders) -> Option<PathBuf> {
         match user_folders.system {
             OperatingSystem::Linux => self.linux.map(|folder| user_folders.settings.join(folder)),
             OperatingSystem::MacOs => Some(user_folders.settings.join(self.mac_os)),
@@ -46,21 +45,18 @@ impl ChromiumBrowser {
     }
 
     /// The file in which it looks for our host; `None`: no such browser on this system.
-    #[must_use]
-    pub fn manifest(&self, user_folders: &UserFolders) -> Option<PathBuf> {
+    pub(crate) fn manifest(&self, user_folders: &UserFolders) -> Option<PathBuf> {
         self.folder(user_folders).map(|folder| manifest_below(&folder))
     }
 }
 
 /// Where a browser with this folder of profiles looks for the manifest.
-#[must_use]
 pub fn manifest_below(folder: &Path) -> PathBuf {
     folder.join("NativeMessagingHosts").join(format!("{HOST_NAME}.json"))
 }
 
 /// The host manifest: it lets our extension start `wrapper`, and no other. A manifest carries no
 /// arguments, hence the wrapper.
-#[must_use]
 pub(super) fn manifest(wrapper: &Path) -> String {
     let manifest = json!({
         "name": HOST_NAME,
@@ -73,7 +69,6 @@ pub(super) fn manifest(wrapper: &Path) -> String {
 }
 
 /// What a browser calls our extension by when it starts the host.
-#[must_use]
 pub(super) fn origin() -> String {
     format!("chrome-extension://{EXTENSION_ID}/")
 }

@@ -5,28 +5,19 @@ use std::path::PathBuf;
 use super::settings::SettingsFormat;
 use super::user_folders::UserFolders;
 
-/// An MCP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum McpClient {
-    /// Claude Code.
+pub(crate) enum McpClient {
     ClaudeCode,
-    /// Claude Desktop.
     ClaudeDesktop,
-    /// Cursor.
     Cursor,
-    /// VS Code.
     VsCode,
-    /// Windsurf.
     Windsurf,
-    /// Gemini CLI.
     GeminiCli,
-    /// Codex CLI.
     CodexCli,
 }
 
 impl McpClient {
-    /// All that are known.
-    pub const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Cursor,
@@ -37,8 +28,7 @@ impl McpClient {
     ];
 
     /// As a person calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::ClaudeDesktop => "Claude Desktop",
@@ -51,8 +41,7 @@ impl McpClient {
     }
 
     /// What the command line calls it by.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
+    pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::ClaudeDesktop => "claude-desktop",
@@ -65,8 +54,7 @@ impl McpClient {
     }
 
     /// The file with its MCP servers.
-    #[must_use]
-    pub fn file(self, user_folders: &UserFolders) -> PathBuf {
+    pub(crate) fn file(self, user_folders: &UserFolders) -> PathBuf {
         match self {
             Self::ClaudeCode => user_folders.claude_code.join(".claude.json"),
             Self::ClaudeDesktop => user_folders.settings.join("Claude/claude_desktop_config.json"),
@@ -79,8 +67,7 @@ impl McpClient {
     }
 
     /// Whether it has ever run here: it then has made its folder, though not the file yet.
-    #[must_use]
-    pub fn is_here(self, user_folders: &UserFolders) -> bool {
+    pub(crate) fn is_here(self, user_folders: &UserFolders) -> bool {
         let file = self.file(user_folders);
         match self {
             Self::ClaudeCode => file.exists() || user_folders.home.join(".claude").is_dir(),
@@ -94,8 +81,7 @@ impl McpClient {
     }
 
     /// How an MCP server is written down there.
-    #[must_use]
-    pub const fn format(self) -> SettingsFormat {
+    pub(crate) const fn format(self) -> SettingsFormat {
         match self {
             Self::ClaudeCode => SettingsFormat::Json { section: "mcpServers", with_type: true },
             Self::VsCode => SettingsFormat::Json { section: "servers", with_type: true },

@@ -12,8 +12,7 @@ use crate::protocol::EXTENSION_ID;
 impl Installation {
     /// Where the extension goes: to a folder that file dialogs show, or below a state directory
     /// that was named by hand.
-    #[must_use]
-    pub fn extension(&self) -> PathBuf {
+    pub(crate) fn extension(&self) -> PathBuf {
         match &self.user_folders {
             Some(user_folders) => extension_in_person_folder(&user_folders.home),
             None => extension_in_state(&self.state),

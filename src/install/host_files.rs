@@ -12,21 +12,17 @@ use super::{Installation, OperatingSystem, is_missing, native_host};
 /// A file by which browsers find the native messaging host: the manifest of a browser, or the
 /// script that the manifests name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostFile {
+pub(crate) struct HostFile {
     /// Whose manifest it is; `None`: the script, or a manifest for no browser in particular.
-    pub browser: Option<&'static str>,
-    /// Where it is.
-    pub path: PathBuf,
-    /// How it is.
-    pub state: HostFileState,
+    pub(crate) browser: Option<&'static str>,
+    pub(crate) path: PathBuf,
+    pub(crate) state: HostFileState,
 }
 
 /// How such a file is, compared to what an installation by this program writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HostFileState {
-    /// The same.
+pub(crate) enum HostFileState {
     Current,
-    /// It is not there.
     Missing,
     /// It cannot be read, or is no manifest.
     Unreadable,
@@ -38,8 +34,7 @@ pub enum HostFileState {
 
 impl Installation {
     /// The files by which the browsers that are here find the native messaging host.
-    #[must_use]
-    pub fn host_files(&self) -> Vec<HostFile> {
+    pub(crate) fn host_files(&self) -> Vec<HostFile> {
         let look = |(path, text, _): (PathBuf, String, u32)| HostFile {
             browser: self
                 .browsers()
@@ -59,8 +54,7 @@ impl Installation {
     }
 
     /// The operating system that the installation is for.
-    #[must_use]
-    pub fn system(&self) -> OperatingSystem {
+    pub(crate) fn system(&self) -> OperatingSystem {
         self.user_folders
             .as_ref()
             .map_or(OperatingSystem::current(), |user_folders| user_folders.system)

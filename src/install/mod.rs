@@ -9,7 +9,7 @@ mod browsers;
 mod clients;
 mod extension_folder;
 mod host_files;
-pub mod native_host;
+pub(crate) mod native_host;
 mod plan;
 mod record;
 mod settings;
@@ -18,44 +18,38 @@ mod user_folders;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use browsers::{BROWSERS, ChromiumBrowser, HOST_NAME, manifest_below};
-pub use clients::McpClient;
-pub use host_files::{HostFile, HostFileState};
-pub use plan::{ApplyError, ChangePlan, FileChange, PlannedChange};
+pub use browsers::manifest_below;
+pub(crate) use browsers::{BROWSERS, ChromiumBrowser};
+pub(crate) use clients::McpClient;
+pub(crate) use host_files::{HostFile, HostFileState};
+pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
 use record::{EditRecord, SettingsEdit};
-pub use settings::{ServerEntry, SettingsError, SettingsFormat};
-pub use user_folders::{OperatingSystem, UserFolders, stable_program_path};
+pub(crate) use settings::{ServerEntry, SettingsError};
+pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 
 /// What is installed, and where.
 #[derive(Clone, Debug)]
-pub struct Installation {
+pub(crate) struct Installation {
     /// The state directory, as an absolute path.
-    pub state: PathBuf,
+    pub(crate) state: PathBuf,
     /// The computer around it; `None`: nothing is changed outside the state directory.
-    pub user_folders: Option<UserFolders>,
+    pub(crate) user_folders: Option<UserFolders>,
     /// The program, as an absolute path.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The port on which the daemon is started.
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 /// Why there is no plan. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum PlanError {
+pub(crate) enum PlanError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Io {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// A client's settings are not what they should be.
     #[error("cannot edit {path}: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
     Settings {
-        /// Whose they are.
         client: McpClient,
-        /// The file.
         path: PathBuf,
         /// What is wrong with them.
         source: SettingsError,
@@ -63,7 +57,6 @@ pub enum PlanError {
     /// The record of what was installed cannot be read.
     #[error("{path} is damaged: {source}. Move it away and try again")]
     Record {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
@@ -72,8 +65,7 @@ pub enum PlanError {
 
 impl Installation {
     /// The clients that have run on this computer.
-    #[must_use]
-    pub fn clients(&self) -> Vec<McpClient> {
+    pub(crate) fn clients(&self) -> Vec<McpClient> {
         let is_here = |client: &McpClient| {
             self.user_folders.as_ref().is_some_and(|user_folders| client.is_here(user_folders))
         };
@@ -81,8 +73,7 @@ impl Installation {
     }
 
     /// The clients whose settings have our server, whoever has put it there.
-    #[must_use]
-    pub fn clients_with_server(&self) -> Vec<McpClient> {
+    pub(crate) fn clients_with_server(&self) -> Vec<McpClient> {
         let has_server = |(client, path): &(McpClient, PathBuf)| {
             let text = fs::read_to_string(path).unwrap_or_default();
             settings::has_server(&text, client.format())
@@ -92,11 +83,7 @@ impl Installation {
     }
 
     /// Those of them into which an installation has put it: the next one brings it up to date.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError`].
-    pub fn installed_clients(&self) -> Result<Vec<McpClient>, PlanError> {
+    pub(crate) fn installed_clients(&self) -> Result<Vec<McpClient>, PlanError> {
         let record = EditRecord::read(&self.state)?;
         let is_noted = |client: &McpClient| {
             let file = self.user_folders.as_ref().map(|user_folders| client.file(user_folders));
@@ -108,8 +95,7 @@ impl Installation {
     }
 
     /// The browsers that have run on this computer, and are told of the host by a file.
-    #[must_use]
-    pub fn browsers(&self) -> Vec<&'static ChromiumBrowser> {
+    pub(crate) fn browsers(&self) -> Vec<&'static ChromiumBrowser> {
         let is_here = |browser: &&ChromiumBrowser| {
             self.user_folders
                 .as_ref()
@@ -120,11 +106,7 @@ impl Installation {
     }
 
     /// What makes `clients` start `server`, and browsers find the host.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError`]: a file cannot be read, or would not survive.
-    pub fn install(
+    pub(crate) fn install(
         &self,
         clients: &[McpClient],
         server: &ServerEntry,
@@ -153,11 +135,7 @@ impl Installation {
 
     /// What takes all of it away again. Settings that nobody has touched since are again as
     /// they were, byte for byte.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError`].
-    pub fn uninstall(&self) -> Result<ChangePlan, PlanError> {
+    pub(crate) fn uninstall(&self) -> Result<ChangePlan, PlanError> {
         let mut record = EditRecord::read(&self.state)?;
         let mut changes = Vec::new();
         if self.user_folders.is_some() {

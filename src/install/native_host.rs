@@ -11,20 +11,18 @@ use serde_json::{Value, json};
 use super::browsers::origin;
 
 /// The longest message that is read, in bytes. Ours are some dozens.
-pub const MESSAGE_MAX: usize = 1024 * 1024;
+pub(crate) const MESSAGE_MAX: usize = 1024 * 1024;
 
 /// Why no key is told: a word for programs, and a sentence with the next step for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PairingRefusal {
-    /// Which it is.
-    pub code: &'static str,
-    /// What to do.
-    pub message: String,
+pub(crate) struct PairingRefusal {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
 }
 
 /// Why the host ends before the browser ends it.
 #[derive(Debug, thiserror::Error)]
-pub enum HostError {
+pub(crate) enum HostError {
     /// The pipe cannot be read or written.
     #[error("cannot talk to the browser: {0}")]
     Io(#[from] io::Error),
@@ -35,11 +33,7 @@ pub enum HostError {
 
 /// Answers messages until the browser closes the pipe. `caller` is what the browser says who asks;
 /// `pairing` finds out what an extension of ours is told.
-///
-/// # Errors
-///
-/// [`HostError`].
-pub fn serve(
+pub(crate) fn serve(
     caller: Option<&str>,
     mut input: impl Read,
     mut output: impl Write,
@@ -118,8 +112,7 @@ fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
 
 /// The script that a browser starts. A host manifest carries no arguments, and a browser not the
 /// environment of a shell: so everything stands here.
-#[must_use]
-pub fn wrapper(program: &Path, state: &Path, port: u16) -> String {
+pub(crate) fn wrapper(program: &Path, state: &Path, port: u16) -> String {
     let (program, state) = (program.display().to_string(), state.display().to_string());
     format!(
         "#!/bin/sh\nTABWIRE_HOME={} TABWIRE_PORT={port} exec {} native-host \"$@\"\n",
@@ -129,8 +122,7 @@ pub fn wrapper(program: &Path, state: &Path, port: u16) -> String {
 }
 
 /// A word as a shell takes it literally.
-#[must_use]
-pub fn shell_quoted(word: &str) -> String {
+pub(crate) fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

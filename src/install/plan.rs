@@ -15,33 +15,19 @@ use crate::protocol::EXTENSION_ID;
 
 /// What is to be changed.
 #[derive(Debug, Default)]
-pub struct ChangePlan {
-    /// In this order.
-    pub changes: Vec<PlannedChange>,
+pub(crate) struct ChangePlan {
+    pub(crate) changes: Vec<PlannedChange>,
 }
 
 /// One thing that is to be changed.
 #[derive(Debug)]
-pub enum PlannedChange {
+pub(crate) enum PlannedChange {
     /// The extension is written, with its key.
-    Unpack {
-        /// Where to.
-        dir: PathBuf,
-        /// The daemon's port.
-        port: u16,
-    },
+    Unpack { dir: PathBuf, port: u16 },
     /// The extension moves, and a link to it stays in its former place.
-    MoveExtension {
-        /// Its former place.
-        from: PathBuf,
-        /// Where to.
-        to: PathBuf,
-    },
+    MoveExtension { from: PathBuf, to: PathBuf },
     /// The extension, or a link in its former place, is removed.
-    RemoveExtension {
-        /// Where it is.
-        dir: PathBuf,
-    },
+    RemoveExtension { dir: PathBuf },
     /// A file of ours is written or removed.
     File(FileChange),
     /// A client's settings are edited.
@@ -50,34 +36,28 @@ pub enum PlannedChange {
 
 /// How one file is to change.
 #[derive(Debug)]
-pub struct FileChange {
-    /// The file; no link.
-    pub path: PathBuf,
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
     /// What is in it; `None`: it is not there.
-    pub before: Option<Vec<u8>>,
+    pub(crate) before: Option<Vec<u8>>,
     /// What is to be in it; `None`: it goes.
-    pub after: Option<Vec<u8>>,
+    pub(crate) after: Option<Vec<u8>>,
     /// The permissions of a new file. One that is there keeps its own.
-    pub mode: u32,
+    pub(crate) mode: u32,
     /// Where what is in it is kept.
-    pub keep: Option<PathBuf>,
+    pub(crate) keep: Option<PathBuf>,
     /// What was kept and is needed no more.
-    pub drop: Option<PathBuf>,
+    pub(crate) drop: Option<PathBuf>,
     /// What a person is shown of it: what it gets, and nothing else that is in it.
-    pub shown: String,
+    pub(crate) shown: String,
 }
 
 /// Why something could not be done. What stands before it in the plan is done.
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub(crate) enum ApplyError {
     /// A file cannot be written.
     #[error("cannot change {path}: {source}")]
-    Io {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Somebody else has just changed a file.
     #[error("another program has just changed {0}, so Tabwire did not edit it. Try again")]
     Changed(PathBuf),
@@ -91,11 +71,7 @@ pub enum ApplyError {
 
 impl ChangePlan {
     /// Does it, for the state directory `state`. Each file is changed whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// [`ApplyError`], at the first thing that cannot be done.
-    pub fn apply(&self, state: &Path) -> Result<(), ApplyError> {
+    pub(crate) fn apply(&self, state: &Path) -> Result<(), ApplyError> {
         self.changes.iter().try_for_each(|change| change.apply(state))
     }
 }
@@ -116,8 +92,7 @@ impl PlannedChange {
     }
 
     /// What it removes, if it removes something.
-    #[must_use]
-    pub fn removes(&self) -> Option<&Path> {
+    pub(crate) fn removes(&self) -> Option<&Path> {
         match self {
             Self::RemoveExtension { dir } => Some(dir),
             Self::File(change) | Self::Edit(_, change) => {
@@ -128,8 +103,7 @@ impl PlannedChange {
     }
 
     /// The same for a program.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::Unpack { dir, port } => json!({"action": "unpack", "path": dir, "port": port}),
             Self::MoveExtension { from, to } => json!({"action": "move", "path": from, "to": to}),
@@ -140,8 +114,7 @@ impl PlannedChange {
     }
 
     /// What a person is told of it: a line, and lines of what a file gets.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         match self {
             Self::Unpack { dir, port } => {
                 vec![format!("write the extension (for port {port}) to {}", dir.display())]

@@ -11,7 +11,6 @@ use super::{McpClient, PlanError, is_missing};
 pub(super) struct SettingsEdit {
     /// Whose settings they are, as the command line calls it.
     client: String,
-    /// The file; no link.
     pub(super) path: PathBuf,
     /// Where what was in it at first is kept; `None`: there was no such file.
     pub(super) backup: Option<PathBuf>,

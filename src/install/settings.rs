@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// How a client writes down its MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingsFormat {
+pub(crate) enum SettingsFormat {
     /// JSON, with comments and trailing commas where there are any.
     Json {
         /// The object that has the servers by name.
@@ -22,7 +22,6 @@ pub enum SettingsFormat {
         /// Whether a server says that it speaks over standard input and output.
         with_type: bool,
     },
-    /// TOML.
     Toml {
         /// The table that has the servers by name.
         section: &'static str,
@@ -31,16 +30,14 @@ pub enum SettingsFormat {
 
 /// What a client is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerEntry {
-    /// The program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
+pub(crate) struct ServerEntry {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
 }
 
 /// Why a file's settings are left alone.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
+pub(crate) enum SettingsError {
     /// It is not in its format.
     #[error("it is not valid: {0}")]
     Unparsable(String),
@@ -54,10 +51,6 @@ pub enum SettingsError {
 
 /// The text with our server in it. Settings of that server beyond what to start stay, too; a
 /// text that has it already comes back as it is.
-///
-/// # Errors
-///
-/// [`SettingsError`].
 pub(super) fn with_server(
     text: &str,
     format: SettingsFormat,
@@ -70,10 +63,6 @@ pub(super) fn with_server(
 }
 
 /// The text without our server; one that has none comes back as it is.
-///
-/// # Errors
-///
-/// [`SettingsError::Unparsable`].
 pub(super) fn without_server(text: &str, format: SettingsFormat) -> Result<String, SettingsError> {
     edit(text, |text| match format {
         SettingsFormat::Json { section, .. } => without_json(text, section),

@@ -3,6 +3,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::Value;
 
+use super::plan::ApplyError;
+use super::settings::SettingsFormat;
 use super::*;
 use crate::protocol::EXTENSION_ID;
 

@@ -4,42 +4,36 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperatingSystem {
+pub(crate) enum OperatingSystem {
     /// Linux, and what keeps its settings as Linux does.
     Linux,
-    /// macOS.
     MacOs,
 }
 
 impl OperatingSystem {
     /// The one that this program was built for.
-    #[must_use]
-    pub const fn current() -> Self {
+    pub(crate) const fn current() -> Self {
         if cfg!(target_os = "macos") { Self::MacOs } else { Self::Linux }
     }
 }
 
 /// One user's computer, as far as it matters where files go.
 #[derive(Clone, Debug)]
-pub struct UserFolders {
-    /// Its system.
-    pub system: OperatingSystem,
-    /// The user's home directory.
-    pub home: PathBuf,
+pub(crate) struct UserFolders {
+    pub(crate) system: OperatingSystem,
+    pub(crate) home: PathBuf,
     /// Where programs keep their settings.
-    pub settings: PathBuf,
+    pub(crate) settings: PathBuf,
     /// Where Claude Code keeps `.claude.json`.
-    pub claude_code: PathBuf,
+    pub(crate) claude_code: PathBuf,
     /// Where Codex CLI keeps `config.toml`.
-    pub codex: PathBuf,
+    pub(crate) codex: PathBuf,
 }
 
 impl UserFolders {
     /// The path as a person of this computer reads it: `~` is the home directory.
-    #[must_use]
-    pub fn shown(&self, path: &Path) -> String {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(below) => {
                 format!("~/{}", below.to_string_lossy())
@@ -49,8 +43,7 @@ impl UserFolders {
     }
 
     /// One on which nothing was set to be elsewhere.
-    #[must_use]
-    pub fn in_home(system: OperatingSystem, home: &Path) -> Self {
+    pub(crate) fn in_home(system: OperatingSystem, home: &Path) -> Self {
         let settings = home.join(match system {
             OperatingSystem::Linux => ".config",
             OperatingSystem::MacOs => "Library/Application Support",
@@ -60,11 +53,7 @@ impl UserFolders {
     }
 
     /// This one: what the environment says counts, as it does for those programs.
-    ///
-    /// # Errors
-    ///
-    /// There is no home directory.
-    pub fn current() -> Result<Self, etcetera::HomeDirError> {
+    pub(crate) fn current() -> Result<Self, etcetera::HomeDirError> {
         let mut user_folders = Self::in_home(OperatingSystem::current(), &etcetera::home_dir()?);
         // A relative path would depend on the directory in which each program starts.
         let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -87,8 +76,7 @@ impl UserFolders {
 /// Where `program` is to be found also after it was updated: under the name that `path` (as in
 /// `PATH`) leads to it by, if it does. Package managers put a new version into another folder,
 /// and a link of the same name before it.
-#[must_use]
-pub fn stable_program_path(program: &Path, path: Option<&std::ffi::OsStr>) -> PathBuf {
+pub(crate) fn stable_program_path(program: &Path, path: Option<&std::ffi::OsStr>) -> PathBuf {
     let (Some(name), Ok(real)) = (program.file_name(), program.canonicalize()) else {
         return program.to_owned();
     };

@@ -9,30 +9,24 @@ use crate::protocol::Timestamp;
 /// SQLite converts the times: it is in the program for the journal already, and asks the
 /// system's C library.
 #[derive(Debug)]
-pub struct LocalTime(Option<Connection>);
+pub(crate) struct LocalTime(Option<Connection>);
 
 impl LocalTime {
     /// The zone as it is now.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Connection::open_in_memory().ok())
     }
 
-    /// `22:38:41`.
-    #[must_use]
-    pub fn clock(&self, at: Timestamp) -> String {
+    pub(crate) fn clock(&self, at: Timestamp) -> String {
         self.format("%H:%M:%S", at)
     }
 
-    /// `22:38:41.675`.
-    #[must_use]
-    pub fn clock_with_millis(&self, at: Timestamp) -> String {
+    pub(crate) fn clock_with_millis(&self, at: Timestamp) -> String {
         self.format("%H:%M:%f", at)
     }
 
     /// `20261121-223841`, for the name of a file.
-    #[must_use]
-    pub fn file_stamp(&self, at: Timestamp) -> String {
+    pub(crate) fn file_stamp(&self, at: Timestamp) -> String {
         self.format("%Y%m%d-%H%M%S", at)
     }
 
@@ -57,8 +51,7 @@ impl Default for LocalTime {
 }
 
 /// How long ago something was: `just now`, `12 s ago`, `2 min ago`, `3 h ago`, `4 d ago`.
-#[must_use]
-pub fn ago(at: Timestamp, now: Timestamp) -> String {
+pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
     match now.since(at).as_secs() {
         0 => "just now".to_owned(),
         seconds @ 1..60 => format!("{seconds} s ago"),
