@@ -17,6 +17,7 @@ mod drawing_tools;
 mod effects;
 mod entry;
 mod history;
+mod host_tasks;
 mod keys;
 mod links;
 mod polling;
@@ -31,7 +32,6 @@ mod submit;
 mod summaries;
 mod targets;
 mod transaction;
-mod undertakings;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,6 +47,7 @@ pub use entry::{
     AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, JournalSeq,
 };
 pub use history::{RecordedCommand, RecordedHistory, RecordedKey};
+pub use host_tasks::HostTask;
 pub use links::{LinkId, NewLink};
 pub use polling::{
     Assignment, BegunSync, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollId,
@@ -57,7 +58,6 @@ pub use refusal::{BrowserChoice, CallRefusal, RefusalReason};
 pub use submit::{CommandReceipt, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
-pub use undertakings::HostTask;
 
 use absence::RejectedHandshakes;
 use browsers::BrowserState;

@@ -13,6 +13,7 @@ mod core;
 mod decisions;
 mod events;
 mod health;
+mod host_tasks;
 mod links;
 mod outbox;
 mod polling;
@@ -23,7 +24,6 @@ mod streams;
 mod tests;
 mod timer;
 mod tracked;
-mod undertakings;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -20,6 +20,7 @@ mod absence;
 mod caps;
 mod ending;
 mod following;
+mod host_tasks;
 mod knocks;
 mod links;
 mod pollers;
@@ -29,7 +30,6 @@ mod sites;
 mod streams;
 mod syncs;
 mod targets;
-mod undertakings;
 mod waiting;
 
 fn seconds(n: u64) -> Duration {

@@ -3,6 +3,7 @@
 
 mod event;
 mod excerpt;
+mod host_task;
 mod next_step;
 mod outcome;
 mod report;
@@ -11,7 +12,6 @@ mod starting;
 #[cfg(test)]
 mod tests;
 mod transitions;
-mod undertaken;
 
 use std::sync::Arc;
 use std::time::Duration;

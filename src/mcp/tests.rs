@@ -393,14 +393,14 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
         let tools = ToolSet::new(hub.clone(), std::time::Duration::ZERO);
         let caller = Caller { owner: "user".into(), client: "a".into() };
         let job = MonitorSync { path: "/".to_owned(), recursive: None, verify: None };
-        let undertaking = HostTask {
+        let task = HostTask {
             work: CommandWork::Job { job: Job::MonitorSync(job) },
             target: crate::hub::TargetSelector::default(),
             deadline: std::time::Duration::from_secs(60),
             estimate: std::time::Duration::ZERO,
             idempotency_key: None,
         };
-        let id = hub.start_host_task(&caller, undertaking).unwrap().accepted.id;
+        let id = hub.start_host_task(&caller, task).unwrap().accepted.id;
         assert!(hub.begin_job(&id));
         let error = ReportedError::new(code, "why");
         assert!(hub.finish(&id, CommandOutcome::Error { error: error.into() }));

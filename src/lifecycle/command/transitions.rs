@@ -110,7 +110,7 @@ impl Command {
             LifecycleEvent::Reconnected(peer, says) => self.reconnected(&peer, says, now),
             LifecycleEvent::Begin => self.begin(now),
             LifecycleEvent::Advance(said) => self.advance(said, now),
-            LifecycleEvent::Finish(outcome) => self.finish_undertaken(outcome, now),
+            LifecycleEvent::Finish(outcome) => self.finish_host_task(outcome, now),
             LifecycleEvent::Cancel => self.cancel(false, now),
             LifecycleEvent::Stop => self.cancel(true, now),
             LifecycleEvent::Read => self.read(now),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::host_tasks::{job, said, wait};
 use super::page::table;
-use super::undertaken::{job, said, wait};
 use super::*;
 
 /// Random numbers that are the same in every run (splitmix64).

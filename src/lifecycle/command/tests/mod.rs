@@ -6,6 +6,7 @@
 mod any_order;
 mod deadlines;
 mod fences;
+mod host_tasks;
 mod late;
 mod links;
 mod page;
@@ -13,7 +14,6 @@ mod polled;
 mod restart;
 mod rows;
 mod shown;
-mod undertaken;
 
 use super::transitions::LATE_MARKS;
 use super::*;

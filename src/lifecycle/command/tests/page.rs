@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::undertaken::{wait, working};
+use super::host_tasks::{wait, working};
 use super::*;
 use crate::lifecycle::Limits;
 
 const PAGE: &str = include_str!("../../../../docs/lifecycle.md");
-const ROWS: [&str; 2] = [include_str!("rows.rs"), include_str!("undertaken.rs")];
+const ROWS: [&str; 2] = [include_str!("rows.rs"), include_str!("host_tasks.rs")];
 
 /// Rows that the core cannot show, since they are about whether there is a command:
 /// the hub accepts and refuses, with `CommandQueue::is_full_for` and `Retention`.

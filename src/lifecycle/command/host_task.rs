@@ -35,7 +35,7 @@ impl Command {
     }
 
     /// Row 24.
-    pub(super) fn finish_undertaken(
+    pub(super) fn finish_host_task(
         &mut self,
         outcome: CommandOutcome,
         now: Timestamp,
