@@ -119,19 +119,10 @@ pub async fn handle(
     }
     let as_task = generation == ProtocolGeneration::Modern && tasks::are_declared(&request);
     let RpcRequest { id, mut params, .. } = request;
-    let name = match params.shift_remove("name") {
-        Some(Value::String(name)) => name,
-        Some(_) | None => {
-            let error = RpcError::new(RpcErrorKind::Params, "params.name must name a tool");
-            return RpcAnswer::error(error, &id);
-        }
-    };
-    let arguments = match params.shift_remove("arguments") {
-        None => Map::new(),
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => {
-            let error = RpcError::new(RpcErrorKind::Params, "params.arguments must be an object");
-            return RpcAnswer::error(error, &id);
+    let (name, arguments) = match take_call(&mut params) {
+        Ok(call) => call,
+        Err(wrong) => {
+            return RpcAnswer::error(RpcError::new(RpcErrorKind::Params, wrong), &id);
         }
     };
     // Before the call, so that a cancel that follows at once finds it.
@@ -180,6 +171,20 @@ pub async fn handle(
         })),
     };
     RpcAnswer { submitted, progress, outcome }
+}
+
+/// Takes the tool's name and its arguments out of a call's parameters.
+fn take_call(
+    params: &mut Map<String, Value>,
+) -> Result<(String, Map<String, Value>), &'static str> {
+    let Some(Value::String(name)) = params.shift_remove("name") else {
+        return Err("params.name must name a tool");
+    };
+    match params.shift_remove("arguments") {
+        None => Ok((name, Map::new())),
+        Some(Value::Object(arguments)) => Ok((name, arguments)),
+        Some(_) => Err("params.arguments must be an object"),
+    }
 }
 
 /// A call that a tool has taken.

@@ -114,7 +114,7 @@ fn the_end_stands_in_the_trace_at_its_deadline_and_not_when_the_timer_came() {
 fn a_command_that_waits_says_for_what() {
     let told = |command: &Command| shown(command)["message"].as_str().expect("text").to_owned();
     let nobody = told(&command());
-    assert!(nobody.contains("Waits for a browser"), "{nobody}");
+    assert!(nobody.contains("for a browser"), "{nobody}");
     assert!(nobody.contains(&TOTAL_BY.to_string()), "until when: {nobody}");
     for waits in [after(command(), [(LifecycleEvent::Reachable, ms(5))]), requeued()] {
         assert!(told(&waits).contains("its turn in the tab"));
