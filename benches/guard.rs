@@ -102,7 +102,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sampl
     let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None);
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-    server.attend(guarded_end, peer, PeerUser::Ours);
+    server.handle_connection(guarded_end, peer, PeerUser::Ours);
     let (mut to_bare, bare_end) = tokio::io::duplex(16 * 1024);
     tokio::spawn(answer_all(bare_end));
     let (mut guarded, mut bare) = (SampleSeries::default(), SampleSeries::default());

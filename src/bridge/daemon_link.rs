@@ -144,7 +144,7 @@ impl DaemonLink {
     ) -> bool {
         match answer {
             Err(ForwardError::Lost { .. }) => true,
-            Ok(Some(text)) if mcp::is_farewell(text) => {
+            Ok(Some(text)) if mcp::is_shutdown_refusal(text) => {
                 self.finder.has_ended(&found.record, FAREWELL).await
             }
             Ok(_)

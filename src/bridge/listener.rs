@@ -66,7 +66,7 @@ impl DaemonLink {
                 // Else `changed` below would return for this very daemon.
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
-                    Some(found) => self.hear(&found, &lines, &calls).await,
+                    Some(found) => self.read_stream(&found, &lines, &calls).await,
                     None => StreamEnd::Broken,
                 };
                 match end {
@@ -84,7 +84,7 @@ impl DaemonLink {
 
     /// Reads a daemon's stream to its end. What comes while a call is open that may begin the job
     /// waits for its answer, and the stream with it: the daemon tells the newest later.
-    async fn hear(
+    async fn read_stream(
         &self,
         found: &FoundDaemon,
         lines: &mpsc::Sender<String>,

@@ -185,7 +185,7 @@ impl StdioBridge {
                 InputLine::End => break,
                 InputLine::TooLong => {
                     let text = too_long();
-                    self.say(text).await;
+                    self.answer(text).await;
                 }
                 InputLine::Text(line) if line.trim_ascii().is_empty() => {}
                 InputLine::Text(line) => {
@@ -203,7 +203,7 @@ impl StdioBridge {
         Ok(())
     }
 
-    async fn say(&self, text: String) {
+    async fn answer(&self, text: String) {
         // Nobody reads any more: the reader will notice too.
         let _ = self.answers.send(text).await;
     }
@@ -226,14 +226,14 @@ impl StdioBridge {
             }
             Ok(IncomingMessage::Response) => return None,
             Err((error, id)) => {
-                self.say(error.to_json(id.as_ref())).await;
+                self.answer(error.to_json(id.as_ref())).await;
                 return None;
             }
         };
         let generation = match ProtocolGeneration::of(&request, None) {
             Ok(generation) => generation,
             Err(error) => {
-                self.say(error.to_json(Some(&request.id))).await;
+                self.answer(error.to_json(Some(&request.id))).await;
                 return None;
             }
         };
@@ -244,8 +244,8 @@ impl StdioBridge {
             }
         }
         match mcp::answer_alone(&request, generation) {
-            Some(Ok(text)) => self.say(text).await,
-            Some(Err(error)) => self.say(error.to_json(Some(&request.id))).await,
+            Some(Ok(text)) => self.answer(text).await,
+            Some(Err(error)) => self.answer(error.to_json(Some(&request.id))).await,
             None => return Some(self.forward(line, request, generation, last_submit)),
         }
         None

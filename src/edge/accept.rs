@@ -90,11 +90,11 @@ fn admit(
                 server.tasks.clone().spawn(async move {
                     tokio::time::sleep(RETRY).await;
                     let user = peers.user_of_missing(peer, own, server.edge.tools.hub().now());
-                    server.attend(stream, peer, user);
+                    server.handle_connection(stream, peer, user);
                     drop(permit);
                 });
             }
-            (None, Err(_none_left)) => server.attend(stream, peer, PeerUser::Another),
+            (None, Err(_none_left)) => server.handle_connection(stream, peer, PeerUser::Another),
         },
         Err(error) => tracing::debug!(%peer, %error, "lost before its first byte"),
     }

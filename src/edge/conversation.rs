@@ -1,6 +1,6 @@
-//! What an extension and the daemon say to each other, on whatever carrier: the mutual
-//! proof, the heartbeat, what is no frame, and why it ends. A carrier brings what the
-//! extension says as a stream, and what it is told out of the link's outbox.
+//! The conversation of an extension and the daemon, on any transport: the mutual proof, the
+//! heartbeat, malformed frames, and the end. A transport brings the extension's frames as a
+//! stream, and sends it the frames of the link's outbox.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -42,10 +42,10 @@ const VERSIONS_TOLD: usize = 8;
 /// How many unknown frame types are remembered as answered.
 const UNKNOWN_TYPES: usize = 32;
 
-/// Why a link ends, as the extension is told.
+/// Why a link ends, in the words for the extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LinkClose {
-    /// The WebSocket close code, the same on every carrier.
+    /// The WebSocket close code, the same on every transport.
     pub(super) code: u16,
     pub(super) reason: String,
 }
@@ -63,7 +63,7 @@ pub(super) struct LinkLost;
 /// How a link ends.
 pub(super) type LinkOutcome = Result<LinkClose, LinkLost>;
 
-/// The next thing that an extension says, if it is not the end.
+/// The next frame of an extension, or the end of its link.
 pub(super) type ReceivedFrame = Result<Result<FromExtension, FrameError>, LinkOutcome>;
 
 /// An extension whose proof was valid, and the proof that it gets.
@@ -74,7 +74,7 @@ pub(super) struct AcceptedHello {
 }
 
 /// Takes the answer to a challenge. The version comes before the proof.
-pub(super) fn greet(
+pub(super) fn accept_hello(
     edge: &EdgeState,
     carrier: Transport,
     extension_id: &str,
@@ -149,7 +149,7 @@ fn check_version(theirs: &[u32]) -> Result<(), VersionMismatch> {
     Err(VersionMismatch { close: LinkClose::new(4409, reason), is_outdated })
 }
 
-/// What an extension is told whose `hello` did not come in time.
+/// The close of a link whose `hello` did not come in time.
 pub(super) fn no_hello() -> LinkClose {
     LinkClose::new(4408, "no hello within 5 s")
 }
@@ -174,14 +174,14 @@ pub(super) fn close_of(reason: CloseReason) -> LinkClose {
     }
 }
 
-/// Takes in what the extension says, and asks it for a sign of life now and then.
+/// Handles the extension's frames, and sends heartbeats.
 pub(super) async fn listen(
     edge: &EdgeState,
     extension_id: &str,
     link: &ExtensionLink,
     said: &mut (impl Stream<Item = ReceivedFrame> + Unpin),
 ) -> LinkOutcome {
-    let mut aside = SideWork::new(edge, extension_id, link);
+    let mut side_work = SideWork::new(edge, extension_id, link);
     let mut budget = YieldBudget::of(FRAMES_AT_ONCE);
     let mut malformed = 0;
     // One `nack` for each unknown type: an extension that repeats one would fill the outbox.
@@ -199,7 +199,7 @@ pub(super) async fn listen(
                 Ok(frame) => frame,
                 Err(end) => return end,
             },
-            () = aside.proceed() => continue,
+            () = side_work.next_done() => continue,
             _ = heartbeat.tick() => {
                 link.ping();
                 continue;
@@ -220,16 +220,16 @@ pub(super) async fn listen(
         match frame {
             Ok(frame) => {
                 if matches!(frame, FromExtension::Ready(_)) {
-                    let is_ours = aside.is_ours();
+                    let is_ours = side_work.is_ours();
                     link.note_changed(is_ours && edge.is_extension_changed().await);
                 }
-                if let Some(frame) = aside.take(frame) {
+                if let Some(frame) = side_work.take(frame) {
                     link.receive(frame);
                 }
             }
             Err(FrameError::BadDrawing { drawing_id, why }) => {
                 let code = DrawingRefusalCode::Malformed;
-                aside.refuse_drawing(drawing_id, code, why.to_string());
+                side_work.refuse_drawing(drawing_id, code, why.to_string());
             }
             Err(FrameError::UnknownType(kind)) => {
                 if answered.len() < UNKNOWN_TYPES && answered.insert(kind) {

@@ -1,8 +1,8 @@
 //! HTTP for extensions that only poll.
 //!
 //! They look at whether an answer is a success and at little else, and try again when it is
-//! none. So whatever can be understood is answered with 200, also when it does not count.
-//! What has to do with a command goes through one handler, whichever route it came on.
+//! none. So every request that can be parsed is answered with 200, also when it does not count.
+//! Reports on commands go through one handler, on any of their routes.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -43,7 +43,7 @@ const ASKING_BODY: usize = 256 * 1024;
 /// `0`: the person does not let the extension be controlled.
 static PILOT: HeaderName = HeaderName::from_static("x-gasoline-pilot");
 
-/// What the extension says of itself with `POST /settings`.
+/// The body of `POST /settings`.
 #[derive(Deserialize)]
 struct PostedSettings {
     #[serde(default)]

@@ -6,7 +6,7 @@
 //! the command is accepted, and so knows when the next one may follow; the body comes with
 //! the result.
 //!
-//! A client of the modern era cancels a call by closing its connection. One that asked for
+//! A client of the modern generation cancels a call by closing its connection. One that asked for
 //! early headers does not: it says what it cancels, and its connection may break.
 
 mod answer;
@@ -77,9 +77,11 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
     let request = match incoming {
         Ok(IncomingMessage::Request(request)) => request,
         Ok(IncomingMessage::Notification(told)) => {
-            return edge.note(&caller, Some(&told), &headers, key.as_deref()).await;
+            return edge.handle_notification(&caller, Some(&told), &headers, key.as_deref()).await;
         }
-        Ok(IncomingMessage::Response) => return edge.note(&caller, None, &headers, None).await,
+        Ok(IncomingMessage::Response) => {
+            return edge.handle_notification(&caller, None, &headers, None).await;
+        }
         Err((error, id)) => {
             let text = error.to_json(id.as_ref());
             return json_response(StatusCode::BAD_REQUEST, text);
@@ -144,7 +146,7 @@ fn takes_events(headers: &HeaderMap) -> bool {
 
 impl EdgeState {
     /// Takes a message that wants no answer. Of those, only a cancel means anything here.
-    async fn note(
+    async fn handle_notification(
         &self,
         caller: &Caller,
         told: Option<&RpcNotification>,
@@ -188,7 +190,7 @@ fn mcp_headers(headers: &HeaderMap) -> McpHeaders {
     }
 }
 
-/// The HTTP status of an answer. Clients of the legacy era throw the body of any but
+/// The HTTP status of an answer. Clients of the legacy generation throw the body of any but
 /// 200 away, so there an error that has one is a 200.
 fn status(error: Option<&RpcError>, generation: ProtocolGeneration) -> StatusCode {
     match (error.map(|error| error.kind), generation) {

@@ -110,7 +110,7 @@ impl EdgeServer {
 
     /// Serves a connection in a task of its own, until either side ends it. Another user's is
     /// closed, and so is one too many. Must be called in a tokio runtime.
-    pub fn attend(
+    pub fn handle_connection(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: SocketAddr,

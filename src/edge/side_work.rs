@@ -43,7 +43,7 @@ impl<'a> SideWork<'a> {
     }
 
     /// Answers the next work that is done. Pending while there is none.
-    pub(super) async fn proceed(&mut self) {
+    pub(super) async fn next_done(&mut self) {
         tokio::select! {
             Some(DrawingOutcome { drawing_id, error }) = self.drawings.next() => {
                 self.link.acknowledge_drawing(drawing_id, error);

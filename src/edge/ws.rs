@@ -151,12 +151,13 @@ async fn converse(
         () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
         () = connection.closing() => return Err(Err(LinkLost)),
     };
-    let greeted = conversation::greet(edge, Transport::WebSocket, extension_id, &challenge, hello)
-        .map_err(Ok)?;
+    let accepted =
+        conversation::accept_hello(edge, Transport::WebSocket, extension_id, &challenge, hello)
+            .map_err(Ok)?;
     // The limit on bytes ends here: only the holder of the key gets more.
     hello_proof.note();
     connection.prove(ConnectionHolder::Extension(extension_id.to_owned()));
-    let AcceptedHello { link, mut outbox, welcome } = greeted;
+    let AcceptedHello { link, mut outbox, welcome } = accepted;
     // Before anything from the outbox: the extension accepts frames after `welcome` only.
     send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
@@ -190,11 +191,11 @@ fn frames<'a>(
     edge: &'a EdgeState,
     stream: &'a mut SplitStream<ExtensionSocket>,
 ) -> impl Stream<Item = ReceivedFrame> + Unpin + 'a {
-    Box::pin(stream.filter_map(move |message| heard(edge, message)))
+    Box::pin(stream.filter_map(move |message| frame_in(edge, message)))
 }
 
 /// The frame in a message; `None` for a message of the WebSocket protocol itself.
-async fn heard(edge: &EdgeState, message: Result<Message, Error>) -> Option<ReceivedFrame> {
+async fn frame_in(edge: &EdgeState, message: Result<Message, Error>) -> Option<ReceivedFrame> {
     let end = match message {
         Ok(Message::Text(text)) => {
             let parsing = edge.parsers.extensions.parse(text, |text| FromExtension::parse(text));

@@ -65,7 +65,7 @@ impl RpcResponse {
         Self { text, error: Some(error), hands_over: None }
     }
 
-    /// A result of the modern era, of this type.
+    /// A result of the modern generation, of this type.
     pub(super) fn modern(id: &RequestId, result_type: &'static str, body: &impl Serialize) -> Self {
         let text = envelope(id, ModernResult { result_type, body, meta: modern_meta() });
         Self { text, error: None, hands_over: None }
@@ -165,7 +165,7 @@ pub fn body_of(result: &Value) -> Option<Value> {
 /// Whether an answer refuses a call because the daemon is about to end: another one may
 /// take it.
 #[must_use]
-pub fn is_farewell(answer: &str) -> bool {
+pub fn is_shutdown_refusal(answer: &str) -> bool {
     let code = RefusalReason::ShuttingDown.code();
     let refuses = |answer: &Value| {
         let result = &answer["result"];

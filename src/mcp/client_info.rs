@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::message::RpcRequest;
 use crate::protocol::ClientProgram;
 
-/// Where a request of the modern era says it; of the legacy era, `initialize` does.
+/// Where a request of the modern generation says it; of the legacy generation, `initialize` does.
 const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// The program that a request says it comes from. Its title is shown rather than its name,

@@ -69,12 +69,12 @@ impl McpHeaders {
 }
 
 impl ProtocolGeneration {
-    /// The generation of a request. `headers` is `None` on carriers that have none.
+    /// The generation of a request. `headers` is `None` on transports that have none.
     ///
     /// # Errors
     ///
     /// In the order in which the specification has them checked: what a request of the
-    /// modern era must say in `_meta`, headers against body, the version itself.
+    /// modern generation must say in `_meta`, headers against body, the version itself.
     pub fn of(request: &RpcRequest, headers: Option<&McpHeaders>) -> Result<Self, RpcError> {
         let meta = request.params.get("_meta");
         let says = meta.and_then(|meta| meta.get(META_VERSION));

@@ -1,6 +1,6 @@
-//! The Model Context Protocol over the tools: JSON-RPC, both eras of versions, and what
-//! each method answers. No HTTP and no stdio: the daemon and the bridge both speak
-//! through it, so that both say the same.
+//! The Model Context Protocol over the tools: JSON-RPC, both generations of versions, and the
+//! answer to each method. No HTTP and no stdio: the daemon and the bridge share this code, so that
+//! their answers are the same.
 
 mod answer;
 mod calls;
@@ -18,7 +18,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_farewell};
+pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_shutdown_refusal};
 pub use calls::{CallInProgress, CallRegistry};
 pub use extra_tools::{ExtraReply, ExtraTools, ToolCall, ToolCatalogue};
 pub use generation::{

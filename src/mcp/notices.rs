@@ -66,7 +66,7 @@ impl JobNotices {
             jobs: FollowedCommands::default(),
             known: Vec::new(),
         };
-        notices.look_around();
+        notices.follow_running_jobs();
         notices
     }
 
@@ -82,25 +82,25 @@ impl JobNotices {
                 news = self.events.next() => news?,
             };
             match news {
-                ObserverEvent::Changed(command) => self.consider(&command),
+                ObserverEvent::Changed(command) => self.follow_if_running_job(&command),
                 ObserverEvent::Skipped(_) => {
                     // What the ring still has is older than what is seen now. A job whose
                     // whole life was skipped is not told of.
                     self.events = self.hub.events(&self.caller.owner);
-                    self.look_around();
+                    self.follow_running_jobs();
                 }
             }
         }
     }
 
-    fn look_around(&mut self) {
+    fn follow_running_jobs(&mut self) {
         for command in self.hub.commands(&self.caller.owner) {
-            self.consider(&command);
+            self.follow_if_running_job(&command);
         }
     }
 
     /// Follows a command if it is a job of this client's and is not over.
-    fn consider(&mut self, command: &CommandSummary) {
+    fn follow_if_running_job(&mut self, command: &CommandSummary) {
         let id = &command.correlation_id;
         // The events are those of all clients of the owner.
         if command.client != self.caller.client || !(self.is_job)(id) {

@@ -71,7 +71,7 @@ pub(super) fn is_method(method: &str) -> bool {
     matches!(method, GET | UPDATE | CANCEL)
 }
 
-/// Whether the client of a request of the modern era declares the extension.
+/// Whether the client of a request of the modern generation declares the extension.
 pub(super) fn are_declared(request: &RpcRequest) -> bool {
     let capabilities = request.params.get("_meta").and_then(|meta| meta.get(META_CAPABILITIES));
     let extensions = capabilities.and_then(|all| all.get("extensions"));
@@ -172,7 +172,7 @@ pub(super) async fn answer_call(
             };
             RpcResponse::modern(id, "task", &task)
         }
-        Ok(CommandLookup::Command(report)) => match broke_off(&report.status) {
+        Ok(CommandLookup::Command(report)) => match internal_error(&report.status) {
             Some(error) => RpcResponse {
                 hands_over: Some(report.correlation_id),
                 ..RpcResponse::error(error, id)
@@ -210,7 +210,7 @@ impl TaskView {
         // A running task may last to its deadline, and its record is kept for `RETAIN` from its
         // end.
         let length = ended_at.unwrap_or(term.total_by).since(term.created_at) + limits::RETAIN;
-        let (status, status_message, last_updated_at) = stand(&report, term);
+        let (status, status_message, last_updated_at) = status_of(&report, term);
         Self {
             task_id: report.correlation_id.clone(),
             status,
@@ -219,7 +219,7 @@ impl TaskView {
             last_updated_at,
             ttl_ms: u64::try_from(length.as_millis()).unwrap_or(u64::MAX),
             poll_interval_ms: POLL_INTERVAL_MS,
-            error: broke_off(&report.status).map(|error| error.to_object()),
+            error: internal_error(&report.status).map(|error| error.to_object()),
             result: (status == TaskStatus::Completed).then(|| result(report, files)),
         }
     }
@@ -238,7 +238,10 @@ impl TaskView {
 }
 
 /// A task's status, its message, and the time of its last change.
-fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<String>, Timestamp) {
+fn status_of(
+    report: &CommandReport,
+    term: CommandLifetime,
+) -> (TaskStatus, Option<String>, Timestamp) {
     let status = &report.status;
     match status {
         CommandStatus::Pending { delivered_at, started_at, progress, .. } => {
@@ -259,7 +262,7 @@ fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<S
             };
             (TaskStatus::Cancelled, Some(message.to_owned()), *cancelled_at)
         }
-        CommandStatus::Error { error, failed_at, .. } if broke_off(status).is_some() => {
+        CommandStatus::Error { error, failed_at, .. } if internal_error(status).is_some() => {
             (TaskStatus::Failed, Some(error.to_string()), *failed_at)
         }
         CommandStatus::Complete { completed_at: at, .. }
@@ -270,7 +273,7 @@ fn stand(report: &CommandReport, term: CommandLifetime) -> (TaskStatus, Option<S
 }
 
 /// Why the daemon broke a command off, if it did: pages cannot say that of theirs.
-fn broke_off(status: &CommandStatus) -> Option<RpcError> {
+fn internal_error(status: &CommandStatus) -> Option<RpcError> {
     let CommandStatus::Error { error, reason, page: None, .. } = status else { return None };
     (**reason == *ReportedError::BROKE_OFF).then(|| RpcError::new(RpcErrorKind::Internal, &**error))
 }

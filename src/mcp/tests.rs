@@ -1,4 +1,4 @@
-//! JSON-RPC messages and the choice of an era, without any carrier.
+//! JSON-RPC messages and the choice of a generation, without any transport.
 #![expect(clippy::needless_pass_by_value, reason = "json! literals read better by value")]
 
 use proptest::option;

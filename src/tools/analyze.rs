@@ -58,16 +58,19 @@ pub(super) async fn call(
     if given.get("what").and_then(Value::as_str) == Some(annotations::NAME) {
         return annotations::call(tools, caller, given, key).await;
     }
-    match asked(given, key) {
-        Ok(asked) => asked.submit(tools, caller).await,
+    match read_request(given, key) {
+        Ok(request) => request.submit(tools, caller).await,
         Err(wrong) => ToolReply::done(wrong),
     }
 }
 
 /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
-fn asked(given: &Map<String, Value>, key: Option<Arc<str>>) -> Result<CommandRequest, ToolResult> {
+fn read_request(
+    given: &Map<String, Value>,
+    key: Option<Arc<str>>,
+) -> Result<CommandRequest, ToolResult> {
     let (AnalyzeParameters { wait_ms, trace, place }, analysis): (_, PageAnalysis) =
         (read(given)?, read(given)?);
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    CommonParameters::without_key(place, trace).ask_for(Action::Analyze(analysis), wait, key)
+    CommonParameters::without_key(place, trace).into_request(Action::Analyze(analysis), wait, key)
 }

@@ -56,7 +56,7 @@ impl AnswerSchemas {
         for (name, shape) in &mut self.shapes {
             // No job is for a browser.
             if !name.starts_with(jobs::NAME) {
-                notice::permit(&mut definitions, shape);
+                notice::allow_notice(&mut definitions, shape);
             }
         }
         definitions.extend(self.shapes);

@@ -182,7 +182,7 @@ impl BriefResult {
             }
             None => (result, None),
         };
-        Self { correlation_id: None, place: None, result, kind: untold(kind), page }
+        Self { correlation_id: None, place: None, result, kind: hidden_type(kind), page }
     }
 }
 
@@ -205,7 +205,7 @@ impl<'a> WrappedValue<'a> {
 }
 
 /// A type, if the JSON of its values does not show it.
-fn untold(kind: Option<String>) -> Option<String> {
+fn hidden_type(kind: Option<String>) -> Option<String> {
     kind.filter(|kind| !PLAIN_TYPES.contains(&kind.as_str()))
 }
 
@@ -222,7 +222,7 @@ pub(super) fn cut_result(
     part: Option<RequestedPart>,
 ) -> Option<(Box<RawValue>, PartPlace, Option<String>)> {
     let (value, kind) = match WrappedValue::of(result) {
-        Some(WrappedValue { value, kind, .. }) => (value, untold(kind)),
+        Some(WrappedValue { value, kind, .. }) => (value, hidden_type(kind)),
         None => (result, None),
     };
     cut(value, part, &read_result(id)).map(|(part, place)| (part, place, kind))

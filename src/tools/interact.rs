@@ -37,14 +37,14 @@ struct InteractParameters {
 }
 
 /// Reads a call's arguments. `key` is for one that has no idempotency key in them.
-pub(super) fn asked(
+pub(super) fn read_request(
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
     default_wait: Duration,
 ) -> Result<CommandRequest, ToolResult> {
     let (InteractParameters { wait_ms, common }, action): (_, Action) =
         (read(given)?, read(given)?);
-    common.ask_for(action, wait_ms.map_or(default_wait, Duration::from_millis), key)
+    common.into_request(action, wait_ms.map_or(default_wait, Duration::from_millis), key)
 }
 
 /// The schemas of its answers, also of a call that waits.
@@ -64,10 +64,10 @@ pub(super) async fn call(
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
 ) -> ToolReply {
-    match asked(given, key, tools.default_wait) {
-        Ok(asked) => match wrong_path(tools, &asked.submission.action) {
+    match read_request(given, key, tools.default_wait) {
+        Ok(request) => match wrong_path(tools, &request.submission.action) {
             Some(wrong) => ToolReply::done(wrong),
-            None => asked.submit(tools, caller).await,
+            None => request.submit(tools, caller).await,
         },
         Err(wrong) => ToolReply::done(wrong),
     }

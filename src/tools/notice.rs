@@ -43,17 +43,17 @@ fn with_field(body: &RawValue, notice: &str) -> Box<RawValue> {
 
 /// Lets answers have a notice: every object that a schema describes an answer as, through
 /// references too.
-pub(super) fn permit(definitions: &mut serde_json::Map<String, Value>, shape: &mut Value) {
+pub(super) fn allow_notice(definitions: &mut serde_json::Map<String, Value>, shape: &mut Value) {
     if let Some(name) = shape["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
         let Some(mut target) = definitions.get(name).cloned() else { return };
-        permit_in(&mut target, definitions);
+        allow_notice_in(&mut target, definitions);
         definitions.insert(name.to_owned(), target);
     } else {
-        permit_in(shape, definitions);
+        allow_notice_in(shape, definitions);
     }
 }
 
-fn permit_in(schema: &mut Value, definitions: &mut serde_json::Map<String, Value>) {
+fn allow_notice_in(schema: &mut Value, definitions: &mut serde_json::Map<String, Value>) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let described = json!({
             "description": "What the person should hear of an older extension.",
@@ -65,7 +65,7 @@ fn permit_in(schema: &mut Value, definitions: &mut serde_json::Map<String, Value
     for word in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(parts)) = schema.get_mut(word) else { continue };
         for part in parts {
-            permit(definitions, part);
+            allow_notice(definitions, part);
         }
     }
 }

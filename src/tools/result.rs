@@ -126,7 +126,7 @@ impl ToolResult {
     }
 
     /// The answer to a call that waited for a command and was cancelled. Its client does
-    /// not look at it; the carrier must get one all the same.
+    /// not look at it; the transport must get one all the same.
     pub(crate) fn cancelled_wait() -> Self {
         let message = "This call was cancelled; its command continues to run";
         let hint =

@@ -80,7 +80,7 @@ impl CommonParameters {
 
     /// The request for this action, which blocks for `wait`. `key` is the fallback for a call
     /// without an idempotency key in its arguments.
-    pub(super) fn ask_for(
+    pub(super) fn into_request(
         self,
         action: Action,
         wait: Duration,

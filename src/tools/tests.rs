@@ -282,7 +282,7 @@ fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
     let key_of = |argument: Option<&str>, carried: Option<&str>| {
         let mut given = json!({"action": "page_info"}).as_object().unwrap().clone();
         given.extend(argument.map(|key| ("idempotency_key".to_owned(), json!(key))));
-        let asked = interact::asked(&given, carried.map(Into::into), Duration::ZERO);
+        let asked = interact::read_request(&given, carried.map(Into::into), Duration::ZERO);
         asked.map(|asked| asked.submission.idempotency_key)
     };
     assert_eq!(key_of(None, None).unwrap(), None);
@@ -346,7 +346,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
     let tools = ToolSet::new(hub.clone(), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     let given = json!({"action": "page_info"}).as_object().unwrap().clone();
-    let asked = interact::asked(&given, None, Duration::ZERO).unwrap();
+    let asked = interact::read_request(&given, None, Duration::ZERO).unwrap();
     let list = || {
         let (tools, caller) = (tools.clone(), caller.clone());
         let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();

@@ -90,7 +90,7 @@ pub(super) async fn begin(
             connection.prove(ConnectionHolder::Extension(id));
             response
         }
-        Err(close) => over(&close),
+        Err(close) => close_response(&close),
     }
 }
 
@@ -107,10 +107,10 @@ fn open(
     {
         return Err(conversation::no_hello());
     }
-    let greeted = conversation::greet(edge, Transport::Http, id, challenge, hello)?;
+    let accepted = conversation::accept_hello(edge, Transport::Http, id, challenge, hello)?;
     let token = proof::nonce();
-    let answer = json_of(&SessionWelcome { welcome: greeted.welcome, session: &token });
-    let (session, run) = HttpSession::open(edge.clone(), token, id, greeted.link, greeted.outbox);
+    let answer = json_of(&SessionWelcome { welcome: accepted.welcome, session: &token });
+    let (session, run) = HttpSession::open(edge.clone(), token, id, accepted.link, accepted.outbox);
     // Before `run` starts, so that the first request finds the session.
     edge.sessions.add(session);
     edge.tasks.spawn(run);
@@ -188,12 +188,12 @@ impl PollQuery {
 fn answer(frames: Result<String, LinkClose>) -> Response {
     match frames {
         Ok(text) => json_response(StatusCode::OK, text),
-        Err(close) => over(&close),
+        Err(close) => close_response(&close),
     }
 }
 
 /// The counterpart of a close frame on the socket.
-fn over(LinkClose { code, reason }: &LinkClose) -> Response {
+fn close_response(LinkClose { code, reason }: &LinkClose) -> Response {
     let (status, word) = match code {
         1001 => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         1002 => (StatusCode::GONE, "silent"),

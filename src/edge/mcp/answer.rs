@@ -57,8 +57,11 @@ impl AnswerDelivery {
         progress: CallProgress,
         later: BoxFuture<'static, RpcResponse>,
     ) -> Response {
-        let events =
-            EventStreamBody { answer: Some(later), next: Some(said(progress)), delivery: self };
+        let events = EventStreamBody {
+            answer: Some(later),
+            next: Some(next_progress(progress)),
+            delivery: self,
+        };
         event_response(Body::new(events))
     }
 
@@ -147,7 +150,7 @@ struct EventStreamBody {
     delivery: AnswerDelivery,
 }
 
-fn said(mut progress: CallProgress) -> NextProgress {
+fn next_progress(mut progress: CallProgress) -> NextProgress {
     Box::pin(async move { Some((progress.next().await?, progress)) })
 }
 
@@ -170,7 +173,7 @@ impl http_body::Body for EventStreamBody {
         let Some(next) = &mut self.next else { return Poll::Pending };
         match next.poll_unpin(context) {
             Poll::Ready(Some((text, progress))) => {
-                self.next = Some(said(progress));
+                self.next = Some(next_progress(progress));
                 Poll::Ready(Some(Ok(Frame::data(event(&text)))))
             }
             Poll::Ready(None) => {

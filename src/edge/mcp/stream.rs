@@ -22,8 +22,8 @@ use crate::mcp::{
 };
 use crate::protocol::{CorrelationId, JOBS_HEADER};
 
-/// How many streams a client may have open. One more of the legacy era closes the oldest; one
-/// more of the modern era is refused.
+/// How many streams a client may have open. One more of the legacy generation closes the oldest;
+/// one more of the modern generation is refused.
 const STREAMS: usize = 8;
 
 /// How long a stream is silent at most: who reads it can tell that it is up.

@@ -107,7 +107,7 @@ async fn serve_unknown_users(dir: &StateDir) -> (u16, EdgeServer) {
     let accepting = server.clone();
     tokio::spawn(async move {
         while let Ok((stream, peer)) = listener.accept().await {
-            accepting.attend(stream, peer, PeerUser::Unknown);
+            accepting.handle_connection(stream, peer, PeerUser::Unknown);
         }
     });
     (port, server)

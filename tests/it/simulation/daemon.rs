@@ -67,7 +67,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
             () = stop.cancelled() => break,
             accepted = listener.accept() => {
                 let (stream, peer) = accepted?;
-                server.attend(stream, peer, PeerUser::Ours);
+                server.handle_connection(stream, peer, PeerUser::Ours);
             }
         }
     }
