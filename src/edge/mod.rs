@@ -166,7 +166,7 @@ impl EdgeServer {
     }
 }
 
-/// Serves until `shutdown`, and [ends](Server::end) then.
+/// Serves until `shutdown`, and [ends](EdgeServer::end) then.
 ///
 /// All listeners must have the same port: it is the one that `Host` has to name.
 ///

@@ -1,14 +1,14 @@
 //! The journal: everything that must outlive the process, in SQLite.
 //!
 //! The hub appends entries, which never blocks. Answers to callers, `go` and acknowledgements wait
-//! until the entry that they depend on is recorded; a [`JournalSeq`] says which one that is.
-//! Entries are written in their order, up to [`BATCH`] in one transaction.
+//! until the entry that they depend on is recorded; a `JournalSeq` says which one that is.
+//! Entries are written in their order, up to `BATCH` in one transaction.
 //!
-//! A journal is a pair of ends, not a trait: the hub has a [`Journal`], the writer a
-//! [`JournalReader`]. The owner of the reader decides where entries go.
+//! A journal is a pair of ends, not a trait: the hub has a `Journal`, the writer a
+//! `JournalReader`. The owner of the reader decides where entries go.
 //!
 //! An entry that cannot be written (the disk is full or read-only) is tried again until it can be.
-//! Meanwhile [`Journal::trouble`] says why, and nothing that waits for the entry goes out.
+//! Meanwhile `Journal::trouble` says why, and nothing that waits for the entry goes out.
 
 mod boot;
 mod columns;
