@@ -22,7 +22,7 @@ use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 use crate::terminal::{ProgressNotice, clean, print_line};
 pub use browser::{Browser, find_browser};
 use client::Client;
-pub use page::PageServer;
+use page::PageServer;
 
 /// How long the browser may take to start and to connect, at most.
 const CONNECT_MS: u64 = 30_000;

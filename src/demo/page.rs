@@ -11,18 +11,13 @@ const PAGES: [(&str, &str, &str); 2] = [
 
 /// Serves the pages until it is dropped.
 #[derive(Debug)]
-pub struct PageServer {
+pub(super) struct PageServer {
     port: u16,
     serving: JoinHandle<()>,
 }
 
 impl PageServer {
-    /// Starts to serve.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    pub async fn start() -> std::io::Result<Self> {
+    pub(super) async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let serving = tokio::spawn(async move {
@@ -34,8 +29,7 @@ impl PageServer {
     }
 
     /// The address of a page.
-    #[must_use]
-    pub fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }

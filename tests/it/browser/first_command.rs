@@ -218,7 +218,7 @@ async fn says(computer: &Computer, doctor: &[&str], code: i32, next: &str) {
 #[tokio::test]
 async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     let computer = Computer::new().await;
-    let missing = ["✗ state directory", "What to do: run `tabwire install`"];
+    let missing = ["✗ state directory", "→ run `tabwire install`"];
     says(&computer, &missing, 1, "`tabwire install` sets everything up").await;
 
     let mut terminal = Terminal::run(computer.command(&["install"]));
