@@ -218,7 +218,7 @@ async fn says(computer: &Computer, doctor: &[&str], code: i32, next: &str) {
 #[tokio::test]
 async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     let computer = Computer::new().await;
-    let missing = ["✗ state directory", "→ run `tabwire install`"];
+    let missing = ["✗ state directory", "Fix: run `tabwire install`"];
     says(&computer, &missing, 1, "`tabwire install` sets everything up").await;
 
     let mut terminal = Terminal::run(computer.command(&["install"]));
@@ -229,7 +229,7 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     for text in LAST_SCREEN {
         assert!(lines.any(|line| line.contains(text)), "`{text}` is not in {screen:#?}");
     }
-    let waiting = ["✗ extension connected", "→ open the browser and see in chrome://extensions"];
+    let waiting = ["✗ extension connected", "→ open the browser and check at chrome://extensions"];
     says(&computer, &waiting, 1, "`tabwire install` shows how to load the extension").await;
     signal(terminal.pid(), Signal::INT);
     terminal.ended().await;
