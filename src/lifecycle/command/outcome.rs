@@ -209,7 +209,7 @@ impl ExpiryReason {
             Self::NotDelivered => {
                 "The command did not get its turn in time: the tab was busy, or the browser was away"
             }
-            Self::DeliveryFailed => "The connection to the extension broke in all 3 deliveries",
+            Self::DeliveryFailed => "The connection to the extension broke at each of 3 deliveries",
             Self::ExtensionNoResponse => {
                 "The extension did not respond in time after it received the command"
             }
