@@ -167,7 +167,7 @@ fn the_sentences_that_people_read_name_the_lengths_that_count() {
         assert!(said.contains(&format!("within {}s", length.as_secs())), "{transport:?}: {said}");
         assert!(expired.as_failed(None).unwrap().hint.contains(&*said));
     }
-    let attempts = format!("all {} deliveries", limits::ATTEMPTS);
+    let attempts = format!("each of {} deliveries", limits::ATTEMPTS);
     assert!(ExpiryReason::DeliveryFailed.message().contains(&attempts));
     let retain = format!("{}s", limits::RETAIN.as_secs());
     assert!(command().unread_at_last().contains(&retain));
