@@ -11,7 +11,7 @@ trap 'rm -f "$said"' EXIT
 # Each bug, and the test that notices it.
 bugs='
 go-before-the-journal hub::tests::recorded::go_leaves_after_the_start_is_recorded_and_other_frames_do_not_wait_for_it
-job-begins-again lifecycle::command::tests::undertaken::row_28_a_job_that_had_begun_is_over
+job-begins-again lifecycle::command::tests::host_tasks::row_28_a_job_that_had_begun_is_over
 late-close-evicts-the-new-link hub::tests::links::a_takeover_redelivers_what_was_not_begun_and_a_late_end_of_the_old_link_is_harmless
 lost-wake-up hub::tests::waiting::a_wait_wakes_at_once_at_whatever_moment_of_it_the_command_ends
 polled-again hub::tests::pollers::a_polled_command_is_not_offered_again_to_the_same_life
@@ -28,6 +28,8 @@ run() {
 
 # Without any bug they pass: what fails below fails by the bug.
 run $(echo "$bugs" | cut -d ' ' -f 2) || { cat "$said" >&2; exit 1; }
+count=$(echo "$listed" | wc -l)
+grep -q "^test result: ok. $count passed" "$said" || { cat "$said" >&2; echo "a test that is named here is not there" >&2; exit 1; }
 
 # Bugs of the engine that the search through any order of events finds as well.
 for bug in redelivery-after-start late-close-evicts-the-new-link; do

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use super::{past_health, soon, until};
 
 /// A relay on a port of its own. For a browser whose connections to the daemon are led here
-/// ([`BrowserUser::open_browser_behind`](super::Hand::open_browser_behind)) the proofs hold.
+/// ([`BrowserUser::open_browser_behind`](super::BrowserUser::open_browser_behind)) the proofs hold.
 pub struct FrameRelay {
     port: u16,
     shared: Arc<Shared>,

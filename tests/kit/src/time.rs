@@ -32,7 +32,7 @@ pub async fn until(mut is_it: impl AsyncFnMut() -> bool) {
 ///
 /// It works by keeping a blocking task busy: tokio moves a paused clock only while there
 /// is none. What does not happen in frozen time would be waited for without end, so after
-/// [`FrozenClock::REAL`] time is let go, and the test fails.
+/// twenty real seconds time is let go, and the test fails.
 pub struct FrozenClock {
     /// Dropping it ends the blocking task.
     release: Option<mpsc::Sender<()>>,
