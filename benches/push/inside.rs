@@ -10,6 +10,7 @@ use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission, TargetSelecto
 use tabwire::lifecycle::{Limits, Peer, limits};
 use tabwire::mcp::{self, CallRegistry, IncomingMessage, McpHeaders, ProtocolGeneration};
 use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::actions::ExecuteJsAction;
 use tabwire::protocol::{
     Action, Attempt, BrowserTab, CorrelationId, ExtensionReport, FromExtension, ReadyFrame, TabId,
     ToExtension, Transport,
@@ -75,10 +76,10 @@ impl Inside {
         let mut took = SampleSeries::default();
         for _ in 0..calls {
             let submission = Submission {
-                action: Action::ExecuteJs {
+                action: Action::ExecuteJs(ExecuteJsAction {
                     script: "document.title".to_owned(),
                     user_gesture: None,
-                },
+                }),
                 selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,

@@ -20,6 +20,7 @@ use crate::hub::{
 };
 use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, limits};
 use crate::proof::DEFAULT_OWNER;
+use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{
     Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt, DrawingsReport, Owner,
     ReportedError, SessionName,
@@ -197,7 +198,8 @@ impl AnnotationService {
             return Ok(DrawingWait { submitted, opening: None });
         }
         let styles = styles.then_some(true);
-        let action = Action::DrawMode { correlation_id: id, session, styles, prompt };
+        let action =
+            Action::DrawMode(DrawModeAction { correlation_id: id, session, styles, prompt });
         Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, selector).await) })
     }
 

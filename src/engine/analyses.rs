@@ -5,7 +5,7 @@ use crate::streams::redact_json;
 
 /// Whether a report on this action may contain secrets of a page.
 pub(crate) const fn is_analysis(action: &Action) -> bool {
-    matches!(action, Action::Analyze(_))
+    action.is_analysis()
 }
 
 /// Redacts a report on this action, if it is an analysis. A large result takes milliseconds.

@@ -7,6 +7,7 @@ use super::{Engine, Transaction};
 use crate::lifecycle::{
     AwaitedDrawings, Command, CommandPhase, CommandSpec, CommandWork, LifecycleEvent,
 };
+use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{
     Action, BrowserId, ClientId, CorrelationId, Owner, SessionName, ToExtension,
 };
@@ -147,7 +148,9 @@ impl Engine {
 /// The wait for which a command opens drawing tools.
 const fn opens_for(spec: &CommandSpec) -> Option<&CorrelationId> {
     match &spec.work {
-        CommandWork::Browser(Action::DrawMode { correlation_id, .. }) => Some(correlation_id),
+        CommandWork::Browser(Action::DrawMode(DrawModeAction { correlation_id, .. })) => {
+            Some(correlation_id)
+        }
         CommandWork::Browser(_) | CommandWork::Annotations { .. } | CommandWork::Job { .. } => None,
     }
 }

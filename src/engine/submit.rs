@@ -12,6 +12,7 @@ use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{
     CallKey, Command, CommandSpec, CommandWork, Lane, LifecycleEvent, TargetSelector, limits,
 };
+use crate::protocol::actions::ExecuteJsAction;
 use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
 
 /// A call for an action.
@@ -32,7 +33,7 @@ impl Submission {
     /// Whether its journal entry is so large that only one such entry is written at a time. Only a
     /// script can be this long.
     pub(crate) const fn is_large(&self) -> bool {
-        if let Action::ExecuteJs { script, .. } = &self.action {
+        if let Action::ExecuteJs(ExecuteJsAction { script, .. }) = &self.action {
             script.len() > LARGE
         } else {
             false
@@ -142,7 +143,7 @@ impl Transaction<'_> {
         let spec = self.new_spec(caller, work, (*timeout).min(limits::EXECUTE_MAX));
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);
-        if matches!(action, Action::DrawMode { .. }) {
+        if matches!(action, Action::DrawMode(_)) {
             // The wait that it belongs to may have ended already.
             self.cancel_stale_draw_modes(&caller.client);
         }

@@ -298,7 +298,7 @@ impl Transaction<'_> {
         let Some(command) = self.commands.get(id) else { return };
         let spec = command.spec();
         let Some(action) = spec.work.action() else { return };
-        if action.is_browser_wide() || matches!(action, Action::TabClose {}) {
+        if action.is_browser_wide() || matches!(action, Action::TabClose(_)) {
             return;
         }
         let current = CurrentTab { browser: lane.browser.clone(), tab: lane.tab };
@@ -310,7 +310,7 @@ impl Transaction<'_> {
     pub(super) fn remember_opened(&mut self, command: &Command) {
         let spec = command.spec();
         let (
-            Some(Action::TabOpen { .. }),
+            Some(Action::TabOpen(_)),
             CommandState::Ended { outcome, delivery: Some(delivery), .. },
         ) = (spec.work.action(), command.state())
         else {

@@ -134,6 +134,7 @@ mod tests {
     use crate::hub::{Submission, TargetSelector};
     use crate::lifecycle::{Limits, limits};
     use crate::protocol::Action;
+    use crate::protocol::actions::PageInfoAction;
 
     fn caller(owner: &str) -> Caller {
         Caller { owner: owner.into(), client: owner.into() }
@@ -141,7 +142,7 @@ mod tests {
 
     async fn submit(hub: &Hub, owner: &str) -> CorrelationId {
         let call = Submission {
-            action: Action::PageInfo {},
+            action: Action::PageInfo(PageInfoAction {}),
             selector: TargetSelector::default(),
             timeout: limits::EXECUTE,
             idempotency_key: None,

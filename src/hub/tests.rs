@@ -10,6 +10,7 @@ use tokio::time::advance;
 use super::*;
 use crate::engine::ClockAnchor;
 use crate::lifecycle::{Lane, Peer, Tombstone, limits};
+use crate::protocol::actions::ExecuteJsAction;
 use crate::protocol::{
     Action, Attempt, BrowserId, BrowserSession, BrowserTab, CommandStatus, ExtensionReport,
     FromExtension, InFlight, InFlightState, InstanceId, NackReason, ReadyFrame, ReportedError,
@@ -41,7 +42,10 @@ fn agent(client: &str) -> Caller {
 }
 
 fn script() -> Submission {
-    let action = Action::ExecuteJs { script: "document.title".to_owned(), user_gesture: None };
+    let action = Action::ExecuteJs(ExecuteJsAction {
+        script: "document.title".to_owned(),
+        user_gesture: None,
+    });
     Submission {
         action,
         selector: TargetSelector::default(),
@@ -52,7 +56,7 @@ fn script() -> Submission {
 
 fn script_of(text: &str) -> Submission {
     Submission {
-        action: Action::ExecuteJs { script: text.to_owned(), user_gesture: None },
+        action: Action::ExecuteJs(ExecuteJsAction { script: text.to_owned(), user_gesture: None }),
         ..script()
     }
 }

@@ -16,6 +16,7 @@ use crate::lifecycle::{
     CommandState, CommandWork, Delivery, Lane, LifecycleEvent, Peer, SavedStage, TargetSelector,
     Tombstone, limits,
 };
+use crate::protocol::actions::{ExecuteJsAction, ScreenshotAction};
 use crate::protocol::{
     Action, Attempt, ExtensionReport, Job, MonitorSync, ReportedError, SessionName, TabId,
     Timestamp, Transport,
@@ -62,7 +63,10 @@ fn held() -> Delivery {
 }
 
 fn script(id: &str) -> Command {
-    command(id, Action::ExecuteJs { script: "document.title".into(), user_gesture: None })
+    command(
+        id,
+        Action::ExecuteJs(ExecuteJsAction { script: "document.title".into(), user_gesture: None }),
+    )
 }
 
 fn started(id: &str) -> Command {
@@ -154,12 +158,12 @@ async fn after_a_kill(entries: impl IntoIterator<Item = JournalEntry>) -> Record
 
 #[tokio::test]
 async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
-    let shot = Action::Screenshot {
+    let shot = Action::Screenshot(ScreenshotAction {
         full_page: Some(true),
         format: None,
         max_side: Some(640),
         path: Some("/tmp/a picture.png".to_owned()),
-    };
+    });
     let original = command("shot_1", shot);
     let history = after_a_kill([accepted(&original)]).await;
     let [RecordedCommand { saved, lane: Some(place), selector }] = &history.commands[..] else {
@@ -534,8 +538,10 @@ async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
 /// A command with a script of 1 MiB, and the same with a result as long.
 fn long() -> (Command, Command) {
     let text = "x".repeat(1 << 20);
-    let accepted =
-        command("exec_1", Action::ExecuteJs { script: text.clone(), user_gesture: None });
+    let accepted = command(
+        "exec_1",
+        Action::ExecuteJs(ExecuteJsAction { script: text.clone(), user_gesture: None }),
+    );
     let mut ended = accepted.clone();
     for event in [
         LifecycleEvent::Deliver(holder(), Transport::WebSocket),
@@ -590,7 +596,7 @@ async fn the_log_is_moved_to_the_file_before_long_texts_make_it_long() {
     for n in 0..24 {
         let long = command(
             &format!("exec_{n}"),
-            Action::ExecuteJs { script: text.clone(), user_gesture: None },
+            Action::ExecuteJs(ExecuteJsAction { script: text.clone(), user_gesture: None }),
         );
         record(&journal, [accepted(&long)]).await;
     }

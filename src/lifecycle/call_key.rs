@@ -70,12 +70,16 @@ impl CallKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::actions::{ExecuteJsAction, RefreshAction};
     use crate::protocol::{Action, TabId};
 
     #[test]
     fn calls_have_one_digest_if_work_and_target_are_the_same_and_else_another() {
         let work = |script: &str| {
-            CommandWork::from(Action::ExecuteJs { script: script.to_owned(), user_gesture: None })
+            CommandWork::from(Action::ExecuteJs(ExecuteJsAction {
+                script: script.to_owned(),
+                user_gesture: None,
+            }))
         };
         let target = |browser: Option<&str>, tab: Option<i64>| TargetSelector {
             browser: browser.map(str::to_owned),
@@ -89,7 +93,7 @@ mod tests {
             (work("1"), target(Some("a"), None)),
             (work("1"), target(Some("b"), None)),
             (work("1"), target(Some("a"), Some(1))),
-            (CommandWork::from(Action::Refresh {}), target(None, None)),
+            (CommandWork::from(Action::Refresh(RefreshAction {})), target(None, None)),
         ];
         let digests: Vec<_> = calls.iter().map(|(work, to)| CallDigest::of(work, to)).collect();
         for (at, (work, to)) in calls.iter().enumerate() {
@@ -100,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_same_in_every_build_since_the_journal_outlives_them() {
-        let work = CommandWork::from(Action::ExecuteJs {
+        let work = CommandWork::from(Action::ExecuteJs(ExecuteJsAction {
             script: "document.title".to_owned(),
             user_gesture: None,
-        });
+        }));
         let target = TargetSelector { browser: Some("Chromium".to_owned()), tab: Some(TabId(7)) };
         let hex: String =
             CallDigest::of(&work, &target).bytes().iter().map(|b| format!("{b:02x}")).collect();

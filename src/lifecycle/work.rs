@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::limits;
 use crate::protocol::{
-    Action, CommandAim, CorrelationId, Job, LegacyAction, SessionName, TabId, WorkKind, in_short,
+    Action, CommandAim, CorrelationId, Job, SessionName, TabId, WorkKind, in_short,
 };
 
 /// The work of a command.
@@ -108,7 +108,7 @@ impl CommandWork {
 
     /// Whether an extension that polls reports `pending` while it runs this action.
     pub(super) fn reports_pending(&self) -> bool {
-        let known = self.action().and_then(|action| LegacyAction::of(action, 0));
+        let known = self.action().and_then(|action| action.in_legacy_words(0));
         known.is_some_and(|known| known.says_pending)
     }
 

@@ -161,6 +161,7 @@ mod tests {
     use super::*;
     use crate::hub::{ExtensionLink, Outbox, Submission, TargetSelector};
     use crate::lifecycle::{Limits, Peer, limits};
+    use crate::protocol::actions::TabListAction;
     use crate::protocol::{
         Action, Attempt, BrowserId, ExtensionReport, FromExtension, InstanceId, ReadyFrame,
         ReportedError, ToExtension, Transport,
@@ -207,7 +208,7 @@ mod tests {
 
         async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
             let call = Submission {
-                action: Action::TabList {},
+                action: Action::TabList(TabListAction {}),
                 selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,

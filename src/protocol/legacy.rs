@@ -9,9 +9,9 @@ mod report;
 mod sync;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Action, CorrelationId, PageAnalysis, QueryId};
+use super::{CorrelationId, QueryId};
 pub use report::LegacyReport;
 pub use sync::{CaptureOverrides, LegacySyncAnswer, LegacySyncRequest, session_name};
 
@@ -43,43 +43,14 @@ pub struct LegacyAction {
 }
 
 impl LegacyAction {
-    /// Translates an action that may run for `timeout_ms`. `None`: such an extension does not know
-    /// the action and would never answer.
-    #[must_use]
-    pub fn of(action: &Action, timeout_ms: u64) -> Option<Self> {
-        let (kind, params, says_pending) = match action {
-            // Such an extension cannot give a script a user gesture.
-            Action::ExecuteJs { script, user_gesture: _ } => {
-                ("execute", json!({"script": script, "timeout_ms": timeout_ms}), true)
-            }
-            Action::Navigate { url, focus: _ } => {
-                ("browser_action", json!({"action": "navigate", "url": url}), true)
-            }
-            Action::Refresh {} => ("browser_action", json!({"action": "refresh"}), true),
-            Action::Back {} => ("browser_action", json!({"action": "back"}), true),
-            Action::Forward {} => ("browser_action", json!({"action": "forward"}), true),
-            Action::PageInfo {} => ("page_info", json!({}), false),
-            Action::TabList {} => ("tabs", json!({}), false),
-            // It has no parameters for the number of matches and the depth of the tree.
-            Action::Analyze(PageAnalysis::Dom { selector, limit: _ }) => {
-                ("dom", json!({"selector": selector}), false)
-            }
-            Action::Analyze(PageAnalysis::Accessibility { selector: None, .. }) => {
-                ("a11y", json!({}), false)
-            }
-            Action::Analyze(PageAnalysis::Accessibility { selector: Some(scope), depth: _ }) => {
-                ("a11y", json!({"scope": scope}), false)
-            }
-            Action::TabOpen { .. }
-            | Action::TabClose {}
-            | Action::TabActivate { .. }
-            | Action::Screenshot { .. }
-            | Action::DrawMode { .. }
-            | Action::Analyze(PageAnalysis::PageSummary {} | PageAnalysis::Performance {}) => {
-                return None;
-            }
-        };
-        Some(Self { kind, params, says_pending })
+    /// Something that the extension does with the tab that it follows, which may take a while.
+    pub(super) const fn of_browser(params: Value) -> Self {
+        Self { kind: "browser_action", params, says_pending: true }
+    }
+
+    /// Something that the extension reads at once.
+    pub(super) const fn of_query(kind: &'static str, params: Value) -> Self {
+        Self { kind, params, says_pending: false }
     }
 }
 
@@ -98,39 +69,29 @@ pub const LEGACY_ACTIONS: [&str; 9] = [
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::protocol::actions::{
+        AccessibilityAction, BrowserAction as _, DomAction, RegisteredAction,
+    };
 
     #[test]
     fn the_actions_that_are_translated_are_the_ones_that_are_listed() {
-        let all = [
-            Action::ExecuteJs { script: "1".to_owned(), user_gesture: None },
-            Action::Navigate { url: "http://a/".to_owned(), focus: None },
-            Action::Refresh {},
-            Action::Back {},
-            Action::Forward {},
-            Action::PageInfo {},
-            Action::TabList {},
-            Action::TabOpen { url: None, focus: None },
-            Action::TabClose {},
-            Action::TabActivate { focus: None },
-            Action::Analyze(PageAnalysis::Dom { selector: "a".to_owned(), limit: None }),
-            Action::Analyze(PageAnalysis::Accessibility { selector: None, depth: None }),
-            Action::Analyze(PageAnalysis::PageSummary {}),
-            Action::Analyze(PageAnalysis::Performance {}),
-        ];
-        for action in all {
-            let is_known = LegacyAction::of(&action, 1).is_some();
-            assert_eq!(is_known, LEGACY_ACTIONS.contains(&action.name()), "{}", action.name());
+        for known in RegisteredAction::all() {
+            let is_known = known.example().in_legacy_words(1).is_some();
+            let name = known.spec.name;
+            assert_eq!(is_known, LEGACY_ACTIONS.contains(&name), "{name}");
         }
     }
 
     #[test]
     fn an_analysis_is_asked_for_in_its_own_words() {
-        let of = |analysis| LegacyAction::of(&Action::Analyze(analysis), 1).unwrap();
-        let part =
-            of(PageAnalysis::Accessibility { selector: Some("main".to_owned()), depth: None });
+        let part = AccessibilityAction { selector: Some("main".to_owned()), depth: None };
+        let part = part.in_legacy_words(1).unwrap();
         assert_eq!((part.kind, part.params), ("a11y", json!({"scope": "main"})));
-        let found = of(PageAnalysis::Dom { selector: "a".to_owned(), limit: Some(5) });
+        let found = DomAction { selector: "a".to_owned(), limit: Some(5) };
+        let found = found.in_legacy_words(1).unwrap();
         assert_eq!((found.kind, found.params), ("dom", json!({"selector": "a"})));
     }
 }

@@ -1,7 +1,6 @@
 //! The vocabulary of the wire, shared by every transport. No runtime, no sockets, no clock.
 
-mod action;
-mod analysis;
+pub mod actions;
 mod capture;
 #[cfg(test)]
 pub(crate) mod code_literals;
@@ -11,6 +10,7 @@ mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
 mod ids;
+mod image_format;
 mod job;
 mod legacy;
 mod local_files;
@@ -19,13 +19,13 @@ mod older;
 mod page_mark;
 mod prompt;
 mod report;
+mod short_text;
 mod sites;
 mod timestamp;
 mod transport;
 mod widening;
 
-pub use action::{Action, ImageFormat, in_short};
-pub use analysis::PageAnalysis;
+pub use actions::Action;
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
@@ -41,6 +41,7 @@ pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
     QueryId, TabId,
 };
+pub use image_format::ImageFormat;
 pub use job::{Job, MonitorSync};
 pub use legacy::{
     CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, LegacySyncAnswer,
@@ -62,6 +63,7 @@ pub use report::{
     FailedCommand, FinishedCommand, PendingCommand, StatusWord, TraceEntry, TracePhase, WorkKind,
     millis,
 };
+pub use short_text::{in_short, url_in_short};
 pub use sites::{
     AGENT_DENIALS_MAX, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern,
     SiteRuleError, SiteRules,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::is_shown;
@@ -9,7 +10,7 @@ use super::name::is_shown;
 /// An agent's request for a drawing, in its own words: one line of at most
 /// [`DrawingPrompt::MAX_CHARS`] characters. The person sees it as the agent's words, never as
 /// Tabwire's.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct DrawingPrompt(Arc<str>);
 

@@ -14,16 +14,16 @@ use super::brief::{BriefFailure, BriefReport};
 use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::result::CommandAnswer;
 use super::submit::{CommandPlace, CommandRequest, CommonParameters, QueuedAnswer};
-use super::{ToolReply, ToolResult, ToolSet, read};
+use super::{ToolReply, ToolResult, ToolSet, read, read_action};
 use crate::hub::Caller;
-use crate::protocol::{Action, PageAnalysis};
+use crate::protocol::actions::ActionTool;
 
 pub(super) const NAME: &str = "analyze";
 
 pub(super) const DESCRIPTION: &str = "Inspects a page and returns the result.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> = LazyLock::new(|| {
-    ToolArguments::of::<PageAnalysis, AnalyzeParameters>("what").and::<PersonAnalysis>()
+    ToolArguments::of_actions::<AnalyzeParameters>(ActionTool::Analyze).and::<PersonAnalysis>()
 });
 
 /// How long a call blocks by default: an agent that inspects a page needs the result at once.
@@ -69,8 +69,8 @@ fn read_request(
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
 ) -> Result<CommandRequest, ToolResult> {
-    let (AnalyzeParameters { wait_ms, trace, place }, analysis): (_, PageAnalysis) =
-        (read(given)?, read(given)?);
+    let AnalyzeParameters { wait_ms, trace, place } = read(given)?;
+    let analysis = read_action(given, ActionTool::Analyze)?;
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    CommonParameters::without_key(place, trace).into_request(Action::Analyze(analysis), wait, key)
+    CommonParameters::without_key(place, trace).into_request(analysis, wait, key)
 }

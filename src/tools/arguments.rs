@@ -8,10 +8,11 @@
 //! here. A tool without a selector has one variant, itself.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::failure::CallFailure;
+use crate::protocol::actions::{ActionTool, RegisteredAction};
 
 /// The most variants that a parameter's description names. A longer list says little, and the
 /// answer to a wrong call has it.
@@ -45,6 +46,16 @@ impl ToolArguments {
         Self {
             selector: Some(selector),
             variants: variants.map(|variant| ArgumentVariant::read(variant, selector)).collect(),
+            common: properties(&plain_schema::<C>()),
+        }
+    }
+
+    /// The arguments of a tool that offers these actions, and which takes those of `C` with any of
+    /// them.
+    pub(super) fn of_actions<C: JsonSchema>(tool: ActionTool) -> Self {
+        Self {
+            selector: Some(tool.selector()),
+            variants: RegisteredAction::offered_by(tool).map(ArgumentVariant::of_action).collect(),
             common: properties(&plain_schema::<C>()),
         }
     }
@@ -199,6 +210,11 @@ impl ToolArguments {
 }
 
 impl ArgumentVariant {
+    fn of_action(action: &RegisteredAction) -> Self {
+        let schema = plain(action.schema);
+        Self { name: action.spec.name.to_owned(), ..Self::read(&schema, "") }
+    }
+
     fn read(schema: &Value, selector: &str) -> Self {
         let mut properties = properties(schema);
         let name = properties
@@ -218,9 +234,13 @@ impl ArgumentVariant {
 
 /// The schema of a type without references, and without parts that clients cannot read.
 fn plain_schema<T: JsonSchema>() -> Value {
+    plain(SchemaGenerator::into_root_schema_for::<T>)
+}
+
+fn plain(make: impl FnOnce(SchemaGenerator) -> Schema) -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    let mut schema = make(SchemaGenerator::new(settings)).to_value();
     simplify(&mut schema);
     schema
 }

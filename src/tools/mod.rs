@@ -39,7 +39,8 @@ use crate::annotations::AnnotationService;
 use crate::home::{NoiseFiles, ValueStore};
 use crate::hub::{Caller, Hub};
 use crate::jobs::JobRunner;
-use crate::protocol::CorrelationId;
+use crate::protocol::actions::ActionTool;
+use crate::protocol::{Action, CorrelationId};
 use crate::sites::LiveSiteRules;
 use answers::{AnswerSchemas, outline};
 use arguments::ToolArguments;
@@ -371,10 +372,20 @@ impl ToolSet {
     }
 }
 
+/// Reads the action that checked arguments select.
+fn read_action(given: &Map<String, Value>, tool: ActionTool) -> Result<Action, ToolResult> {
+    let name = given.get(tool.selector()).and_then(Value::as_str).unwrap_or_default();
+    let unknown = || <serde_json::Error as serde::de::Error>::custom("it names no action");
+    let action = Action::of_params(name, given).unwrap_or_else(|| Err(unknown()));
+    action.map_err(|error| not_read(&error))
+}
+
 /// Reads arguments that were checked against the same types' schema.
 fn read<T: serde::de::DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ToolResult> {
-    T::deserialize(given).map_err(|error| {
-        let hint = "Correct the argument; the tool's inputSchema describes it.";
-        CallFailure::new("invalid_argument", error.to_string(), hint).into()
-    })
+    T::deserialize(given).map_err(|error| not_read(&error))
+}
+
+fn not_read(error: &serde_json::Error) -> ToolResult {
+    let hint = "Correct the argument; the tool's inputSchema describes it.";
+    CallFailure::new("invalid_argument", error.to_string(), hint).into()
 }

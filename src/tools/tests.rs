@@ -11,6 +11,9 @@ use crate::journal::Journal;
 use crate::lifecycle::Limits;
 use crate::protocol::garbled;
 
+/// The longest list of the five tools: 12 KB, of which 15 % stay free.
+const LIST_MAX: usize = 12 * 1024 * 85 / 100;
+
 fn check(arguments: &ToolArguments, given: Value) -> Result<Value, Value> {
     let Value::Object(given) = given else { panic!("arguments are an object") };
     match arguments.check(given) {
@@ -40,7 +43,7 @@ fn the_list_of_tools_is_small_and_in_its_order() {
     let names: Vec<_> = list().as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"]);
     let size = list().to_string().len();
-    assert!(size <= 8 * 1024, "{size} bytes");
+    assert!(size <= LIST_MAX, "{size} bytes");
 }
 
 #[test]
@@ -333,7 +336,7 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
                 prop_assert!(!said.is_empty(), "{} of {}", part, answer_is);
             }
             // What passed the check can be read: else this would be all that is said.
-            prop_assert!(answer_is["hint"] != "See the tool's inputSchema.", "{}", answer_is);
+            prop_assert!(answer_is["hint"] != "Correct the argument; the tool's inputSchema describes it.", "{}", answer_is);
         }
     });
 }

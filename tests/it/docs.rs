@@ -14,7 +14,7 @@ fn root() -> &'static Path {
 fn tools_page() -> String {
     let mut page = String::from(
         "# Tools\n\nThe tools as `tools/list` shows them to MCP clients. This page is generated from them: \
-         change `src/tools/` or\n`src/protocol/action.rs`, then run `UPDATE_DOCS=1 cargo test --test it docs`.\n",
+         change `src/tools/` or\n`src/protocol/actions/`, then run `UPDATE_DOCS=1 cargo test --test it docs`.\n",
     );
     for tool in tabwire::tools::list().as_array().unwrap() {
         write!(

@@ -21,6 +21,7 @@ use tabwire::lifecycle::{
     Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery, EventReply,
     ExpiryReason, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
 };
+use tabwire::protocol::actions::ExecuteJsAction;
 use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Timestamp, Transport};
 
 const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_000_000);
@@ -220,7 +221,7 @@ fn worker_of(peer: &Peer) -> usize {
 }
 
 fn spec() -> CommandSpec {
-    let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
+    let action = Action::ExecuteJs(ExecuteJsAction { script: "1".to_owned(), user_gesture: None });
     CommandSpec {
         id: "exec_1".into(),
         query_id: "q_1".into(),

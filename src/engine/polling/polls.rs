@@ -192,7 +192,7 @@ impl Transaction<'_> {
     ) {
         let spec = command.spec();
         let timeout_ms = u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX);
-        let known = spec.work.action().and_then(|action| LegacyAction::of(action, timeout_ms));
+        let known = spec.work.action().and_then(|action| action.in_legacy_words(timeout_ms));
         let known = known.filter(|_| lane.tab.is_none());
         let Some(LegacyAction { kind, params, says_pending }) = known else {
             return self.answer_for_poller(peer, command, lane);

@@ -5,6 +5,7 @@ use futures_util::FutureExt as _;
 use super::recorded::{history, next_life, settle};
 use super::*;
 use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork};
+use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{Job, MonitorSync, SessionName};
 
 fn drawing_of(session: Option<&str>) -> HostTask {
@@ -305,12 +306,12 @@ async fn a_thousand_blocked_reads_cost_little_wake_for_their_own_only_and_leave_
 // ── Drawing tools in browsers ──
 
 fn opening_for(wait: &CorrelationId) -> Submission {
-    let action = Action::DrawMode {
+    let action = Action::DrawMode(DrawModeAction {
         correlation_id: wait.clone(),
         session: None,
         styles: None,
         prompt: None,
-    };
+    });
     Submission {
         action,
         selector: TargetSelector::default(),

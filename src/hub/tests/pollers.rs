@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::protocol::LegacyReport;
+use crate::protocol::actions::{PageInfoAction, ScreenshotAction};
 
 const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
 
@@ -333,7 +334,12 @@ async fn what_it_cannot_do_is_refused_at_the_call() {
     let hub = Hub::start(Limits::default());
     let old = Old::new(&hub, "ext_1");
     let _ = old.poll().await;
-    let shot = Action::Screenshot { full_page: None, format: None, max_side: None, path: None };
+    let shot = Action::Screenshot(ScreenshotAction {
+        full_page: None,
+        format: None,
+        max_side: None,
+        path: None,
+    });
     let refused = hub.submit(&agent("ann"), Submission { action: shot, ..script() }).await;
     assert_eq!(refused.unwrap_err().why.code(), "unsupported_action");
     let refused = hub.submit(&agent("ann"), script_in(7)).await;
@@ -346,7 +352,12 @@ async fn what_it_cannot_do_is_refused_at_the_call() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_any_browser_goes_to_it_only_if_it_knows_it_and_no_tab_was_named() {
     let hub = Hub::start(Limits::default());
-    let shot = Action::Screenshot { full_page: None, format: None, max_side: None, path: None };
+    let shot = Action::Screenshot(ScreenshotAction {
+        full_page: None,
+        format: None,
+        max_side: None,
+        path: None,
+    });
     let shot = hub.submit(&agent("ann"), Submission { action: shot, ..script() }).await.unwrap().id;
     let in_tab = hub.submit(&agent("ann"), script_in(7)).await.unwrap().id;
     let plain = hub.submit(&agent("ann"), script()).await.unwrap().id;
@@ -396,7 +407,7 @@ async fn a_query_without_a_name_is_answered_under_its_second_one() {
     let hub = Hub::start(Limits::default());
     let old = Old::new(&hub, "ext_1");
     let _ = old.poll().await;
-    let call = Submission { action: Action::PageInfo {}, ..script() };
+    let call = Submission { action: Action::PageInfo(PageInfoAction {}), ..script() };
     let id = hub.submit(&agent("ann"), call).await.unwrap().id;
     let query = old.poll().await.unwrap();
     assert_eq!((query.kind, query.correlation_id), ("page_info", None));

@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::{JournalEntry, RecordedCommand, RecordedKey};
 use crate::journal::JournalReader;
 use crate::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
+use crate::protocol::actions::{BackAction, RefreshAction};
 
 /// A hub whose journal is written when a test says so.
 pub(super) fn recording() -> (Hub, JournalReader) {
@@ -290,16 +291,19 @@ async fn the_same_key_from_the_same_client_is_the_same_command() {
 async fn a_key_that_stands_for_another_call_is_refused_and_names_it() {
     let hub = Hub::start(Limits::default());
     let call = |action| Submission { action, idempotency_key: Some("k".into()), ..script() };
-    let first = hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap();
-    let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
+    let first = hub.submit(&agent("a"), call(Action::Refresh(RefreshAction {}))).await.unwrap();
+    let refused = hub.submit(&agent("a"), call(Action::Back(BackAction {}))).await.unwrap_err();
     assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
     // Also once nothing but the key is left of the first call.
     let _ = hub.cancel(&agent("a"), &first.id).await.unwrap();
     pass(limits::RETAIN).await;
     assert!(matches!(hub.get(&agent("a"), &first.id, false).await, Ok(CommandLookup::Evicted(_))));
-    let refused = hub.submit(&agent("a"), call(Action::Back {})).await.unwrap_err();
+    let refused = hub.submit(&agent("a"), call(Action::Back(BackAction {}))).await.unwrap_err();
     assert!(matches!(refused.why, RefusalReason::KeyReused { id } if id == first.id));
-    assert_eq!(hub.submit(&agent("a"), call(Action::Refresh {})).await.unwrap().id, first.id);
+    assert_eq!(
+        hub.submit(&agent("a"), call(Action::Refresh(RefreshAction {}))).await.unwrap().id,
+        first.id
+    );
 }
 
 #[tokio::test(start_paused = true)]

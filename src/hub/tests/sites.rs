@@ -1,6 +1,7 @@
 //! What the person decides of browsers: which sites may be used, and that nothing may be done.
 
 use super::*;
+use crate::protocol::actions::{NavigateAction, TabOpenAction};
 use crate::protocol::{
     LocalFileChange, LocalFileRules, SiteChange, SiteList, SitePattern, SiteRules,
 };
@@ -98,8 +99,8 @@ async fn an_extension_that_enforces_nothing_is_sent_to_no_local_file() {
     let mut browser = Extension::connect(&hub, "b", "i");
     for url in ["file:///etc/passwd", "FILE:/etc/passwd", "view-source:file:///etc/passwd"] {
         for action in [
-            Action::Navigate { url: url.into(), focus: None },
-            Action::TabOpen { url: Some(url.into()), focus: None },
+            Action::Navigate(NavigateAction { url: url.into(), focus: None }),
+            Action::TabOpen(TabOpenAction { url: Some(url.into()), focus: None }),
         ] {
             let asked = Submission { action, ..script() };
             let id = hub.submit(&agent("a"), asked).await.unwrap().id;

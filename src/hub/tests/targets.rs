@@ -1,6 +1,7 @@
 //! Which browser and which tab a command is for.
 
 use super::*;
+use crate::protocol::actions::{TabCloseAction, TabOpenAction};
 
 #[tokio::test(start_paused = true)]
 async fn several_browsers_and_none_named_is_ambiguous_and_says_which_there_are() {
@@ -41,7 +42,10 @@ async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for(
 async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
-    let open = Submission { action: Action::TabOpen { url: None, focus: None }, ..script() };
+    let open = Submission {
+        action: Action::TabOpen(TabOpenAction { url: None, focus: None }),
+        ..script()
+    };
     hub.submit(&agent("a"), open.clone()).await.unwrap();
     let (id, attempt) = browser.begin().await;
     let opened = r#"{"success":true,"value":{"tab_id":5,"url":"","title":""},"type":"object"}"#;
@@ -68,7 +72,7 @@ async fn a_tab_is_closed_while_a_command_runs_in_it_and_does_not_become_the_curr
     browser.begin().await;
     hub.submit(&agent("b"), script_in(3)).await.unwrap();
     browser.begin().await;
-    let close = Submission { action: Action::TabClose {}, ..script_in(2) };
+    let close = Submission { action: Action::TabClose(TabCloseAction {}), ..script_in(2) };
     let closing = hub.submit(&agent("b"), close).await.unwrap().id;
     let (id, attempt) = browser.begin().await;
     assert_eq!(id, closing);

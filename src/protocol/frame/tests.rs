@@ -11,11 +11,12 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
-    Action, AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
-    DrawingPrompt, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
-    OlderExtensions, PageAnalysis, SessionName, SiteRuleError, SiteRules, StreamKind, TabCapture,
-    TabId, Timestamp, UnconfirmedWidening, garbled, well_formed,
+    AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
+    ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions,
+    SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
+    garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -232,43 +233,21 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
     [("widenings".to_owned(), frame), ("extension_changed".to_owned(), changed)].into_iter()
 }
 
-/// One of each action, and one that was delivered before.
+/// The example of each action that the extension runs, and two more scripts: one that was delivered
+/// before, and one with a gesture.
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
-    let url = "http://127.0.0.1:8000/";
-    let script = Action::ExecuteJs { script: "document.title".into(), user_gesture: None };
-    let actions = [
-        script.clone(),
-        Action::Navigate { url: url.into(), focus: None },
-        Action::Refresh {},
-        Action::Back {},
-        Action::Forward {},
-        Action::PageInfo {},
-        Action::TabList {},
-        Action::TabOpen { url: Some(url.into()), focus: Some(true) },
-        Action::TabClose {},
-        Action::TabActivate { focus: Some(true) },
-        Action::Screenshot { full_page: Some(true), format: None, max_side: None, path: None },
-        Action::Analyze(PageAnalysis::Dom { selector: "form > input".into(), limit: Some(5) }),
-        Action::Analyze(PageAnalysis::Accessibility {
-            selector: Some("main".into()),
-            depth: Some(3),
-        }),
-        Action::Analyze(PageAnalysis::PageSummary {}),
-        Action::Analyze(PageAnalysis::Performance {}),
-        Action::DrawMode {
-            correlation_id: EXEC.replace("exec", "ann").into(),
-            session: SessionName::parse("checkout").ok(),
-            styles: Some(true),
-            prompt: DrawingPrompt::parse("Circle the button that you mean").ok(),
-        },
-    ];
-    let again = ("command.execute_js.redelivered".to_owned(), command(2, &script));
-    let gesture = Action::ExecuteJs { script: "document.title".into(), user_gesture: Some(true) };
-    let gesture = ("command.execute_js.user_gesture".to_owned(), command(1, &gesture));
-    actions
-        .into_iter()
-        .map(|action| (format!("command.{}", action.name()), command(1, &action)))
-        .chain([again, gesture])
+    let script = ExecuteJsAction { script: "document.title".into(), user_gesture: None };
+    let again = command(2, &script.clone().into());
+    let gesture = command(1, &ExecuteJsAction { user_gesture: Some(true), ..script }.into());
+    let supported = RegisteredAction::all().iter().filter(|known| known.is_supported);
+    supported.map(golden_command).chain([
+        ("command.execute_js.redelivered".to_owned(), again),
+        ("command.execute_js.user_gesture".to_owned(), gesture),
+    ])
+}
+
+fn golden_command(known: &RegisteredAction) -> (String, ToExtension) {
+    (format!("command.{}", known.spec.name), command(1, &known.example()))
 }
 
 #[test]
@@ -278,8 +257,24 @@ fn every_golden_frame_from_an_extension_is_read_and_written_back_the_same() {
     }
 }
 
+/// Writes the golden frames that are missing, if that is asked for.
+fn write_missing(direction: &str, frames: &BTreeMap<String, ToExtension>) {
+    if std::env::var_os("UPDATE_DOCS").is_none() {
+        return;
+    }
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire").join(direction);
+    for (name, frame) in frames {
+        let path = dir.join(format!("{name}.json"));
+        if !path.exists() {
+            let text = serde_json::to_string_pretty(&on_the_wire(frame)).expect("JSON");
+            std::fs::write(path, text + "\n").expect("written");
+        }
+    }
+}
+
 #[test]
 fn every_golden_frame_to_an_extension_is_what_we_write() {
+    write_missing("to_extension", &frames_to_extension());
     let golden = golden("to_extension");
     let frames = frames_to_extension();
     let names: Vec<_> = golden.keys().collect();
@@ -355,14 +350,15 @@ fn kind_of(frame: &FromExtension) -> &'static str {
 
 #[test]
 fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
-    let golden = golden("to_extension");
-    for (selector, name) in names_of_actions() {
+    let (supported, others) = (golden("to_extension"), golden("unsupported"));
+    for known in RegisteredAction::all() {
+        let name = known.spec.name;
+        let golden = if known.is_supported { &supported } else { &others };
         let text = golden.get(&format!("command.{name}"));
         let text = text.unwrap_or_else(|| panic!("no golden frame command.{name}.json"));
         let command = value(text)["command"].clone();
-        let mut params = command["params"].clone();
-        params[selector] = json!(name);
-        let action: Action = serde_json::from_value(params).expect("an action");
+        let params = command["params"].as_object().expect("an object");
+        let action = Action::of_params(name, params).expect("a name").expect("its parameters");
         let record: Action = serde_json::from_str(&action.to_record()).expect("a record");
         assert_eq!(record, action);
         assert_eq!(action.name(), name);
@@ -375,32 +371,21 @@ fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
     }
 }
 
-/// The names of all actions, as MCP clients see them, each with the parameter that selects it.
-fn names_of_actions() -> Vec<(&'static str, String)> {
-    let acts = names_in(&schemars::schema_for!(Action), "action");
-    let analyses = names_in(&schemars::schema_for!(PageAnalysis), "what");
-    assert!(acts.contains(&"execute_js".to_owned()), "{acts:?}");
-    assert!(analyses.iter().all(|name| !acts.contains(name)), "each is offered by one tool");
-    let with = |selector| move |name| (selector, name);
-    acts.into_iter().map(with("action")).chain(analyses.into_iter().map(with("what"))).collect()
-}
-
-fn names_in(schema: &schemars::Schema, selector: &str) -> Vec<String> {
-    let variants = schema.get("oneOf").and_then(Value::as_array).expect("variants");
-    let name = |v: &Value| v["properties"][selector]["const"].as_str().expect("a name").to_owned();
-    variants.iter().map(name).collect()
-}
-
 #[test]
 fn options_of_an_action_that_were_not_given_do_not_go_over_the_wire() {
-    let bare = Action::Screenshot { full_page: None, format: None, max_side: None, path: None };
+    let bare = Action::Screenshot(ScreenshotAction {
+        full_page: None,
+        format: None,
+        max_side: None,
+        path: None,
+    });
     assert_eq!(bare.params().get(), "{}");
-    let jpeg = Action::Screenshot {
+    let jpeg = Action::Screenshot(ScreenshotAction {
         full_page: Some(false),
         format: Some(ImageFormat::Jpeg),
         max_side: Some(4_000),
         path: Some("/not/for/the/extension.jpg".to_owned()),
-    };
+    });
     let expected = json!({ "full_page": false, "format": "jpeg", "max_side": 4_000 });
     assert_eq!(value(jpeg.params().get()), expected);
 }

@@ -89,7 +89,7 @@ pub(super) fn unexplained(message: Option<&str>, result: Option<&RawValue>) -> R
 /// only `success: false` counts.
 fn of_result(result: &RawValue, action: &Action) -> Option<ReportedError> {
     let members = ObjectMembers::of(result)?;
-    let is_script = matches!(action, Action::ExecuteJs { .. });
+    let is_script = matches!(action, Action::ExecuteJs(_));
     let is_failure = members.truth("success") == Some(false)
         || !is_script && has_error(&members) && !members.iter().any(is_content);
     is_failure.then(|| of_members(&members))

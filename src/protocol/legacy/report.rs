@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Action, ExtensionReport, PageAnalysis, ReportedError};
+use super::super::{Action, ExtensionReport, ReportedError};
 use super::failure::{OF_PAGE, failure, unexplained};
 use super::members::{ObjectMember, ObjectMembers};
 
@@ -73,12 +73,12 @@ fn shaped(result: Option<&RawValue>, action: &Action) -> Arc<RawValue> {
     let sent = result.map_or("null", RawValue::get);
     let members = result.and_then(ObjectMembers::of);
     match (action, &members) {
-        (Action::ExecuteJs { .. }, Some(members)) => of_script(sent, members),
-        (Action::TabList {}, Some(members)) => match members.get("tabs").and_then(tabs) {
+        (Action::ExecuteJs(_), Some(members)) => of_script(sent, members),
+        (Action::TabList(_), Some(members)) => match members.get("tabs").and_then(tabs) {
             Some(tabs) => enveloped(&tabs, None),
             None => enveloped(sent, None),
         },
-        (Action::Analyze(PageAnalysis::Dom { .. }), Some(members)) => enveloped(
+        (Action::Dom(_), Some(members)) => enveloped(
             &members.renamed(&[("matchCount", "count"), ("returnedCount", "shown")]),
             None,
         ),

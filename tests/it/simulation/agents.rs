@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tabwire::hub::{Caller, StorageStatus, Submission, TargetSelector};
 use tabwire::lifecycle::limits;
+use tabwire::protocol::actions::{ExecuteJsAction, PageInfoAction, TabCloseAction, TabListAction};
 use tabwire::protocol::{Action, CorrelationId, TabId};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_local};
@@ -159,10 +160,10 @@ impl Agent {
         let name = format!("{}-{number}", self.name);
         let chance = Chance::of(self.world.plan.seed, &name);
         let action = match chance.below(12) {
-            0 => Action::PageInfo {},
-            1 => Action::TabList {},
-            2 => Action::TabClose {},
-            _ => Action::ExecuteJs { script: name.clone(), user_gesture: None },
+            0 => Action::PageInfo(PageInfoAction {}),
+            1 => Action::TabList(TabListAction {}),
+            2 => Action::TabClose(TabCloseAction {}),
+            _ => Action::ExecuteJs(ExecuteJsAction { script: name.clone(), user_gesture: None }),
         };
         let browser = chance.below(self.world.plan.browsers as u64);
         // With several browsers, one has to be named.
@@ -280,7 +281,10 @@ impl Agent {
             for tab in TABS {
                 let name = format!("last-{browser}-{tab}");
                 let order = Order {
-                    action: Action::ExecuteJs { script: name.clone(), user_gesture: None },
+                    action: Action::ExecuteJs(ExecuteJsAction {
+                        script: name.clone(),
+                        user_gesture: None,
+                    }),
                     name,
                     browser: Some(format!("browser-{browser}")),
                     tab: Some(tab),

@@ -14,6 +14,9 @@ use proptest::test_runner::{RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 use serde_json::value::RawValue;
 use tabwire::lifecycle::Limits;
+use tabwire::protocol::actions::{
+    ExecuteJsAction, PageInfoAction, TabCloseAction, TabListAction, TabOpenAction,
+};
 use tabwire::protocol::{Action, ExtensionReport, ReportedError};
 
 use oracle::{Oracle, Seen};
@@ -138,13 +141,14 @@ fn browser() -> impl Strategy<Value = u8> {
 }
 
 fn order() -> impl Strategy<Value = Order> {
-    let script = || Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
+    let script =
+        || Action::ExecuteJs(ExecuteJsAction { script: "1".to_owned(), user_gesture: None });
     let action = prop_oneof![
         5 => Just(script()),
-        2 => Just(Action::PageInfo {}),
-        1 => Just(Action::TabClose {}),
-        1 => Just(Action::TabOpen { url: None, focus: None }),
-        1 => Just(Action::TabList {}),
+        2 => Just(Action::PageInfo(PageInfoAction {})),
+        1 => Just(Action::TabClose(TabCloseAction {})),
+        1 => Just(Action::TabOpen(TabOpenAction { url: None, focus: None })),
+        1 => Just(Action::TabList(TabListAction {})),
     ];
     (0..3_u8, action, proptest::option::weighted(0.8, browser()), 0..3_u8, 1..20_u64).prop_map(
         |(client, action, browser, tab, seconds)| {
@@ -317,7 +321,7 @@ fn no_order_of_events_breaks_a_promise() {
 // ── Sequences that once broke something ─────────────────────────────────────────────
 
 fn script(browser: Option<u8>) -> Happening {
-    let action = Action::ExecuteJs { script: "1".to_owned(), user_gesture: None };
+    let action = Action::ExecuteJs(ExecuteJsAction { script: "1".to_owned(), user_gesture: None });
     Happening::Submit(Order { client: 0, action, browser, tab: 0, timeout: Duration::from_secs(1) })
 }
 

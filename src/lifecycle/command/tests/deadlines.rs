@@ -1,6 +1,7 @@
 //! Missed deadlines: which of them counts, and from when.
 
 use super::*;
+use crate::protocol::actions::ExecuteJsAction;
 
 #[test]
 fn what_comes_after_respond_loses_against_it_at_its_own_moment() {
@@ -158,7 +159,7 @@ fn neither_away_nor_execute_reach_beyond_total() {
 
 #[test]
 fn a_longer_timeout_makes_execute_and_total_longer() {
-    let script = Action::ExecuteJs { script: "1".into(), user_gesture: None };
+    let script = Action::ExecuteJs(ExecuteJsAction { script: "1".into(), user_gesture: None });
     let long = command_of(script, limits::EXECUTE_MAX);
     assert_eq!(long.total_by(), ms(320_000));
     let begun = [

@@ -17,6 +17,7 @@ mod shown;
 
 use super::transitions::LATE_MARKS;
 use super::*;
+use crate::protocol::actions::{ExecuteJsAction, PageInfoAction};
 use crate::protocol::{
     Action, CancelReason, CommandStatus, ExtensionReport, InFlightState, NackReason, ReportedError,
     TraceEntry,
@@ -81,14 +82,14 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
 /// A command that changes the page.
 fn command() -> Command {
     command_of(
-        Action::ExecuteJs { script: "document.title".into(), user_gesture: None },
+        Action::ExecuteJs(ExecuteJsAction { script: "document.title".into(), user_gesture: None }),
         limits::EXECUTE,
     )
 }
 
 /// A command that only looks.
 fn safe_command() -> Command {
-    command_of(Action::PageInfo {}, limits::EXECUTE)
+    command_of(Action::PageInfo(PageInfoAction {}), limits::EXECUTE)
 }
 
 fn after(

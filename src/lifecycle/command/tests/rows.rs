@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::page::{all_rows, words};
 use super::*;
+use crate::protocol::actions::TabListAction;
 
 /// One row of the transitions table. When it is dropped, each of its From and To words
 /// must have been seen.
@@ -533,7 +534,9 @@ fn row_20_an_unread_result_is_told_from_a_read_one() {
     assert_eq!(command.retain_until(), Some(ENDED_AT + limits::RETAIN), "reading keeps nothing");
     assert_eq!(count_marks(&command, TracePhase::FirstRead), 1);
     assert_eq!(trace(&command).last().map(|entry| entry.at), Some(ms(3_000)));
-    for mut command in [command_of(Action::TabList {}, limits::EXECUTE), sent(), started()] {
+    for mut command in
+        [command_of(Action::TabList(TabListAction {}), limits::EXECUTE), sent(), started()]
+    {
         assert_eq!(
             command.apply(LifecycleEvent::Read, ms(1_200)),
             IGNORED,

@@ -1,17 +1,20 @@
 //! What becomes of each way in which polling extensions have ever reported.
 
 use super::*;
+use crate::protocol::actions::{
+    AccessibilityAction, DomAction, ExecuteJsAction, PageInfoAction, RefreshAction, TabListAction,
+};
 
 fn script() -> Action {
-    Action::ExecuteJs { script: "1".to_owned(), user_gesture: None }
+    Action::ExecuteJs(ExecuteJsAction { script: "1".to_owned(), user_gesture: None })
 }
 
 fn dom() -> Action {
-    Action::Analyze(PageAnalysis::Dom { selector: "a".to_owned(), limit: Some(5) })
+    Action::Dom(DomAction { selector: "a".to_owned(), limit: Some(5) })
 }
 
 fn accessibility() -> Action {
-    Action::Analyze(PageAnalysis::Accessibility { selector: None, depth: None })
+    Action::Accessibility(AccessibilityAction { selector: None, depth: None })
 }
 
 fn report(action: &Action, body: &str) -> ExtensionReport {
@@ -103,12 +106,12 @@ fn what_an_extension_says_besides_stands_beside_the_value() {
 fn what_is_not_a_script_has_the_names_that_it_has_from_every_extension() {
     let table = [
         (
-            Action::TabList {},
+            Action::TabList(TabListAction {}),
             r#"{"tabs":[{"id":7,"url":"http://a/","windowId":1.0},5]}"#,
             r#"{"success":true,"value":[{"tab_id":7,"url":"http://a/","window_id":1.0},5],"type":"array"}"#,
         ),
         (
-            Action::TabList {},
+            Action::TabList(TabListAction {}),
             r#"{"tabs":5}"#,
             r#"{"success":true,"value":{"tabs":5},"type":"object"}"#,
         ),
@@ -118,7 +121,7 @@ fn what_is_not_a_script_has_the_names_that_it_has_from_every_extension() {
             r#"{"success":true,"value":{"count":3,"z":1e400,"shown":1},"type":"object"}"#,
         ),
         (
-            Action::PageInfo {},
+            Action::PageInfo(PageInfoAction {}),
             r#"{"url":"http://a/","title":""}"#,
             r#"{"success":true,"value":{"url":"http://a/","title":""},"type":"object"}"#,
         ),
@@ -127,7 +130,7 @@ fn what_is_not_a_script_has_the_names_that_it_has_from_every_extension() {
         let body = format!(r#"{{"id":"q","result":{sent}}}"#);
         assert_eq!(result(&action, &body), expected);
     }
-    let nothing = result(&Action::Refresh {}, r#"{"id":"q"}"#);
+    let nothing = result(&Action::Refresh(RefreshAction {}), r#"{"id":"q"}"#);
     assert_eq!(nothing, r#"{"success":true,"value":null,"type":"null"}"#);
 }
 
@@ -161,8 +164,13 @@ fn a_failure_of_a_script_is_one_only_by_success_false_or_by_the_reports_own_erro
 
 #[test]
 fn another_query_has_failed_if_it_has_an_error_and_no_content() {
-    let actions =
-        [dom(), accessibility(), Action::TabList {}, Action::PageInfo {}, Action::Refresh {}];
+    let actions = [
+        dom(),
+        accessibility(),
+        Action::TabList(TabListAction {}),
+        Action::PageInfo(PageInfoAction {}),
+        Action::Refresh(RefreshAction {}),
+    ];
     let failed = [
         r#"{"error":"x"}"#,
         r#"{"error":"x","message":"why"}"#,

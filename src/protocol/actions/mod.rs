@@ -1,0 +1,290 @@
+//! The registry of browser actions: everything that is true of an action stands in its file.
+//!
+//! The doc comments of the actions and their parameters become the schemas that MCP clients read:
+//! they speak to the model, and each has to be understood alone. From the registry come the
+//! variants of [`Action`], the tools' schemas, the pages of the documentation, the golden command
+//! frames and the types of the extension.
+
+mod action_spec;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::{ImageFormat, LegacyAction};
+pub use action_spec::{ActionEffect, ActionSpec, ActionTool, RegisteredAction, ToolGroup};
+
+/// Makes of the index the enum of all actions, the way from a variant to its file, and the registry.
+macro_rules! actions {
+    (
+        supported { $($file:ident: $variant:ident $params:ident,)* }
+        unsupported { $($later:ident: $later_variant:ident $later_params:ident,)* }
+    ) => {
+        actions! {
+            $($file $variant $params true,)*
+            $($later $later_variant $later_params false,)*
+        }
+    };
+    ($($file:ident $variant:ident $params:ident $is_supported:literal,)*) => {
+        $(mod $file;)*
+        $(pub use $file::$params;)*
+
+        /// One browser action with its own parameters. Its name is the command's `type` on the wire
+        /// and its parameters are the `params`.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Action {
+            $(#[expect(missing_docs, reason = "its parameters say it")] $variant($params),)*
+        }
+
+        $(impl From<$params> for Action {
+            fn from(params: $params) -> Self {
+                Self::$variant(params)
+            }
+        })*
+
+        impl Serialize for Action {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(params) => TaggedAction::of(params).serialize(serializer),)*
+                }
+            }
+        }
+
+        impl Action {
+            /// Everything that is true of it whatever its parameters are.
+            #[must_use]
+            pub const fn spec(&self) -> &'static ActionSpec {
+                match self {
+                    $(Self::$variant(_) => &<$params as BrowserAction>::SPEC,)*
+                }
+            }
+
+            /// See [`BrowserAction::target`].
+            #[must_use]
+            pub fn target(&self) -> Option<Arc<str>> {
+                match self {
+                    $(Self::$variant(params) => params.target(),)*
+                }
+            }
+
+            /// See [`BrowserAction::opens_local_file`].
+            #[must_use]
+            pub fn opens_local_file(&self) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.opens_local_file(),)*
+                }
+            }
+
+            /// See [`BrowserAction::picture_file`].
+            #[must_use]
+            pub fn picture_file(&self) -> Option<(&str, ImageFormat)> {
+                match self {
+                    $(Self::$variant(params) => params.picture_file(),)*
+                }
+            }
+
+            /// See [`BrowserAction::in_legacy_words`].
+            #[must_use]
+            pub fn in_legacy_words(&self, timeout_ms: u64) -> Option<LegacyAction> {
+                match self {
+                    $(Self::$variant(params) => params.in_legacy_words(timeout_ms),)*
+                }
+            }
+
+            /// The action's own parameters as the JSON object that goes over the wire.
+            #[must_use]
+            pub fn params(&self) -> Box<RawValue> {
+                let params = match self {
+                    $(Self::$variant(params) => to_raw_value(params),)*
+                };
+                params.unwrap_or_default()
+            }
+        }
+
+        /// The actions in the order of the index, which is the order of the tools' choices.
+        static ACTIONS: &[RegisteredAction] = &[
+            $(RegisteredAction {
+                spec: &<$params as BrowserAction>::SPEC,
+                is_supported: $is_supported,
+                schema: SchemaGenerator::into_root_schema_for::<$params>,
+                read: read::<$params>,
+            },)*
+        ];
+    };
+}
+
+// The index: a line for each action. A line moves from `unsupported` to `supported` once the
+// extension runs the action: agents are offered only actions that work.
+actions! {
+    supported {
+        execute_js: ExecuteJs ExecuteJsAction,
+        navigate: Navigate NavigateAction,
+        refresh: Refresh RefreshAction,
+        back: Back BackAction,
+        forward: Forward ForwardAction,
+        page_info: PageInfo PageInfoAction,
+        tab_list: TabList TabListAction,
+        tab_open: TabOpen TabOpenAction,
+        tab_close: TabClose TabCloseAction,
+        tab_activate: TabActivate TabActivateAction,
+        screenshot: Screenshot ScreenshotAction,
+        draw_mode: DrawMode DrawModeAction,
+        dom: Dom DomAction,
+        accessibility: Accessibility AccessibilityAction,
+        page_summary: PageSummary PageSummaryAction,
+        performance: Performance PerformanceAction,
+    }
+    unsupported {}
+}
+
+/// One browser action: its parameters, and the rules that depend on them.
+pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
+    /// Everything that is true of the action whatever its parameters are.
+    const SPEC: ActionSpec;
+
+    /// The subject in short, for lists: a URL without its query, a selector, or the beginning of a
+    /// script.
+    fn target(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// Whether it sends a tab to a local file.
+    fn opens_local_file(&self) -> bool {
+        false
+    }
+
+    /// The name of the file for its picture, and the format, if the picture goes to a file. The
+    /// extension does not get the name: it cannot write files.
+    fn picture_file(&self) -> Option<(&str, ImageFormat)> {
+        None
+    }
+
+    /// The action in the words of an extension that only polls, for a command that may run for
+    /// `timeout_ms`. `None`: such an extension does not know it, and would never answer.
+    fn in_legacy_words(&self, timeout_ms: u64) -> Option<LegacyAction> {
+        let _ = timeout_ms;
+        None
+    }
+}
+
+impl Action {
+    /// The action of this name with these parameters. Other members of the map are ignored.
+    /// `None`: no action has this name.
+    ///
+    /// # Errors
+    ///
+    /// The parameters are not those of the action.
+    pub fn of_params(name: &str, params: &Map<String, Value>) -> Option<serde_json::Result<Self>> {
+        let registered = RegisteredAction::named(name)?;
+        Some((registered.read)(params))
+    }
+
+    /// The action's name, as MCP and the wire call it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.spec().name
+    }
+
+    /// The first part of the correlation id.
+    #[must_use]
+    pub const fn id_kind(&self) -> &'static str {
+        self.spec().id_kind
+    }
+
+    /// Whether running it twice does no harm. Such a command skips the claim.
+    #[must_use]
+    pub const fn is_safe(&self) -> bool {
+        self.spec().is_safe
+    }
+
+    /// Whether it concerns the browser as a whole and so needs no tab.
+    #[must_use]
+    pub const fn is_browser_wide(&self) -> bool {
+        self.spec().is_browser_wide
+    }
+
+    /// Whether it is delivered at once, even while another command runs in its tab: a stuck tab can
+    /// be closed.
+    #[must_use]
+    pub const fn passes_lanes(&self) -> bool {
+        self.spec().passes_lanes
+    }
+
+    /// How long it takes as a rule: the estimate until there are runs to go by.
+    #[must_use]
+    pub const fn usual_length(&self) -> Duration {
+        self.spec().usual_length
+    }
+
+    /// Whether it tells what a page holds: its results go through the same removal of secrets as
+    /// recorded entries.
+    #[must_use]
+    pub const fn is_analysis(&self) -> bool {
+        matches!(self.spec().tool, ActionTool::Analyze)
+    }
+
+    /// The whole action as JSON, from which it can be read again: the form that is recorded.
+    #[must_use]
+    pub fn to_record(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let (Some((path, _)), Some(object)) = (self.picture_file(), value.as_object_mut()) {
+            object.insert("path".to_owned(), path.into());
+        }
+        value.to_string()
+    }
+}
+
+/// An action as it is recorded: its name under the parameter of the tool that offers it, then its
+/// own parameters.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum TaggedAction<'a, A> {
+    Acting {
+        action: &'static str,
+        #[serde(flatten)]
+        params: &'a A,
+    },
+    Analysis {
+        what: &'static str,
+        #[serde(flatten)]
+        params: &'a A,
+    },
+}
+
+impl<'a, A: BrowserAction> TaggedAction<'a, A> {
+    const fn of(params: &'a A) -> Self {
+        match A::SPEC.tool {
+            ActionTool::Interact | ActionTool::Daemon => {
+                Self::Acting { action: A::SPEC.name, params }
+            }
+            ActionTool::Analyze => Self::Analysis { what: A::SPEC.name, params },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let record = Map::<String, Value>::deserialize(deserializer)?;
+        let selected = ["action", "what"].into_iter().find_map(|selector| {
+            let name = record.get(selector)?.as_str()?;
+            RegisteredAction::named(name).filter(|known| known.spec.tool.selector() == selector)
+        });
+        let registered = selected.ok_or_else(|| D::Error::custom("it names no action"))?;
+        (registered.read)(&record).map_err(D::Error::custom)
+    }
+}
+
+/// Reads an action's own parameters.
+fn read<A: BrowserAction + Into<Action>>(
+    params: &Map<String, Value>,
+) -> serde_json::Result<Action> {
+    A::deserialize(params).map(Into::into)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! `refresh`: reloads the page.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{ActionSpec, BrowserAction, ToolGroup};
+use crate::protocol::LegacyAction;
+
+/// Reloads the page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefreshAction {}
+
+impl BrowserAction for RefreshAction {
+    const SPEC: ActionSpec = ActionSpec {
+        group: ToolGroup::Nav,
+        id_kind: "nav",
+        usual_length: Duration::from_millis(1_000),
+        ..ActionSpec::acting("refresh", "Reload")
+    };
+
+    fn in_legacy_words(&self, _: u64) -> Option<LegacyAction> {
+        Some(LegacyAction::of_browser(json!({"action": "refresh"})))
+    }
+}

@@ -1,0 +1,40 @@
+//! `tab_open`: opens a tab.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ActionEffect, ActionSpec, BrowserAction};
+use crate::protocol::{is_local_file_url, url_in_short};
+
+/// Opens a tab; later calls without tab_id use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TabOpenAction {
+    /// URL to open in the new tab; default a blank page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Open it in front; default in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<bool>,
+}
+
+impl BrowserAction for TabOpenAction {
+    const SPEC: ActionSpec = ActionSpec {
+        id_kind: "tab",
+        is_browser_wide: true,
+        effect: ActionEffect::ADDING,
+        usual_length: Duration::from_millis(1_000),
+        example: r#"{"url": "http://127.0.0.1:8000/", "focus": true}"#,
+        ..ActionSpec::acting("tab_open", "Open a tab")
+    };
+
+    fn target(&self) -> Option<Arc<str>> {
+        self.url.as_deref().map(url_in_short)
+    }
+
+    fn opens_local_file(&self) -> bool {
+        self.url.as_deref().is_some_and(is_local_file_url)
+    }
+}
