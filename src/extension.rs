@@ -1,5 +1,8 @@
 //! The browser extension that this build carries, and its unpacking to the disk with a key.
 
+#[cfg(test)]
+mod protocol_types;
+
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{

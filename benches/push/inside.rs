@@ -15,7 +15,7 @@ use tabwire::protocol::{
     Action, Attempt, BrowserTab, CorrelationId, ExtensionReport, FromExtension, ReadyFrame, TabId,
     ToExtension, Transport,
 };
-use tabwire::tools::{NowOrLater, ToolSet};
+use tabwire::tools::{NowOrLater, ToolSet, ToolSurface};
 use testkit::load::{self, SampleSeries, now};
 
 use crate::table::Measured;
@@ -99,6 +99,7 @@ impl Inside {
         let headers =
             McpHeaders { version: Some("2025-11-25".to_owned()), ..McpHeaders::default() };
         let body = load::interact(load::SCRIPT);
+        let surface = ToolSurface::default();
         let mut took = SampleSeries::default();
         for _ in 0..calls {
             let began = now();
@@ -108,9 +109,16 @@ impl Inside {
             let Ok(generation) = ProtocolGeneration::of(&request, Some(&headers)) else {
                 bail!("no era")
             };
-            let answer =
-                mcp::handle((&tools, None), &in_progress, &self.caller, request, generation, None)
-                    .await;
+            let answer = mcp::handle(
+                (&tools, None),
+                &in_progress,
+                &self.caller,
+                request,
+                generation,
+                None,
+                &surface,
+            )
+            .await;
             took.add(now() - began);
             let NowOrLater::Now(done) = answer.outcome else { bail!("not answered at once") };
             anyhow::ensure!(done.text.contains("queued"), "not queued: {}", done.text);

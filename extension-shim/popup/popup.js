@@ -4,7 +4,7 @@
 
 /** @import {PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
-/** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, Widening} from '../types/protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
@@ -202,7 +202,7 @@ function olderRow(id, words, label, change) {
 
 let shownWidenings = '';
 
-/** Anew only if they differ: a button is not to go away under the hands. @param {Widening[]} widenings */
+/** Anew only if they differ: a button is not to go away under the hands. @param {UnconfirmedWidening[]} widenings */
 function showWidenings(widenings) {
   const text = JSON.stringify(widenings);
   if (text === shownWidenings) return;
@@ -211,7 +211,7 @@ function showWidenings(widenings) {
   element('widenings').replaceChildren(...widenings.map(wideningRow));
 }
 
-/** @param {Widening} widening */
+/** @param {UnconfirmedWidening} widening */
 function wideningRow(widening) {
   const row = document.createElement('li');
   const text = document.createElement('div');

@@ -2,7 +2,7 @@
 // The texts of the popup for each state. Pure.
 
 /** @import {PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
-/** @import {OlderExtensionsFrame, SiteChange, SiteList, Stream, Widening} from '../types/protocol.js' */
+/** @import {OlderExtensionsFrame, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
@@ -56,7 +56,7 @@ export function versions({ extension_version, daemon_version, status }) {
   return isThere ? `extension ${extension_version} · daemon ${daemon_version}` : `extension ${extension_version}`;
 }
 
-/** @type {Record<Stream, string>} */
+/** @type {Record<RecordedStream, string>} */
 const RECORDED = {
   logs: 'console', network: 'requests', bodies: 'request and response bodies', websocket: 'WebSockets',
   actions: 'your clicks and input', performance: 'loading times',
@@ -128,12 +128,12 @@ export function letInLine({ connected }) {
   return connected ? 'is let in, and is here beside Tabwire; agents that name no browser use Tabwire' : 'is let in';
 }
 
-/** @param {Widening} widening @returns {string} its effect, as a sentence */
+/** @param {UnconfirmedWidening} widening @returns {string} its effect, as a sentence */
 export function widened({ what }) {
   return `Let ${what}.`;
 }
 
-/** @param {Widening} widening @returns {string} when it was made, and how to take it back; may have `code` in backquotes */
+/** @param {UnconfirmedWidening} widening @returns {string} when it was made, and how to take it back; may have `code` in backquotes */
 export function widenedHow({ at, take_back }) {
   const when = new Date(at).toLocaleString();
   // A backquote would end the code early.

@@ -1,109 +1,173 @@
-// What goes over the wire: types only. The daemon's side of the same words is src/protocol/.
+// The words on the wire. Generated from the Rust types of src/protocol/ and src/streams/:
+// `UPDATE_DOCS=1 cargo test --lib protocol_types` writes this file anew.
 
-export type TabEntry = {
-  tab_id: number;
-  window_id: number;
-  url: string;
-  title: string;
-  active: boolean;
-  /** Its window is the one that was focused last. */
-  focused: boolean;
+export * from './extension.js';
+
+/** The first frame on a new connection. */
+export type ChallengeFrame = {
+  type: 'challenge';
+  /** 32 random bytes in base64url. */
+  nonce: string;
 };
 
-export type Command = {
-  id: string;
-  correlation_id: string;
-  /** The name of an action. */
-  type: string;
-  params: Record<string, unknown>;
-  /** Absent: the active tab of the last focused window. -1: a tab of a former run of the browser. */
-  tab_id?: number;
-  timeout_ms: number;
-  /** Run at once, without a claim. */
-  safe: boolean;
-  redelivered: boolean;
-  /** What the agent calls itself: a label. Older daemons do not say. */
-  client?: string;
-};
-
-export type NackReason =
-  | 'stale_attempt'
-  | 'already_terminal'
-  | 'unknown_command'
-  | 'unknown_type'
-  | 'malformed';
-
-export type Stream = 'logs' | 'network' | 'bodies' | 'websocket' | 'actions' | 'performance';
-
-/** What to record: in all tabs, and more in some. Empty: nothing. */
-export type Capture = { all?: Stream[]; tabs?: { tab_id: number; streams: Stream[] }[] };
-
-/** Names one attempt of one command. */
-export type AttemptRef = { correlation_id: string; attempt: number };
-
-export type Challenge = { type: 'challenge'; nonce: string };
-export type Welcome = {
+/** Proves that the daemon holds the key. The extension runs nothing before it. */
+export type WelcomeFrame = {
   type: 'welcome';
+  /** The protocol version both sides go on with. */
   protocol: number;
+  /** Names this run of the daemon; a new epoch means that the daemon was restarted. */
   epoch: string;
+  /** The daemon's version. */
   server_version: string;
+  /** How often `ping` comes, in milliseconds. */
   heartbeat_ms: number;
-  capture: Capture;
+  /** What the extension should record. */
+  capture: CaptureSettings;
+  /** The proof, in base64url. */
   mac: string;
 };
-export type CommandFrame = { type: 'command'; attempt: number; command: Command };
-export type GoFrame = { type: 'go' } & AttemptRef;
-export type CancelFrame = { type: 'cancel'; correlation_id: string; reason: string };
-export type ResultAckFrame = { type: 'result_ack' } & AttemptRef;
-export type NackFrame = { type: 'nack'; reason: NackReason } & Partial<AttemptRef>;
-/** Without `error` the drawing is kept and need not be sent again. */
+
+/** Asks for a command to be claimed, or, if it is safe, to be run. */
+export type CommandFrame = {
+  type: 'command';
+  /** Which delivery this is. */
+  attempt: Attempt;
+  /** The command. */
+  command: CommandBody;
+};
+
+/** The claim is recorded: begin now. */
+export type GoFrame = {
+  type: 'go';
+  /** The claimed command. */
+  correlation_id: CorrelationId;
+  /** The claimed attempt. */
+  attempt: Attempt;
+};
+
+/** Asks for a command to stop. The extension reports `cancelled` if it could stop the command, or else its result. */
+export type CancelFrame = {
+  type: 'cancel';
+  /** The command to stop. */
+  correlation_id: CorrelationId;
+  /** Why. */
+  reason: CancelReason;
+};
+
+/** The report is recorded; it may leave the outbox. */
+export type ResultAckFrame = {
+  type: 'result_ack';
+  /** The reported command. */
+  correlation_id: CorrelationId;
+  /** The reported attempt. */
+  attempt: Attempt;
+};
+
+/** The drawing is kept and need not be sent again, or the reason why it is not kept. */
 export type AnnotationsAckFrame = {
   type: 'annotations_ack';
-  drawing_id: string;
-  /** `storage_unavailable`: send it again later. The others: it is never taken. */
-  error?: { code: 'too_large' | 'malformed' | 'storage_unavailable'; message: string };
+  /** The drawing. */
+  drawing_id: DrawingId;
+  /** Why it is not kept. */
+  error?: DrawingRefusal;
 };
-/** Nobody waits for these any more, or for others of their sessions. */
-export type AnnotationsOverFrame = { type: 'annotations_over'; correlation_ids: string[] };
-export type CaptureFrame = { type: 'capture'; capture: Capture };
-/** Before the first command, and when they have changed. `problem`: why what the person has changed here does not count. */
-export type SiteRulesFrame = { type: 'site_rules'; allow: string[]; deny: string[]; agent_deny?: string[]; problem?: string };
-/** After `ready`, and when it has changed. `problem`: why the person's last decision here does not count. */
-export type OlderExtensionsFrame = {
-  type: 'older_extensions';
-  /** Those that only poll and ask to be let in. `was_let_in`: until this extension connected. */
-  asking: { extension_id: string; extension_version: string; was_let_in?: true }[];
-  let_in: { extension_id: string; connected: boolean }[];
+
+/** Nobody waits for these drawings any more. Drawing tools that are open for no other wait close, unless the person has drawn already. */
+export type AnnotationsOverFrame = {
+  type: 'annotations_over';
+  /** The waits that the tools were opened for. */
+  correlation_ids: CorrelationId[];
+};
+
+/** A frame from the extension does not count. */
+export type NackFrame = {
+  type: 'nack';
+  /** The command it was about, if it named one. */
+  correlation_id?: CorrelationId;
+  /** The attempt it was about, if it named one. */
+  attempt?: Attempt;
+  /** Why. */
+  reason: NackReason;
+};
+
+/** The capture settings have changed. */
+export type CaptureFrame = {
+  type: 'capture';
+  /** What to record from now on. */
+  capture: CaptureSettings;
+};
+
+/** The site rules: before the first command, and after every change. */
+export type SiteRulesFrame = {
+  type: 'site_rules';
+  allow: SitePattern[];
+  deny: SitePattern[];
+  agent_deny?: SitePattern[];
+  /** Why the person's last change in this browser was rejected. */
   problem?: string;
 };
-export type OlderExtensionChange = { change: 'allow' | 'remove'; extension_id: string };
-/** All that was widened and no person has confirmed yet: after `ready` if there is any, and when it has changed. */
-export type WideningsFrame = { type: 'widenings'; widenings: Widening[] };
-/** `what` reads after "Let "; `take_back` is the command that takes it back. */
-export type Widening = { id: string; at: string; what: string; take_back?: string };
-/** After `ready`: the files of this extension on the disk are not what Tabwire wrote; no commands come. */
-export type ExtensionChangedFrame = { type: 'extension_changed' };
-export type SiteList = 'allow' | 'deny' | 'agent_deny';
-export type SiteChange = { change: 'add' | 'remove'; list: SiteList; pattern: string } | { change: 'clear_agents' };
-/** Before the first command, and when they have changed. `problem`: as of `site_rules`. */
-export type LocalFilesFrame = { type: 'local_files'; enabled: boolean; folders: string[]; problem?: string };
-/** `admitted`: for each URL of the `file_check` whether agents may see the file. */
-export type FileVerdictFrame = { type: 'file_verdict'; check: number; admitted: boolean[] };
-export type LocalFileChange =
-  | { change: 'add' | 'remove'; folder: string }
-  | { change: 'switch'; enabled: boolean };
-export type PingFrame = { type: 'ping'; t: number };
 
-export type ToExtension =
-  | Challenge
-  | Welcome
+/** The older extensions that ask to be let in and those that are: after `ready`, and after every change. */
+export type OlderExtensionsFrame = {
+  type: 'older_extensions';
+  /** Extensions that ask to be let in. */
+  asking: AskingExtension[];
+  /** Extensions that are let in. */
+  let_in: AdmittedExtension[];
+  /** Why the person's last decision in the browser does not count. */
+  problem?: string;
+};
+
+/** All widenings that no person has confirmed yet: after `ready` if there are any, and after every change. */
+export type WideningsFrame = {
+  type: 'widenings';
+  /** Oldest first. */
+  widenings: UnconfirmedWidening[];
+};
+
+/** The extension's files on the disk are not the ones that Tabwire put there, so the extension gets no commands. Comes after `ready`. */
+export type ExtensionChangedFrame = {
+  type: 'extension_changed';
+};
+
+/** The folders whose files agents may open: before the first command, and after every change. */
+export type LocalFilesFrame = {
+  type: 'local_files';
+  /** False: agents open no local file, also in the listed folders. */
+  enabled: boolean;
+  /** Absolute paths without links. */
+  folders: string[];
+  /** Why the person's last change in this browser was rejected. */
+  problem?: string;
+};
+
+/** The answer to `file_check`. */
+export type FileVerdictFrame = {
+  type: 'file_verdict';
+  /** What `file_check` carried. */
+  check: number;
+  /** For each URL in its order whether agents may see the file. */
+  admitted: boolean[];
+};
+
+/** Shows that the daemon is alive. It is a data frame because WebSocket pings do not keep the extension's worker alive. */
+export type PingFrame = {
+  type: 'ping';
+  /** Unix time in milliseconds; comes back in `pong`. */
+  t: number;
+};
+
+/** The daemon sends these frames. */
+export type ToExtension = 
+  | ChallengeFrame
+  | WelcomeFrame
   | CommandFrame
   | GoFrame
   | CancelFrame
   | ResultAckFrame
-  | NackFrame
   | AnnotationsAckFrame
   | AnnotationsOverFrame
+  | NackFrame
   | CaptureFrame
   | SiteRulesFrame
   | OlderExtensionsFrame
@@ -113,15 +177,646 @@ export type ToExtension =
   | FileVerdictFrame
   | PingFrame;
 
-export type ErrorCode =
+/** The answer to `challenge`. */
+export type HelloFrame = {
+  type: 'hello';
+  /** The protocol versions that it speaks. */
+  protocol: number[];
+  /** The installation. */
+  browser_id: BrowserId;
+  /** This run of the worker. */
+  instance_id: InstanceId;
+  /** The extension's version. */
+  extension_version: string;
+  /** 32 random bytes in base64url. */
+  nonce: string;
+  /** The proof, in base64url. */
+  mac: string;
+};
+
+/** The answer to a valid `welcome`; commands are delivered from here on. */
+export type ReadyFrame = {
+  type: 'ready';
+  /** The browser's name for people. */
+  label: string;
+  /** The browser's user agent. */
+  user_agent: string;
+  /** The names of the actions that it can run. */
+  actions: string[];
+  /** Which run of the browser this is. Older extensions do not say. */
+  session?: BrowserSession;
+  /** All tabs. */
+  tabs: BrowserTab[];
+  /** The commands that it has not finished, or whose reports are not acknowledged. */
+  in_flight: InFlight[];
+  /** The waits that drawing tools are open for. Older extensions do not say. */
+  draws_for?: CorrelationId[];
+  /** Whether it enforces which sites may be used. Older extensions do not say. */
+  site_rules?: boolean;
+  /** Whether the person has stopped everything in this browser. Older extensions do not say. */
+  stopped?: boolean;
+  /** Whether it shows the person which extensions that only poll ask to be let in. */
+  older_extensions?: boolean;
+};
+
+/** The extension is about to run a command and waits for `go`. */
+export type ClaimFrame = {
+  type: 'claim';
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** Entries of a stream, in batches. */
+export type EventsFrame = {
+  type: 'events';
+  /** The stream's name; a newer extension may have streams that we do not know. */
+  stream: string;
+  /** The entries. */
+  entries: unknown[];
+};
+
+/** A person's drawing, or the news that they drew nothing. The extension keeps it until it is acknowledged. */
+export type AnnotationsFrame = Drawing & {
+  type: 'annotations';
+};
+
+/** The tabs have changed. */
+export type TabsFrame = {
+  type: 'tabs';
+  /** All tabs. */
+  tabs: BrowserTab[];
+};
+
+/** The person ends a command. */
+export type StopFrame = {
+  type: 'stop';
+  /** The command. */
+  correlation_id: CorrelationId;
+};
+
+/** The person has stopped everything in this browser, or lets agents go on. */
+export type StoppedFrame = {
+  type: 'stopped';
+  /** Whether everything is stopped. */
+  stopped: boolean;
+};
+
+/** The person changes which sites may be used. */
+export type SiteRuleFrame = SiteChange & {
+  type: 'site_rule';
+};
+
+/** The person decides whether an older extension, one that only polls, is let in. */
+export type OlderExtensionFrame = OlderExtensionChange & {
+  type: 'older_extension';
+};
+
+/** The person confirms a widening. */
+export type ConfirmWideningFrame = {
+  type: 'confirm_widening';
+  /** Which. */
+  id: string;
+};
+
+/** The person changes which local files agents may open. */
+export type LocalFileRuleFrame = LocalFileChange & {
+  type: 'local_file_rule';
+};
+
+/** May agents see these local files? Asked before a page that shows one is touched, and before anything of it is handed out. */
+export type FileCheckFrame = {
+  type: 'file_check';
+  /** Comes back in `file_verdict`. */
+  check: number;
+  /** At most `FILE_CHECK_MAX`, as the URL parser writes them. */
+  urls: string[];
+};
+
+/** The key that its `config.json` holds is in the extension's own storage. */
+export type KeyStoredFrame = {
+  type: 'key_stored';
+};
+
+/** A frame of the daemon does not count, as one of an unknown type. */
+export type ExtensionNackFrame = {
+  type: 'nack';
+  /** Why it does not count. */
+  reason: NackReason;
+};
+
+/** The answer to `ping`. */
+export type PongFrame = {
+  type: 'pong';
+  /** What `ping` carried. */
+  t: number;
+};
+
+/** It still runs. */
+export type PendingFrame = {
+  type: 'pending';
+  /** Its present step. */
+  message?: string;
+  /** How far it is, from 0 to 1. */
+  progress?: number;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** It is done. */
+export type CompleteFrame = {
+  type: 'complete';
+  /** The result, kept byte for byte. */
+  result: unknown;
+  /** The origin of the page that it came from. */
+  origin?: string;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** It failed. */
+export type ErrorFrame = {
+  type: 'error';
+  /** How. */
+  error: ReportedError;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** The extension's own clock ran out. */
+export type TimeoutFrame = {
+  type: 'timeout';
+  /** How. */
+  error: ReportedError;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** It was stopped. */
+export type CancelledFrame = {
+  type: 'cancelled';
+  /** Whether it may have begun in the page. */
+  may_have_run: boolean;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+};
+
+/** The extension sends these frames. */
+export type FromExtension = 
+  | HelloFrame
+  | ReadyFrame
+  | ClaimFrame
+  | EventsFrame
+  | AnnotationsFrame
+  | TabsFrame
+  | StopFrame
+  | StoppedFrame
+  | SiteRuleFrame
+  | OlderExtensionFrame
+  | ConfirmWideningFrame
+  | LocalFileRuleFrame
+  | FileCheckFrame
+  | KeyStoredFrame
+  | ExtensionNackFrame
+  | PongFrame
+  | PendingFrame
+  | CompleteFrame
+  | ErrorFrame
+  | TimeoutFrame
+  | CancelledFrame;
+
+/** The fields of every entry. */
+export type EntryStamp = {
+  t: number;
+  /** A tab as the browser numbers it. */
+  tab_id?: number;
+};
+
+export type LogEntry = EntryStamp & ConsoleLine;
+
+export type NetworkEntry = EntryStamp & NetworkRequest;
+
+export type BodyEntry = EntryStamp & RequestBodies;
+
+export type SocketEntry = EntryStamp & SocketEvent;
+
+export type ActionEntry = EntryStamp & UserAction;
+
+export type PerformanceEntry = EntryStamp & PagePerformance;
+
+export type ExtensionLogEntry = EntryStamp & ExtensionLog;
+
+/** An entry of any stream. */
+export type StreamEntry = 
+  | LogEntry
+  | NetworkEntry
+  | BodyEntry
+  | SocketEntry
+  | ActionEntry
+  | PerformanceEntry
+  | ExtensionLogEntry;
+
+/** The parameters of each action. */
+export type ActionParams = {
+  /** Runs JavaScript in the page; gives its value. */
+  execute_js: {
+    /** Expression or statements; return, await, tabwireSignal work. */
+    script: string;
+    /** Run as if the user had clicked. */
+    user_gesture?: boolean;
+  };
+  /** Opens a URL and waits for its load. */
+  navigate: {
+    /** URL: http, https, file or about:blank. */
+    url: string;
+    /** Bring the tab to the front. */
+    focus?: boolean;
+  };
+  /** Reloads the page. */
+  refresh: Record<string, never>;
+  /** Goes back in history. */
+  back: Record<string, never>;
+  /** Goes forward in history. */
+  forward: Record<string, never>;
+  /** URL and title of the page. */
+  page_info: Record<string, never>;
+  /** Lists the open tabs. */
+  tab_list: Record<string, never>;
+  /** Opens a tab; later calls use it. */
+  tab_open: {
+    /** URL for the tab; default a blank page. */
+    url?: string;
+    /** Open it in front. */
+    focus?: boolean;
+  };
+  /** Closes the tab, also a stuck one. */
+  tab_close: Record<string, never>;
+  /** Shows the tab. */
+  tab_activate: {
+    /** Bring its window to the front, too. */
+    focus?: boolean;
+  };
+  /** Takes a picture of the page. */
+  screenshot: {
+    /** Picture the whole page, not only the view. */
+    full_page?: boolean;
+    /** Picture format; default png. */
+    format?: 'png' | 'jpeg';
+    /** Longest side in px; default 1568. */
+    max_side?: number;
+  };
+  /** Opens the drawing tools in the page. */
+  draw_mode: {
+    /** The wait that is to be answered. */
+    correlation_id: string;
+    /** The session that the drawing belongs to. */
+    session?: string;
+    /** Whether elements are described with their computed styles. */
+    styles?: boolean;
+    /** The words in which the person is asked to draw. */
+    prompt?: string;
+  };
+  /** Elements by CSS selector. */
+  dom: {
+    /** CSS selector; reaches shadow roots and frames. */
+    selector: string;
+    /** Most elements; default 20. */
+    limit?: number;
+  };
+  /** Accessibility tree of the page. */
+  accessibility: {
+    /** CSS selector of the root; default the page. */
+    selector?: string;
+    /** Most levels; default all. */
+    depth?: number;
+  };
+  /** Headings, forms, buttons, links, text. */
+  page_summary: Record<string, never>;
+  /** Load times and layout shifts. */
+  performance: Record<string, never>;
+  /** Page as text, with refs (b12) as targets. */
+  snapshot: {
+    /** Root: a ref, selector, text= or role=; default the page. */
+    target?: string;
+    /** Only buttons, links and fields. */
+    interactive_only?: boolean;
+    /** Most levels; default all. */
+    depth?: number;
+    /** Longest answer in bytes; default 10000. */
+    max_bytes?: number;
+    /** Add boxes in CSS px. */
+    boxes?: boolean;
+    /** Only changes since your last snapshot. */
+    diff?: boolean;
+    /** Add the URLs of links. */
+    urls?: boolean;
+  };
+  /** Finds elements; gives refs. */
+  find: {
+    /** Visible text, in part. */
+    text?: string;
+    /** ARIA role, such as button. */
+    role?: string;
+    /** Accessible name, in part. */
+    name?: string;
+    /** Label of a field, in part. */
+    label?: string;
+    /** Placeholder of a field, in part. */
+    placeholder?: string;
+    /** Value of data-testid. */
+    testid?: string;
+    /** Compare whole texts and case. */
+    exact?: boolean;
+    /** Most elements; default 10. */
+    limit?: number;
+  };
+  /** Visible text of the page. */
+  get_text: {
+    /** Root: a ref, selector, text= or role=; default the page. */
+    target?: string;
+  };
+  /** Main content as Markdown. */
+  get_markdown: {
+    /** Root: a ref, selector, text= or role=; default the page. */
+    target?: string;
+  };
+  /** HTML of an element. */
+  get_html: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+  };
+  /** Value of a field. */
+  get_value: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+  };
+  /** Attributes of an element. */
+  get_attributes: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Attributes to tell; default all. */
+    names?: string[];
+  };
+  /** Clicks an element or a point. */
+  click: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target?: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Point in place of target: px from the left. */
+    x?: number;
+    /** Point in place of target: px from the top. */
+    y?: number;
+    /** Mouse button; default left. */
+    button?: 'left' | 'right' | 'middle';
+    /** Click twice. */
+    doubleClick?: boolean;
+    /** Keys held during the click. */
+    modifiers?: ('Alt' | 'Control' | 'ControlOrMeta' | 'Meta' | 'Shift')[];
+    /** How long the button stays down, in ms. */
+    hold_ms?: number;
+    /** none: act at once, also on a moving element. */
+    wait?: 'ready' | 'none';
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Hovers over an element or a point. */
+  hover: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target?: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Point in place of target: px from the left. */
+    x?: number;
+    /** Point in place of target: px from the top. */
+    y?: number;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Types text into a field. */
+  type: {
+    /** Field: a ref, selector or label=; default the focused one. */
+    target?: string;
+    /** Field in human words; only for the record. */
+    element?: string;
+    /** Text to type. */
+    text: string;
+    /** Press Enter afterwards. */
+    submit?: boolean;
+    /** Empty the field first. */
+    clear?: boolean;
+    /** Type key by key. */
+    slowly?: boolean;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Presses keys. */
+  press_key: {
+    /** Key or chord: Enter, a, Control+a. */
+    key?: string;
+    /** Keys or chords to press one after the other. */
+    keys?: string[];
+    /** Element to focus first; default the focused one. */
+    target?: string;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Selects in a list. */
+  select_option: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Values or labels to select. */
+    values: string[];
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Ticks a checkbox or radio. */
+  check: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Unticks a checkbox. */
+  uncheck: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Fills fields of any kind. */
+  fill_form: {
+    /** [{target, value}]: dates as 2026-11-23, ticks as true or false. */
+    fields: ({
+      /** Field: a ref, CSS selector or label=. */
+      target: string;
+      /** Field in human words; only for the record. */
+      element?: string;
+      /** Field in human words; only for the record. */
+      name?: string;
+      /** Kind of field, such as textbox or checkbox: the page knows it. */
+      type?: string;
+      /** New value: a text, a number, true or false. */
+      value: unknown;
+    })[];
+    /** Submit the form afterwards. */
+    submit?: boolean;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Scrolls the page or an element. */
+  scroll: {
+    /** Element to show, or with a distance to scroll. */
+    target?: string;
+    /** Scroll by one view this way. */
+    direction?: 'up' | 'down' | 'left' | 'right';
+    /** Distance to the right in CSS px. */
+    dx?: number;
+    /** Distance down in CSS px. */
+    dy?: number;
+    /** End to scroll to. */
+    to?: 'top' | 'bottom';
+    /** Scroll down until this text appears. */
+    until_text?: string;
+  };
+  /** Drags and drops. */
+  drag: {
+    /** Element to drag: a ref or selector. */
+    startTarget?: string;
+    /** Dragged element in human words; only for the record. */
+    startElement?: string;
+    /** Start of the drag: px from the left. */
+    startX?: number;
+    /** Start of the drag: px from the top. */
+    startY?: number;
+    /** Element to drop onto: a ref or selector. */
+    endTarget?: string;
+    /** Element to drop onto in human words; only for the record. */
+    endElement?: string;
+    /** End of the drag: px from the left. */
+    endX?: number;
+    /** End of the drag: px from the top. */
+    endY?: number;
+    /** Pointer moves on the way; default 10. */
+    steps?: number;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Draws with the pointer. */
+  draw: {
+    /** Element to draw on; default the view. */
+    target?: string;
+    /** Points [[x, y], …] in CSS px. */
+    points: ([number, number])[];
+  };
+  /** Gives files of opened folders to the page. */
+  upload_file: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Files to give: absolute paths. */
+    paths: string[];
+    /** Drop the files onto the element. */
+    drop?: boolean;
+  };
+  /** Copies and pastes with an own clipboard. */
+  clipboard: {
+    /** What to do: copy or cut the selection, paste, read or write. */
+    operation: 'copy' | 'cut' | 'paste' | 'read' | 'write';
+    /** Element to focus first; default the focused one. */
+    target?: string;
+    /** Text to write. */
+    text?: string;
+  };
+  /** Saves the page as PDF. */
+  pdf: {
+    /** Landscape pages; default portrait. */
+    landscape?: boolean;
+    /** Scale from 0.1 to 2; default 1. */
+    scale?: number;
+    /** Pages to print, such as 1-3,5; default all. */
+    page_ranges?: string;
+  };
+  /** Waits for a state of the page. */
+  wait_for: {
+    /** Text that must appear. */
+    text?: string;
+    /** Text that must disappear. */
+    textGone?: string;
+    /** Element that must be visible. */
+    target?: string;
+    /** Element that must be gone. */
+    gone?: string;
+    /** URL that the tab must reach, in part. */
+    url?: string;
+    /** Load state to wait for. */
+    state?: 'load' | 'domcontentloaded' | 'networkidle';
+    /** JavaScript that must become true. */
+    function?: string;
+    /** Wait for a download to finish. */
+    download?: boolean;
+    /** Milliseconds to wait. */
+    time?: number;
+  };
+  /** Runs actions until one fails. */
+  batch: {
+    /** [{action, …, as?}]: later steps use {{as.path}} of earlier results. */
+    steps: ({
+      /** Name of the action. */
+      action: string;
+      /** Name under which later steps use its result. */
+      as?: string;
+    } & Record<string, unknown>)[];
+  };
+  /** Tools that the page offers. */
+  page_tools: Record<string, never>;
+  /** Calls a tool of the page. */
+  call_page_tool: {
+    /** Name of the page's tool. */
+    name: string;
+    /** Document id from page_tools. */
+    document: string;
+    /** Hash of the definition from page_tools. */
+    hash: string;
+    /** Arguments of the page's tool. */
+    arguments?: Record<string, unknown>;
+  };
+};
+
+/** The codes of failures, each with a next step. */
+export type ErrorCode = 
   | 'script_threw'
   | 'syntax_error'
   | 'no_such_tab'
-  | 'restricted_page'
-  | 'navigation_interrupted'
-  | 'navigation_failed'
   | 'tab_closed'
   | 'tab_crashed'
+  | 'restricted_page'
+  | 'navigation_failed'
+  | 'navigation_interrupted'
   | 'debugger_unavailable'
   | 'result_too_large'
   | 'unknown_action'
@@ -129,89 +824,262 @@ export type ErrorCode =
   | 'internal'
   | 'blocked_by_policy'
   | 'stopped_by_user'
-  | 'execution_timeout';
+  | 'execution_timeout'
+  | 'target_not_found'
+  | 'ambiguous_target'
+  | 'stale_ref'
+  | 'not_visible'
+  | 'not_stable'
+  | 'covered'
+  | 'disabled'
+  | 'not_editable'
+  | 'wrong_kind'
+  | 'option_not_found'
+  | 'unsupported'
+  | 'page_tool_changed';
 
-/** `may_have_run`: whether anything has begun in the page, where that is known. */
-export type ErrorBody = { code: ErrorCode; message: string; stack?: string; hint?: string; may_have_run?: boolean };
+/** The element of an action. */
+export type ActionTarget = {
+  selector: string;
+  tag?: string;
+  role?: string;
+  text?: string;
+};
 
-export type Dialog = { type: string; message: string };
+/** The decision on an older extension. */
+export type AdmissionChange = 'allow' | 'remove';
 
-/** What an action found. `origin` is the page's, for results taken from a page. */
-export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[] };
+/** An older extension that is let in. */
+export type AdmittedExtension = {
+  /** The extension. */
+  extension_id: string;
+  /** Whether it polls now. */
+  connected: boolean;
+};
 
-export type InFlight = AttemptRef & { state: 'claimed' | 'running' | 'done' };
-
-export type Hello = {
-  type: 'hello';
-  protocol: number[];
-  browser_id: string;
-  instance_id: string;
+/** An older extension that asks to be let in. */
+export type AskingExtension = {
+  /** The extension. */
+  extension_id: string;
+  /** The version that it says it has, see `plain_version`. */
   extension_version: string;
-  nonce: string;
-  mac: string;
+  /** Whether it was let in until the Tabwire extension connected. */
+  was_let_in?: boolean;
 };
-export type Ready = {
-  type: 'ready';
-  label: string;
-  user_agent: string;
-  actions: string[];
-  /** Which run of the browser the numbers of its tabs are of. */
-  session: string;
-  tabs: TabEntry[];
-  in_flight: InFlight[];
-  /** The waits that the drawing tools are open for. */
-  draws_for: string[];
-  /** That it enforces them: an extension that does not gets no commands where there are rules. */
-  site_rules: true;
-  /** The person has stopped everything in this browser. */
-  stopped: boolean;
-  /** That it shows which older extensions ask to be let in. */
-  older_extensions: true;
-};
-export type Claim = { type: 'claim' } & AttemptRef;
-export type Pending = { type: 'pending'; message?: string; progress?: number } & AttemptRef;
-export type Complete = {
-  type: 'complete';
-  result: { success: true; value: unknown; type: string; dialogs?: Dialog[] };
-  origin?: string;
-} & AttemptRef;
-export type Failed = { type: 'error'; error: ErrorBody } & AttemptRef;
-export type TimedOut = { type: 'timeout'; error: ErrorBody } & AttemptRef;
-export type Cancelled = { type: 'cancelled'; may_have_run: boolean } & AttemptRef;
-export type TabsFrame = { type: 'tabs'; tabs: TabEntry[] };
-export type Pong = { type: 'pong'; t: number };
 
-/** `t`: unix time in milliseconds. No `tab_id`: it is not of a tab. */
-export type RecordedEntry = { t: number; tab_id?: number; url: string };
-export type LogEntry = RecordedEntry & {
+/** The number of a command's delivery, from 1. It fences reports: a report that names an older attempt does not count. */
+export type Attempt = number;
+
+/** Names an installation of the extension: it lasts as long as the browser profile does. */
+export type BrowserId = string;
+
+/** Names one run of a browser. Numbers of tabs and windows are valid within one run only. */
+export type BrowserSession = string;
+
+/** A browser tab. */
+export type BrowserTab = {
+  /** The tab. */
+  tab_id: TabId;
+  /** Its window. */
+  window_id: number;
+  /** What it shows. */
+  url: string;
+  /** The page's title. */
+  title: string;
+  /** Whether it is the one its window shows. */
+  active: boolean;
+  /** Whether its window is the one that had the focus last. */
+  focused: boolean;
+};
+
+/** Why the daemon asks for a command to be stopped. */
+export type CancelReason = 'cancelled' | 'execution_timeout' | 'command_expired';
+
+/** The streams that an extension should record. A tab records the union of `all` and its own entry. Nothing is recorded unless a client asked for it. */
+export type CaptureSettings = {
+  /** In every tab. */
+  all?: StreamKind[];
+  /** In single tabs besides. */
+  tabs?: TabCapture[];
+};
+
+/** A command as the extension gets it. */
+export type CommandBody = {
+  /** The command's second name. */
+  id: QueryId;
+  /** The command's name. */
+  correlation_id: CorrelationId;
+  /** The action's name. */
+  type: string;
+  /** The action's own parameters. */
+  params: Record<string, unknown>;
+  /** The tab it is for; absent for the browser as a whole. */
+  tab_id?: TabId;
+  /** How long it may run, in milliseconds from `go`. */
+  timeout_ms: number;
+  /** Whether it is run at once, without a claim. */
+  safe: boolean;
+  /** Whether an earlier attempt was delivered and lost before it began. */
+  redelivered: boolean;
+  /** The agent's name for itself: a label for the person, and no proof of anything. */
+  client: string;
+};
+
+/** A line of the console, or an exception. */
+export type ConsoleLine = {
+  /** Severity, least first. */
   level: 'debug' | 'log' | 'info' | 'warn' | 'error';
-  source: 'console' | 'exception' | 'browser';
+  source: string;
   text: string;
+  url: string;
   script_url?: string;
-  /** Counted from 1. */
   line?: number;
   stack?: string;
 };
-export type NetworkEntry = RecordedEntry & {
-  request_id: string;
-  method: string;
+
+/** Names one command from its acceptance to the end of its retention: `<kind>_<unix ms>_<32 hex>`, 128 random bits, so that it cannot be guessed. */
+export type CorrelationId = string;
+
+/** A person's drawing on one page, or the news that they drew nothing. Annotations and the elements that they point at are kept byte for byte. */
+export type Drawing = {
+  /** The same id again is the same drawing, so an extension can send it twice. */
+  drawing_id: DrawingId;
+  /** The page with the drawing on it. */
+  screenshot_data_url?: string;
+  /** JSON objects, at most `ANNOTATIONS_MAX`. */
+  annotations: unknown[];
+  /** A JSON object: the elements that annotations name, by key. */
+  element_details: unknown;
+  /** The page. */
   page_url: string;
-  resource_type: string;
+  /** Its title. */
+  page_title?: string;
+  /** Its tab. */
+  tab_id?: TabId;
+  /** The session that it belongs to. */
+  annot_session_name?: SessionName;
+  /** The wait that asked for it. */
+  correlation_id?: CorrelationId;
+  /** Why nothing was drawn. There are no annotations then. */
+  cancelled?: DrawingCancel;
+};
+
+/** Why nothing was drawn. */
+export type DrawingCancel = 'user' | 'page_closed';
+
+/** Names one drawing, and its files: 32 hexadecimal digits in lower case. */
+export type DrawingId = string;
+
+/** Why a drawing is not kept. */
+export type DrawingRefusal = {
+  /** Whether it helps to send it again. */
+  code: DrawingRefusalCode;
+  /** A sentence for people. */
+  message: string;
+};
+
+/** The kinds of reason not to keep a drawing. */
+export type DrawingRefusalCode = 'too_large' | 'malformed' | 'storage_unavailable';
+
+/** A line of the extension's own log. */
+export type ExtensionLog = {
+  /** Severity, least first. */
+  level: 'debug' | 'log' | 'info' | 'warn' | 'error';
+  text: string;
+  source?: string;
+  category?: string;
+  data?: string;
+};
+
+/** A command that the extension has not finished, or whose report is not acknowledged. */
+export type InFlight = {
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+  /** Its state in the extension. */
+  state: InFlightState;
+};
+
+/** The state of a command in the extension. */
+export type InFlightState = 'claimed' | 'running' | 'done';
+
+/** Names one run of the extension's service worker. */
+export type InstanceId = string;
+
+/** A change of the rules for local files. */
+export type LocalFileChange = {
+  change: 'add';
+  /** An absolute path without links. */
+  folder: string;
+} | {
+  change: 'remove';
+  /** The folder, as the list names it. */
+  folder: string;
+} | {
+  change: 'switch';
+  /** Whether agents may open files in the listed folders. */
+  enabled: boolean;
+};
+
+/** Why a frame from the extension does not count. */
+export type NackReason = 'stale_attempt' | 'already_terminal' | 'unknown_command' | 'unknown_type' | 'malformed';
+
+/** A finished request. */
+export type NetworkRequest = {
+  request_id?: string;
+  method?: string;
+  url: string;
+  page_url?: string;
+  resource_type?: string;
   status?: number;
   status_text?: string;
   mime_type?: string;
   duration_ms?: number;
   ttfb_ms?: number;
-  /** As they came over the network: compressed, with headers. */
   bytes?: number;
   from_cache?: boolean;
   error?: string;
   request_headers?: Record<string, string>;
   response_headers?: Record<string, string>;
 };
-export type BodyEntry = RecordedEntry & {
+
+/** The person's decision on an older extension. */
+export type OlderExtensionChange = {
+  /** What is to happen. */
+  change: AdmissionChange;
+  /** The extension. */
+  extension_id: string;
+};
+
+/** The speed of a page. */
+export type PagePerformance = {
+  url: string;
+  metrics: WebVitals;
+};
+
+/** The command's second name, which an extension may use when it reports without a correlation id. */
+export type QueryId = string;
+
+/** A failure as the extension reports it. */
+export type ReportedError = {
+  /** A word for programs. */
+  code: string;
+  /** A sentence for people. */
+  message: string;
+  /** Where in the script. */
+  stack?: string;
+  /** What to do next, a sentence for people. */
+  hint?: string;
+  /** Whether it may have begun in the page, if that is known. */
+  may_have_run?: boolean;
+};
+
+/** The bodies of a request and of its answer. */
+export type RequestBodies = {
   request_id: string;
   method: string;
+  url: string;
   status?: number;
   mime_type?: string;
   request_body?: string;
@@ -219,127 +1087,89 @@ export type BodyEntry = RecordedEntry & {
   base64?: boolean;
   truncated: boolean;
 };
-export type SocketEntry = RecordedEntry & {
-  request_id: string;
-  event: 'open' | 'sent' | 'received' | 'error' | 'close';
+
+/** The name under which drawings on several pages are collected. `check_name` holds for it. */
+export type SessionName = string;
+
+/** A change of the rules. */
+export type SiteChange = {
+  change: 'add';
+  /** Which. */
+  list: SiteList;
+  /** The pattern. */
+  pattern: SitePattern;
+} | {
+  change: 'remove';
+  /** Which. */
+  list: SiteList;
+  /** The pattern. */
+  pattern: SitePattern;
+} | {
+  change: 'clear_agents';
+};
+
+/** One of the lists. */
+export type SiteList = 'allow' | 'deny' | 'agent_deny';
+
+/** A pattern of sites: `example.com` with all its subdomains, `*.example.com` for the subdomains alone, or an IP address; each may name a scheme and a port. Or `file:`. */
+export type SitePattern = string;
+
+/** An event on a page's WebSocket. */
+export type SocketEvent = {
+  request_id?: string;
+  url: string;
+  event: string;
   text?: string;
   bytes?: number;
   truncated?: boolean;
 };
-export type ActionEntry = RecordedEntry & {
-  kind: 'click' | 'input' | 'change' | 'submit' | 'key' | 'scroll' | 'navigate';
-  target?: { selector: string; tag: string; role?: string; text?: string };
+
+/** The streams to record in one tab. */
+export type TabCapture = {
+  /** The tab. */
+  tab_id: TabId;
+  /** Its streams, at least one. */
+  streams: StreamKind[];
+};
+
+/** A tab as the browser numbers it. */
+export type TabId = number;
+
+/** A point in time: RFC 3339 in UTC, with milliseconds. */
+export type Timestamp = string;
+
+/** A widening that no person has confirmed yet. */
+export type UnconfirmedWidening = {
+  /** Its name. A confirmation gives it, so that nobody confirms a widening that came after they looked. */
+  id: string;
+  /** When it was made. */
+  at: Timestamp;
+  /** What it allows, as it reads after "Let ", for example `agents use example.com`. */
+  what: string;
+  /** The command that takes it back, if it is known. */
+  take_back?: string;
+};
+
+/** A person's action in a page. */
+export type UserAction = {
+  kind: string;
+  url: string;
+  target?: ActionTarget;
   value?: string;
-  /** The value is one that nobody should read. */
-  masked?: true;
+  masked?: boolean;
   key?: string;
 };
-export type PerformanceEntry = RecordedEntry & { metrics: Record<string, number> };
-/** Lost with the link, but for what was not yet sent. */
-export type EventsFrame = {
-  type: 'events';
-  stream: Stream;
-  entries: (LogEntry | NetworkEntry | BodyEntry | SocketEntry | ActionEntry | PerformanceEntry)[];
+
+/** The measurements of a page: times in ms, and the shift of its layout. */
+export type WebVitals = {
+  ttfb_ms?: number;
+  fcp_ms?: number;
+  lcp_ms?: number;
+  cls?: number;
+  inp_ms?: number;
+  dom_content_loaded_ms?: number;
+  load_ms?: number;
 };
 
-/** In CSS pixels of the viewport. */
-export type Box = { x: number; y: number; width: number; height: number };
-export type Annotation = {
-  /** Counted from 1 within the drawing. */
-  id: number;
-  kind: 'rectangle' | 'arrow' | 'freehand' | 'note';
-  text?: string;
-  box: Box;
-  /** An arrow's two ends, or a line of at most 500 points. */
-  points?: [number, number][];
-  /** A key of `element_details`: the one that it is about. */
-  element?: string;
-  /** Keys of those that lie in it or within 10 px of it, the nearest first; at most 8. */
-  elements?: string[];
-};
-export type ElementDetails = {
-  selector: string;
-  /** The frames and shadow hosts that it is in, the outermost first. */
-  within?: string[];
-  tag: string;
-  role?: string;
-  name?: string;
-  /** At most 200 characters. */
-  text: string;
-  box: Box;
-  /** As computed; on request. */
-  styles?: Record<string, string>;
-};
-/** Kept until `annotations_ack`. */
-export type AnnotationsFrame = {
-  type: 'annotations';
-  /** 32 hexadecimal digits in lower case, made once a drawing. */
-  drawing_id: string;
-  /** PNG or JPEG, at most 5 MiB. */
-  screenshot_data_url?: string;
-  /** At most 200. */
-  annotations: Annotation[];
-  element_details?: Record<string, ElementDetails>;
-  page_url: string;
-  page_title?: string;
-  tab_id?: number;
-  /** 1 to 64 bytes in one line, no space at the ends. */
-  annot_session_name?: string;
-  /** The wait that asked for it. */
-  correlation_id?: string;
-  /** Nothing was drawn, and `annotations` is empty. */
-  cancelled?: 'user' | 'page_closed';
-};
-
-/** The last word on an attempt: exactly one each, kept in the outbox until acknowledged. */
-export type Report = Complete | Failed | TimedOut | Cancelled;
-
-export type FromExtension =
-  | Hello
-  | Ready
-  | Claim
-  | Pending
-  | Report
-  | TabsFrame
-  | Pong
-  | EventsFrame
-  | AnnotationsFrame
-  | { type: 'stop'; correlation_id: string }
-  | { type: 'stopped'; stopped: boolean }
-  | ({ type: 'site_rule' } & SiteChange)
-  | ({ type: 'older_extension' } & OlderExtensionChange)
-  | ({ type: 'local_file_rule' } & LocalFileChange)
-  | { type: 'file_check'; check: number; urls: string[] }
-  | { type: 'key_stored' }
-  | { type: 'nack'; reason: NackReason };
-
-/** What an action is told besides its parameters. */
-export type Context = {
-  tab_id: number | undefined;
-  timeout_ms: number;
-  /** What the agent calls itself; empty: it does not say. */
-  client: string;
-  /** Aborted when nobody waits for the outcome any more. */
-  signal: AbortSignal;
-  /**
-   * Called right before the first thing that the browser or the page could notice, and before each further one that
-   * would come on top. Throws when nobody waits any more; a command that was cancelled before never ran.
-   */
-  begin: () => void;
-  /**
-   * What is to be done before a timeout or a cancel is reported, once the action has begun something
-   * that does not end by itself. Resolves to what the report adds, or to nothing.
-   */
-  onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
-};
-
-/** Why nobody waits for an outcome any more. */
-export type StopReason = 'timeout' | 'cancelled';
-
-/** What runs now, for the popup. */
-export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number; client: string };
-
-/** What is recorded now, for the popup. */
-export type RecordedTab = { tab_id: number; streams: Stream[] };
-
-export type Action = (params: Record<string, any>, context: Context) => Promise<Outcome>;
+/** A kind of recorded entries. */
+export type StreamKind = 'logs' | 'network' | 'bodies' | 'websocket' | 'actions' | 'performance' | 'extension_logs';

@@ -17,6 +17,7 @@ use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::SERVER_VERSION;
+use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
 const START: Duration = Duration::from_secs(10);
@@ -50,6 +51,8 @@ pub struct DaemonTarget {
     pub program: PathBuf,
     /// Whether the client is told of its jobs also if it does not ask.
     pub job_notifications: bool,
+    /// The tools that the client is shown, and how long its calls wait.
+    pub surface: ToolSurface,
 }
 
 /// Finds the daemon, and remembers where it was.
@@ -69,14 +72,17 @@ pub(super) struct FoundDaemon {
     pub(super) authorization: String,
     /// The client name that the bridge sends.
     pub(super) client: String,
+    /// The surface of tools that the client has chosen.
+    pub(super) surface: ToolSurface,
 }
 
 impl FoundDaemon {
-    fn at(record: DaemonRecord, home: &StateDirectory, client: &str) -> Self {
+    fn at(record: DaemonRecord, home: &StateDirectory, target: &DaemonTarget) -> Self {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
         let authorization = format!("Bearer {token}");
-        Self { record, url, authorization, client: client.to_owned() }
+        let (client, surface) = (target.client.clone(), target.surface.clone());
+        Self { record, url, authorization, client, surface }
     }
 }
 
@@ -112,7 +118,7 @@ impl DaemonFinder {
         };
         // The secret may have been replaced while another daemon ended.
         let home = StateDirectory::open(&self.target.home)?;
-        let mut found = FoundDaemon::at(record, &home, &self.target.client);
+        let mut found = FoundDaemon::at(record, &home, &self.target);
         // A busy daemon is left alone: replacing it would break off what runs.
         if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
@@ -135,7 +141,7 @@ impl DaemonFinder {
         let _known = self.known.lock().await;
         let home = StateDirectory::find(&self.target.home).ok()??;
         let record = home.running_daemon().ok()??;
-        Some(FoundDaemon::at(record, &home, &self.target.client))
+        Some(FoundDaemon::at(record, &home, &self.target))
     }
 
     /// Whether this daemon still runs, so that its port is its own.
@@ -197,7 +203,7 @@ impl DaemonFinder {
             }
             tokio::time::sleep(RECORD_LOOK).await;
         }
-        Ok(FoundDaemon::at(self.start(home, old.port).await?, home, &self.target.client))
+        Ok(FoundDaemon::at(self.start(home, old.port).await?, home, &self.target))
     }
 
     async fn start(&self, home: &StateDirectory, port: u16) -> Result<DaemonRecord, ForwardError> {

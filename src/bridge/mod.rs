@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -31,7 +32,7 @@ use crate::mcp::{
     RpcRequest,
 };
 use crate::proof;
-use crate::tools;
+use crate::tools::{self, ToolSurface};
 use daemon_finder::DaemonFinder;
 pub use daemon_finder::DaemonTarget;
 use daemon_link::{DaemonLink, OutgoingCall};
@@ -134,6 +135,8 @@ fn on_one_line(message: String) -> String {
 
 struct StdioBridge {
     daemon: Arc<DaemonLink>,
+    /// The tools that the client is shown, and how long its calls wait.
+    surface: ToolSurface,
     answers: mpsc::Sender<String>,
     /// The calls that are forwarded and not answered yet.
     calls: CallRegistry<()>,
@@ -159,9 +162,10 @@ struct ForwardedCall {
 impl StdioBridge {
     fn new(target: DaemonTarget, answers: mpsc::Sender<String>) -> Self {
         let wants_jobs = target.job_notifications;
+        let surface = target.surface.clone();
         let daemon = Arc::new(DaemonLink::new(target));
         let (calls, job_calls, listening) = Default::default();
-        let bridge = Self { daemon, answers, calls, job_calls, listening };
+        let bridge = Self { daemon, surface, answers, calls, job_calls, listening };
         if wants_jobs {
             bridge.listen();
         }
@@ -243,7 +247,7 @@ impl StdioBridge {
                 self.listen();
             }
         }
-        match mcp::answer_alone(&request, generation) {
+        match mcp::answer_alone(&request, generation, &self.surface) {
             Some(Ok(text)) => self.answer(text).await,
             Some(Err(error)) => self.answer(error.to_json(Some(&request.id))).await,
             None => return Some(self.forward(line, request, generation, last_submit)),
@@ -261,8 +265,8 @@ impl StdioBridge {
         let name = mcp::name_in_header(&request);
         let tool = name.filter(|_| request.method == "tools/call");
         let is_submit = tool.is_some_and(tools::submits);
-        let arguments = request.params.get("arguments");
-        let wait = tool.zip(arguments).and_then(|(tool, given)| tools::longest_wait(tool, given));
+        let given = request.params.get("arguments").unwrap_or(&Value::Null);
+        let wait = tool.and_then(|tool| tools::longest_wait(tool, given, &self.surface));
         let usual = if is_submit { SUBMIT } else { QUICK };
         let timeout = match wait {
             // A subscription lasts until its client ends it.

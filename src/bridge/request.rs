@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use super::daemon_finder::FoundDaemon;
 use super::events::{EventReader, ProgressLines};
 use crate::mcp::LEGACY_VERSIONS;
-use crate::protocol::{CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER};
+use crate::protocol::{
+    CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
+};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
 pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
@@ -129,6 +131,12 @@ pub(super) fn request(
         .header(AUTHORIZATION, &found.authorization)
         .header(CLIENT_HEADER, &found.client)
         .header("mcp-protocol-version", headers.version);
+    if let Some(tools) = found.surface.name() {
+        request = request.header(TOOLS_HEADER, tools);
+    }
+    if let Some(wait) = found.surface.wait() {
+        request = request.header(WAIT_HEADER, wait.as_millis().to_string());
+    }
     if let Some(key) = &headers.submit_key {
         // The early status tells that the next submission may follow; the key makes repeating safe.
         request = request.header(EARLY_HEADER, "1").header(IDEMPOTENCY_HEADER, key);

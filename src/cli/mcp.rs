@@ -8,6 +8,7 @@ use super::logs;
 use crate::bridge;
 use crate::config::DaemonLocation;
 use crate::proof;
+use crate::tools::ToolSurface;
 
 /// The first part of the names of bridges that nobody has named.
 const UNNAMED: &str = "mcp";
@@ -16,10 +17,11 @@ pub(super) async fn mcp(
     location: &DaemonLocation,
     client: Option<String>,
     job_notifications: bool,
+    surface: ToolSurface,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target = bridge::DaemonTarget { job_notifications, ..target(location, client)? };
+    let target = bridge::DaemonTarget { job_notifications, surface, ..target(location, client)? };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -35,6 +37,7 @@ pub(super) fn target(
         client,
         program: std::env::current_exe().context("cannot find the path of this program")?,
         job_notifications: false,
+        surface: ToolSurface::default(),
     })
 }
 

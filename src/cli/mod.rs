@@ -25,6 +25,7 @@ mod status;
 mod trace;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -36,6 +37,7 @@ use crate::home::StateDirectory;
 use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::terminal::{OutputError, print_line};
+use crate::tools::ToolSurface;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
 
 /// Exit code: no daemon runs.
@@ -137,7 +139,9 @@ enum CliCommand {
         json: bool,
     },
     /// Run an MCP server over stdio; starts the daemon if none runs
-    #[command(after_help = "Example, for Claude Code:\n  claude mcp add tabwire -- tabwire mcp")]
+    #[command(
+        after_help = "The default is five tools with the actions as parameters. `--tools split` makes each action a tool:\na person can then allow one of them for good, and a call waits up to 30 s for its result. The core is\nalways there; further groups are nav, input, page, files, streams, state and manage.\n\nExamples:\n  claude mcp add tabwire -- tabwire mcp --tools split\n  tabwire mcp --tools split,files,nav\n  tabwire mcp --wait 10000              five tools whose calls wait for their results"
+    )]
     Mcp {
         /// The client's name in lists [default: a new name for each start]
         #[arg(long, value_name = "NAME", value_parser = mcp::client_name)]
@@ -145,6 +149,12 @@ enum CliCommand {
         /// Send job notifications even to a client that does not ask for them
         #[arg(long)]
         job_notifications: bool,
+        /// Show five tools (compact) or a tool for each action (split, with groups after commas)
+        #[arg(long, value_name = "SURFACE", default_value = "compact", value_parser = ToolSurface::parse)]
+        tools: ToolSurface,
+        /// Let calls wait up to this many ms for their results unless they say otherwise
+        #[arg(long, value_name = "MS", value_parser = ToolSurface::parse_wait)]
+        wait: Option<Duration>,
     },
     /// Call a tool and wait for its result; starts the daemon if none runs
     #[command(after_help = call::AFTER_HELP)]
@@ -330,8 +340,8 @@ impl Cli {
                 monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
             }
-            CliCommand::Mcp { client, job_notifications } => {
-                mcp::mcp(&location, client, job_notifications).await
+            CliCommand::Mcp { client, job_notifications, tools, wait } => {
+                mcp::mcp(&location, client, job_notifications, tools.with_wait(wait)).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
+use crate::tools::SurfaceError;
 
 /// Why the daemon rejects a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +69,11 @@ pub(super) enum HttpError {
     BadClient,
     /// The idempotency key is malformed.
     BadIdempotencyKey,
+    /// The surface of tools, or the wait, is malformed.
+    BadSurface {
+        /// The fault.
+        why: SurfaceError,
+    },
     /// No route has this path.
     NoRoute,
     /// The path exists, but not with this method.
@@ -93,6 +99,7 @@ impl HttpError {
             Self::BadHost
             | Self::BadClient
             | Self::BadIdempotencyKey
+            | Self::BadSurface { .. }
             | Self::BadHandshake
             | Self::MalformedJson
             | Self::BadDrawing { .. }
@@ -142,6 +149,7 @@ impl HttpError {
             Self::TooManyBytes { .. } => "rate_limited",
             Self::BadClient => "bad_client",
             Self::BadIdempotencyKey => "bad_idempotency_key",
+            Self::BadSurface { .. } => "bad_surface",
             Self::NoRoute => "not_found",
             Self::NoMethod { .. } => "method_not_allowed",
             Self::Undeclared => "forbidden",
@@ -194,6 +202,7 @@ impl HttpError {
             Self::BadIdempotencyKey => {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
+            Self::BadSurface { why } => format!("X-Tabwire-Tools or X-Tabwire-Wait: {why}"),
             Self::NoRoute => "No such route".to_owned(),
             Self::NoMethod { .. } => "Method not allowed".to_owned(),
             Self::Undeclared => "No caller is allowed on this route".to_owned(),
@@ -231,6 +240,7 @@ impl HttpError {
             | Self::BadDrawing { .. }
             | Self::BadClient
             | Self::BadIdempotencyKey
+            | Self::BadSurface { .. }
             | Self::BadHandshake => {
                 "Correct the part that the message names, then send the request again"
             }
@@ -284,6 +294,7 @@ impl HttpError {
             | Self::SlowBody
             | Self::BadClient
             | Self::BadIdempotencyKey
+            | Self::BadSurface { .. }
             | Self::NoRoute
             | Self::Undeclared
             | Self::BadHandshake
@@ -351,6 +362,7 @@ mod tests {
             HttpError::TooManyBytes { retry_after: Duration::from_secs(7) },
             HttpError::BadClient,
             HttpError::BadIdempotencyKey,
+            HttpError::BadSurface { why: SurfaceError::Wait },
             HttpError::NoRoute,
             HttpError::NoMethod { allow: [Some("GET"), Some("POST")] },
             HttpError::Undeclared,

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -35,8 +35,10 @@ use crate::mcp::{
     self, IncomingMessage, McpHeaders, ProtocolGeneration, RpcAnswer, RpcError, RpcErrorKind,
     RpcNotification,
 };
-use crate::protocol::{EARLY_HEADER, IDEMPOTENCY_HEADER, is_idempotency_key};
-use crate::tools::NowOrLater;
+use crate::protocol::{
+    EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
+};
+use crate::tools::{NowOrLater, SurfaceError, ToolSurface};
 use answer::AnswerDelivery;
 pub(super) use stream::OpenStreams;
 
@@ -48,6 +50,7 @@ pub(super) async fn serve(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
     method: Method,
+    uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -55,11 +58,20 @@ pub(super) async fn serve(
     let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     match method {
         Method::GET => stream::open(&edge, &caller, &headers),
-        _ => post(edge, caller, headers, body).await,
+        _ => match tool_surface(&uri, &headers) {
+            Ok(surface) => post(edge, caller, surface, headers, body).await,
+            Err(error) => error.into_response(),
+        },
     }
 }
 
-async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Body) -> Response {
+async fn post(
+    edge: Arc<EdgeState>,
+    caller: Caller,
+    surface: ToolSurface,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let (key, body) = match (idempotency_key(&headers), read_body(body, MCP_BODY).await) {
         (Ok(key), Ok(body)) => (key, body),
         (Err(error), _) | (_, Err(error)) => return error.into_response(),
@@ -83,8 +95,7 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
             return edge.handle_notification(&caller, None, &headers, None).await;
         }
         Err((error, id)) => {
-            let text = error.to_json(id.as_ref());
-            return json_response(StatusCode::BAD_REQUEST, text);
+            return json_response(StatusCode::BAD_REQUEST, error.to_json(id.as_ref()));
         }
     };
     let generation = match ProtocolGeneration::of(&request, Some(&mcp_headers(&headers))) {
@@ -109,6 +120,7 @@ async fn post(edge: Arc<EdgeState>, caller: Caller, headers: HeaderMap, body: Bo
             request,
             generation,
             key,
+            &surface,
         )
         .await;
         let RpcAnswer { submitted, progress, outcome } = answer;
@@ -166,6 +178,23 @@ impl EdgeState {
         }
         StatusCode::ACCEPTED.into_response()
     }
+}
+
+/// The surface of tools that the caller has chosen: by a header, or by the query of the path, which
+/// clients can set that cannot set headers.
+fn tool_surface(uri: &Uri, headers: &HeaderMap) -> Result<ToolSurface, HttpError> {
+    let wrong = |why: SurfaceError| HttpError::BadSurface { why };
+    let header = |name: &'static str| {
+        let twice = || wrong(SurfaceError::Surface(format!("{name}, twice")));
+        single(headers, &HeaderName::from_static(name)).map_err(|()| twice())
+    };
+    let asked = uri.query().into_iter().flat_map(|query| query.split('&'));
+    let asked = asked.filter_map(|pair| pair.strip_prefix("tools=")).next_back();
+    let asked = asked.map(|named| named.replace("%2C", ",").replace("%2c", ","));
+    let named = header(TOOLS_HEADER)?.map(str::to_owned).or(asked);
+    let surface = named.map(|named| ToolSurface::parse(&named)).transpose().map_err(wrong)?;
+    let wait = header(WAIT_HEADER)?.map(ToolSurface::parse_wait).transpose().map_err(wrong)?;
+    Ok(surface.unwrap_or_default().with_wait(wait))
 }
 
 /// The call's idempotency key, if it came with one.

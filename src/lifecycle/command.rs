@@ -25,6 +25,8 @@ use crate::protocol::{
     Timestamp, TracePhase, Transport, WorkKind,
 };
 pub use event::{EventReply, LifecycleEvent, Transition};
+#[cfg(test)]
+pub(crate) use next_step::codes_of_extension;
 pub use next_step::next_step_of_code;
 pub use outcome::{CommandOutcome, ExpiryReason};
 pub use saved::{SavedCommand, SavedStage};

@@ -15,6 +15,8 @@ mod retention;
 mod work;
 
 pub use call_key::{CallDigest, CallKey};
+#[cfg(test)]
+pub(crate) use command::codes_of_extension;
 pub use command::{
     BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
     EventReply, ExpiryReason, LifecycleEvent, Peer, SavedCommand, SavedStage, TracePoint,

@@ -11,6 +11,7 @@ use crate::hub::{Caller, HostTask, Hub};
 use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::mcp::generation::META_CAPABILITIES;
 use crate::protocol::{Job, MonitorSync, ReportedError, garbled};
+use crate::tools::ToolSurface;
 use crate::tools::{NowOrLater, ToolSet};
 
 fn request(message: Value) -> RpcRequest {
@@ -241,7 +242,9 @@ fn what_the_daemon_cannot_answer_is_a_failed_call_of_a_tool_and_an_error_of_anyt
 #[test]
 fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}});
-    assert!(answer_alone(&request(call), ProtocolGeneration::Modern).is_none());
+    assert!(
+        answer_alone(&request(call), ProtocolGeneration::Modern, &ToolSurface::default()).is_none()
+    );
     for (method, generation) in [
         ("initialize", ProtocolGeneration::Legacy),
         ("ping", ProtocolGeneration::Legacy),
@@ -250,7 +253,7 @@ fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
         ("server/discover", ProtocolGeneration::Modern),
     ] {
         let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        let text = answer_alone(&request, generation).unwrap().unwrap();
+        let text = answer_alone(&request, generation, &ToolSurface::default()).unwrap().unwrap();
         let answer: Value = serde_json::from_str(&text).unwrap();
         let is_modern = answer["result"]["resultType"] == "complete";
         assert_eq!(is_modern, generation == ProtocolGeneration::Modern, "{method}");
@@ -262,7 +265,8 @@ fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
         ("prompts/list", ProtocolGeneration::Legacy),
     ] {
         let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        let error = answer_alone(&request, generation).unwrap().unwrap_err();
+        let error =
+            answer_alone(&request, generation, &ToolSurface::default()).unwrap().unwrap_err();
         assert_eq!(error.kind, RpcErrorKind::Method, "{method}");
     }
 }
@@ -280,7 +284,9 @@ fn a_client_gets_the_version_that_it_asked_for_or_the_newest_of_its_era() {
         let params = json!({"protocolVersion": asked});
         let initialize =
             request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
-        let text = answer_alone(&initialize, ProtocolGeneration::Legacy).unwrap().unwrap();
+        let text = answer_alone(&initialize, ProtocolGeneration::Legacy, &ToolSurface::default())
+            .unwrap()
+            .unwrap();
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(answer["result"]["protocolVersion"], got, "{asked}");
     }
@@ -374,8 +380,16 @@ async fn whether_a_client_wants_to_be_told_of_its_jobs_is_what_its_last_initiali
         let params = json!({"capabilities": {"experimental": experimental}});
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
         let (calls, request) = (CallRegistry::default(), request(message));
-        handle((&tools, None), &calls, &caller(client), request, ProtocolGeneration::Legacy, None)
-            .await;
+        handle(
+            (&tools, None),
+            &calls,
+            &caller(client),
+            request,
+            ProtocolGeneration::Legacy,
+            None,
+            &ToolSurface::default(),
+        )
+        .await;
     };
     initialize("a", json!({"tabwire/jobs": {}})).await;
     initialize("b", json!({})).await;
@@ -417,6 +431,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             get,
             ProtocolGeneration::Modern,
             None,
+            &ToolSurface::default(),
         )
         .await;
         let NowOrLater::Now(done) = answer.outcome else { panic!("not at once") };

@@ -72,6 +72,7 @@ impl StreamKind {
 
 /// The streams that an extension should record. A tab records the union of `all` and its own
 /// entry. Nothing is recorded unless a client asked for it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CaptureSettings {

@@ -20,12 +20,14 @@ pub const ANNOTATIONS_MAX: usize = 200;
 
 /// A person's drawing on one page, or the news that they drew nothing. Annotations and the elements
 /// that they point at are kept byte for byte.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct Drawing {
     /// The same id again is the same drawing, so an extension can send it twice.
     pub drawing_id: DrawingId,
     /// The page with the drawing on it.
     #[serde(rename = "screenshot_data_url", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub screenshot: Option<Screenshot>,
     /// JSON objects, at most [`ANNOTATIONS_MAX`].
     pub annotations: Vec<Arc<RawValue>>,
@@ -51,6 +53,7 @@ pub struct Drawing {
 }
 
 /// Why nothing was drawn.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawingCancel {

@@ -18,12 +18,12 @@ pub enum Job {
 /// Brings the monitor database up to date with a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MonitorSync {
-    /// Absolute.
+    /// File or folder: an absolute path.
     pub path: String,
-    /// Default true.
+    /// Include subfolders; default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recursive: Option<bool>,
-    /// Read unchanged files too.
+    /// Read unchanged files, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
 }

@@ -10,6 +10,7 @@ pub const OPEN_FOLDERS_MAX: usize = 100;
 pub const FILE_CHECK_MAX: usize = 1_000;
 
 /// The folders whose files agents may open. The same for all browsers of the user.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredLocalFileRules")]
 pub struct LocalFileRules {
@@ -20,6 +21,7 @@ pub struct LocalFileRules {
 }
 
 /// A change of the rules for local files.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum LocalFileChange {
@@ -54,6 +56,7 @@ pub enum LocalFileRuleError {
 }
 
 /// The rules as they stand in a file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredLocalFileRules {

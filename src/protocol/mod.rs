@@ -110,6 +110,14 @@ pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";
 /// matter.
 pub const JOBS_HEADER: &str = "x-tabwire-jobs";
 
+/// The header in which an HTTP caller chooses its surface of tools: `split,files`, for example. The
+/// query parameter `tools` of the path does the same.
+pub const TOOLS_HEADER: &str = "x-tabwire-tools";
+
+/// The header in which an HTTP caller says how many ms its calls wait for their results unless they
+/// say otherwise.
+pub const WAIT_HEADER: &str = "x-tabwire-wait";
+
 /// The form of an idempotency key, as error messages state it.
 pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";
 

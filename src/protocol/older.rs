@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::is_extension_id;
 
 /// The older extensions that are admitted, and those that ask for it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OlderExtensions {
     /// Extensions that ask to be let in.
@@ -15,6 +16,7 @@ pub struct OlderExtensions {
 }
 
 /// An older extension that asks to be let in.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AskingExtension {
     /// The extension.
@@ -27,6 +29,7 @@ pub struct AskingExtension {
 }
 
 /// An older extension that is let in.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AdmittedExtension {
     /// The extension.
@@ -36,6 +39,7 @@ pub struct AdmittedExtension {
 }
 
 /// The person's decision on an older extension.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OlderExtensionChange {
     /// What is to happen.
@@ -46,6 +50,7 @@ pub struct OlderExtensionChange {
 }
 
 /// The decision on an older extension.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmissionChange {

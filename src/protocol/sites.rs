@@ -64,6 +64,7 @@ pub enum SiteRuleError {
 }
 
 /// One of the lists.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SiteList {
@@ -76,6 +77,7 @@ pub enum SiteList {
 }
 
 /// The sites that agents may use, the same in all browsers of the user.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredSiteRules")]
 pub struct SiteRules {
@@ -86,6 +88,7 @@ pub struct SiteRules {
 }
 
 /// A change of the rules.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum SiteChange {
@@ -108,6 +111,7 @@ pub enum SiteChange {
 }
 
 /// The lists as they stand in a file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredSiteRules {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::Timestamp;
 
 /// A widening that no person has confirmed yet.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnconfirmedWidening {
     /// Its name. A confirmation gives it, so that nobody confirms a widening that came after they

@@ -21,8 +21,9 @@ pub struct StreamEntry {
 }
 
 /// The fields of every entry.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
-struct EntryStamp {
+pub(super) struct EntryStamp {
     t: f64,
     #[serde(default)]
     tab_id: Option<TabId>,

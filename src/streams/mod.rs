@@ -26,6 +26,8 @@ mod values;
 pub use entry::StreamEntry;
 pub use legacy::{LegacyBatch, LegacyBodyError, LegacyStream, WaterfallHistory};
 pub use noise::{NoiseRule, NoiseRuleError, NoiseRules};
+#[cfg(test)]
+pub(crate) use page::wire_schemas;
 pub use page::{
     CursorError, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, PageCursor, PageQuery,
     PageReader, PageStart, StreamView, entry_schemas,

@@ -9,6 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+#[cfg(test)]
+use super::entry::EntryStamp;
 use super::entry_line::entry_line;
 use super::noise::find;
 use super::record::{
@@ -224,6 +226,28 @@ pub fn entry_schemas(view: StreamView, generator: &mut SchemaGenerator) -> Vec<S
         StreamKind::ExtensionLogs => generator.subschema_for::<ShownEntry<'_, ExtensionLog>>(),
     };
     view.streams().iter().map(of).collect()
+}
+
+/// The schemas of entries as they stand on the wire: their stamp, and the record of each stream.
+#[cfg(test)]
+pub(crate) fn wire_schemas(generator: &mut SchemaGenerator) -> (Schema, Vec<(StreamKind, Schema)>) {
+    let records = StreamKind::ALL.map(|stream| {
+        let schema = match stream {
+            StreamKind::Logs => generator.subschema_for::<ConsoleLine>(),
+            StreamKind::Network => generator.subschema_for::<NetworkRequest>(),
+            StreamKind::Bodies => generator.subschema_for::<RequestBodies>(),
+            StreamKind::Websocket => generator.subschema_for::<SocketEvent>(),
+            StreamKind::Actions => generator.subschema_for::<UserAction>(),
+            StreamKind::Performance => generator.subschema_for::<PagePerformance>(),
+            StreamKind::ExtensionLogs => generator.subschema_for::<ExtensionLog>(),
+        };
+        (stream, schema)
+    });
+    let stamp = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<EntryStamp>();
+    (stamp, records.into())
 }
 
 impl PageReader {

@@ -32,7 +32,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 /// The arguments of every analysis.
 #[derive(Deserialize, JsonSchema)]
 struct AnalyzeParameters {
-    /// Default 10000.
+    /// Wait this many ms for the result; default 10000.
     #[schemars(range(min = 0, max = 55_000))]
     wait_ms: Option<u64>,
     /// Add ids and times.

@@ -38,15 +38,19 @@ pub(super) enum PersonAnalysis {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct AnnotationsArguments {
-    /// Ask the user; returns an id.
+    /// Ask the user to draw.
     wait: Option<bool>,
-    /// Groups several pages.
+    /// Name that collects drawings on several pages.
+    #[schemars(extend("x-rare" = true))]
     session: Option<String>,
-    /// List drawings, or delete this session's.
+    /// list: all drawings; clear: delete those of the session.
+    #[schemars(extend("x-rare" = true))]
     manage: Option<DrawingsAction>,
-    /// Add computed styles.
+    /// Add computed styles of marked elements.
+    #[schemars(extend("x-rare" = true))]
     styles: Option<bool>,
-    /// What to draw.
+    /// Words in which the user is asked.
+    #[schemars(extend("x-rare" = true))]
     prompt: Option<String>,
 }
 

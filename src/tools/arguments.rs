@@ -16,10 +16,19 @@ use crate::protocol::actions::{ActionTool, RegisteredAction};
 
 /// The most variants that a parameter's description names. A longer list says little, and the
 /// answer to a wrong call has it.
-const NAMED: usize = 3;
+const NAMED: usize = 2;
+
+/// Marks a parameter that few calls need: of the five tools its choice names it, and no more.
+const RARE: &str = "x-rare";
+
+/// Marks a parameter that is taken and listed nowhere.
+const SILENT: &str = "x-silent";
+
+/// The values of a parameter that have several types. Model APIs cannot read those in a schema.
+const VALUES: &str = "x-values";
 
 /// The arguments of a tool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ToolArguments {
     /// The parameter that selects the variant, if there are several.
     selector: Option<&'static str>,
@@ -29,8 +38,10 @@ pub(super) struct ToolArguments {
     common: Map<String, Value>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ArgumentVariant {
+    /// Whether calls can choose it: the extension of this version can do it.
+    is_offered: bool,
     name: String,
     description: String,
     properties: Map<String, Value>,
@@ -55,7 +66,7 @@ impl ToolArguments {
     pub(super) fn of_actions<C: JsonSchema>(tool: ActionTool) -> Self {
         Self {
             selector: Some(tool.selector()),
-            variants: RegisteredAction::offered_by(tool).map(ArgumentVariant::of_action).collect(),
+            variants: RegisteredAction::of_tool(tool).map(ArgumentVariant::of_action).collect(),
             common: properties(&plain_schema::<C>()),
         }
     }
@@ -78,37 +89,77 @@ impl ToolArguments {
 
     /// The flat JSON Schema (2020-12).
     pub(super) fn schema(&self) -> Value {
+        let listed = |schema: &Value| schema.get(RARE).is_none() && schema.get(SILENT).is_none();
         let mut merged = Map::new();
         if let Some(selector) = self.selector {
-            merged.insert(selector.to_owned(), self.selector_schema());
+            merged.insert(selector.to_owned(), Value::Null);
         }
-        for variant in &self.variants {
-            for (name, schema) in &variant.properties {
-                // The first variant describes a shared parameter: all text here is paid for with
-                // tokens.
+        for (name, schema) in self.offered().flat_map(|variant| &variant.properties) {
+            // The first variant describes a shared parameter: all text here is paid for with tokens.
+            if listed(schema) {
                 merged.entry(name).or_insert_with(|| self.describe(name, schema));
             }
         }
-        merged.extend(self.common.clone());
-        for property in merged.values_mut().filter_map(Value::as_object_mut) {
-            // A lower bound of 0 or 1 is plain, and a wrong call gets an error.
-            if property.get("minimum").is_some_and(|least| *least == 0 || *least == 1) {
-                property.shift_remove("minimum");
-            }
+        if let Some(selector) = self.selector {
+            merged[selector] = self.selector_schema(&merged);
         }
+        merged.extend(self.common.clone());
         let required = match (self.selector, &self.variants[..]) {
             (Some(selector), _) => json!([selector]),
             (None, [only, ..]) => json!(only.required),
             (None, []) => json!([]),
         };
-        json!({"type": "object", "properties": merged, "required": required})
+        object_schema(merged, required)
     }
 
-    fn selector_schema(&self) -> Value {
-        let names: Vec<_> = self.variants.iter().map(|variant| &variant.name).collect();
-        // Some say all there is to say by their names.
-        let described = self.variants.iter().filter(|variant| !variant.description.is_empty());
-        let lines = described.map(|v| format!("{}: {}", v.name, v.description));
+    /// The description of one choice, and the flat schema of a tool that is this choice alone:
+    /// `without` some of its parameters, which `requires` others and lists some of the `common` ones.
+    pub(super) fn flat(
+        &self,
+        choice: Option<&str>,
+        without: &[&str],
+        requires: &[&str],
+        common: &[&str],
+    ) -> (&str, Value) {
+        let is_it = |variant: &&ArgumentVariant| choice.is_none_or(|name| variant.name == name);
+        let Some(variant) = self.variants.iter().find(is_it) else { return ("", json!({})) };
+        let is_listed = |(name, schema): &(&String, &Value)| {
+            schema.get(SILENT).is_none() && !without.contains(&name.as_str())
+        };
+        let own = variant.properties.iter().filter(is_listed);
+        let shared = self.common.iter().filter(|(name, _)| common.contains(&name.as_str()));
+        let listed = own.chain(shared).map(|(name, schema)| (name.clone(), schema.clone()));
+        let required = variant.required.iter().map(String::as_str).chain(requires.iter().copied());
+        (&variant.description, object_schema(listed.collect(), required.collect()))
+    }
+
+    /// The schema of a parameter of this choice, or of any, also of a parameter that is not listed.
+    pub(super) fn parameter(&self, choice: Option<&str>, name: &str) -> Option<&Value> {
+        let is_it = |variant: &&ArgumentVariant| choice.is_none_or(|choice| variant.name == choice);
+        let own = self.offered().filter(is_it).find_map(|variant| variant.properties.get(name));
+        own.or_else(|| self.common.get(name))
+    }
+
+    /// The parameter that selects a choice, if there are several.
+    pub(super) const fn selector(&self) -> Option<&'static str> {
+        self.selector
+    }
+
+    /// The choices that calls have.
+    fn offered(&self) -> impl Iterator<Item = &ArgumentVariant> {
+        self.variants.iter().filter(|variant| variant.is_offered)
+    }
+
+    /// The same arguments, as they are once the extension can do everything.
+    #[cfg(test)]
+    pub(super) fn with_all_offered(mut self) -> Self {
+        self.variants.iter_mut().for_each(|variant| variant.is_offered = true);
+        self
+    }
+
+    fn selector_schema(&self, listed: &Map<String, Value>) -> Value {
+        let names: Vec<_> = self.offered().map(|variant| &variant.name).collect();
+        let lines = self.offered().map(|variant| variant.line(listed));
         json!({"type": "string", "enum": names, "description": lines.collect::<Vec<_>>().join("\n")})
     }
 
@@ -116,6 +167,13 @@ impl ToolArguments {
     fn describe(&self, name: &str, schema: &Value) -> Value {
         let takers: Vec<_> = self.takers(name).collect();
         let mut schema = schema.clone();
+        let mut others = self.offered().filter_map(|variant| variant.properties.get(name));
+        if others.any(|other| other["type"] != schema["type"])
+            && let Some(words) = schema.as_object_mut()
+        {
+            // Choices that disagree on the type: the check knows each choice's own.
+            words.retain(|word, _| word == "description");
+        }
         if takers.len() <= NAMED
             && self.selector.is_some()
             && let Some(Value::String(text)) = schema.get_mut("description")
@@ -126,7 +184,7 @@ impl ToolArguments {
     }
 
     fn takers<'a>(&'a self, param: &'a str) -> impl Iterator<Item = &'a str> {
-        let takers = self.variants.iter().filter(move |v| v.properties.contains_key(param));
+        let takers = self.offered().filter(move |v| v.properties.contains_key(param));
         takers.map(|variant| variant.name.as_str())
     }
 
@@ -152,7 +210,7 @@ impl ToolArguments {
 
     fn select(&self, given: &Map<String, Value>) -> Result<&ArgumentVariant, CallFailure> {
         let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
-        let names = || self.variants.iter().map(|variant| variant.name.as_str());
+        let names = || self.offered().map(|variant| variant.name.as_str());
         let wrong = |error, message: String, hint: String| {
             CallFailure::new(error, message, hint)
                 .about(selector)
@@ -166,7 +224,7 @@ impl ToolArguments {
             let message = format!("`{selector}` must be a string, not {}", kind(value));
             return Err(wrong("invalid_argument", message, self.list_of_choices()));
         };
-        self.variants.iter().find(|variant| variant.name == *name).ok_or_else(|| {
+        self.offered().find(|variant| variant.name == *name).ok_or_else(|| {
             let hint = closest(name, names())
                 .map_or_else(|| self.list_of_choices(), |near| format!("Did you mean `{near}`?"));
             wrong("invalid_argument", format!("invalid value `{name}` for `{selector}`"), hint)
@@ -174,7 +232,7 @@ impl ToolArguments {
     }
 
     fn list_of_choices(&self) -> String {
-        let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
+        let names: Vec<_> = self.offered().map(|variant| variant.name.as_str()).collect();
         format!("Set `{}` to one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
@@ -210,9 +268,21 @@ impl ToolArguments {
 }
 
 impl ArgumentVariant {
+    /// What its tool says of it: its description, and its parameters that the tool does not list.
+    fn line(&self, listed: &Map<String, Value>) -> String {
+        let is_unlisted = |(name, schema): &(&String, &Value)| {
+            schema.get(RARE).is_some() && !listed.contains_key(*name)
+        };
+        let unlisted = self.properties.iter().filter(is_unlisted).map(|(name, _)| name.as_str());
+        let unlisted = unlisted.collect::<Vec<_>>().join(", ");
+        let also = if unlisted.is_empty() { unlisted } else { format!(" ({unlisted})") };
+        format!("{}{also}: {}", self.name, self.description)
+    }
+
     fn of_action(action: &RegisteredAction) -> Self {
         let schema = plain(action.schema);
-        Self { name: action.spec.name.to_owned(), ..Self::read(&schema, "") }
+        let name = action.spec.name.to_owned();
+        Self { name, is_offered: action.is_supported, ..Self::read(&schema, "") }
     }
 
     fn read(schema: &Value, selector: &str) -> Self {
@@ -225,10 +295,35 @@ impl ArgumentVariant {
         let required = required.filter_map(Value::as_str).filter(|name| *name != selector);
         Self {
             name,
+            is_offered: true,
             description: schema["description"].as_str().unwrap_or_default().to_owned(),
             required: required.map(str::to_owned).collect(),
             properties,
         }
+    }
+}
+
+/// The schema of an object with these properties, as clients are shown it.
+fn object_schema(mut properties: Map<String, Value>, required: Value) -> Value {
+    properties.values_mut().for_each(make_listed);
+    let mut schema = json!({"type": "object", "properties": properties});
+    if required != json!([]) {
+        schema["required"] = required;
+    }
+    schema
+}
+
+/// Drops what is for the check alone.
+fn make_listed(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    // A lower bound of 0 or 1 is plain, and a wrong call gets an error.
+    if object.get("minimum").is_some_and(|least| *least == 0 || *least == 1) {
+        object.shift_remove("minimum");
+    }
+    object.retain(|word, _| ![RARE, SILENT, VALUES].contains(&word.as_str()));
+    // The members of listed objects stand in the parameter's own description: that is shorter.
+    if let Some(items) = object.get_mut("items").filter(|items| items["type"] == "object") {
+        *items = json!({"type": "object"});
     }
 }
 
@@ -294,15 +389,24 @@ fn make_whole(value: &mut Value) {
 
 /// Whether the value fits. A schema without a type takes any, and leaves it as it is.
 fn check_value(name: &str, schema: &Value, value: &mut Value) -> Result<(), CallFailure> {
+    let wrong = |message: String, expected: Value, hint: String| {
+        CallFailure::of_param(name, message, hint).expecting(expected)
+    };
+    if let Some(values) = schema[VALUES].as_array().filter(|values| !values.contains(&*value)) {
+        let hint = format!("Give `{name}` one of {}.", Value::from(values.clone()));
+        return Err(wrong(
+            format!("invalid value {value} for `{name}`"),
+            values.clone().into(),
+            hint,
+        ));
+    }
     let Some(wanted) = schema["type"].as_str() else { return Ok(()) };
     // Some clients write every number with a fraction.
     if wanted == "integer" {
         make_whole(value);
     }
-    let wrong = |message: String, expected: Value, hint: String| {
-        CallFailure::of_param(name, message, hint).expecting(expected)
-    };
-    if kind(value) != wanted {
+    let is_number = wanted == "number" && value.is_number();
+    if kind(value) != wanted && !is_number {
         let message = format!("`{name}` must be of type {wanted}, not {}", kind(value));
         let hint = format!("Pass a value of type {wanted} for `{name}`, or omit it.");
         return Err(wrong(message, wanted.into(), hint));

@@ -31,65 +31,71 @@ pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 enum ConfigureAction {
-    /// Same as observe(command_result).
+    /// Status of a command, at once.
     QueryStatus {
-        /// Its id.
+        /// Id of the command.
         correlation_id: String,
     },
+    /// Cancels a command.
     Cancel {
-        /// Its id.
+        /// Id of the command.
         correlation_id: String,
     },
+    /// State of the daemon.
     Health {},
+    /// Known clients.
     Clients {},
     /// Starts or stops recording.
     Capture {
-        /// Default true.
+        /// false stops; default true.
         on: Option<bool>,
-        /// Default: all; for capture, all but bodies.
+        /// Streams; default all, for capture all but bodies.
         streams: Option<Vec<StreamKind>>,
-        /// Default every tab.
+        /// Tab to record; default every tab.
         tab_id: Option<TabId>,
-        /// Default every browser.
+        /// Browser to record; default every one.
         browser: Option<String>,
     },
-    /// Hides logs and requests.
+    /// Hides logs and requests; lists the rules.
     NoiseRule {
-        /// Part of a text or URL (* is anything); a host.
+        /// Part of a text or URL (* is any); a host.
         pattern: Option<String>,
-        /// Rule id.
+        /// Id of the rule to remove.
         remove: Option<String>,
     },
-    /// Block a site for agents; without a pattern, list the rules.
+    /// Blocks a site for agents; lists the rules.
     SiteRules {
-        /// A host.
+        /// Host to deny, with its subdomains.
         pattern: Option<String>,
     },
-    /// Empties your streams.
+    /// Empties your recordings.
     Clear {
-        /// Default: all.
+        /// Streams to empty; default all.
         streams: Option<Vec<StreamKind>>,
     },
     /// Stores JSON under a name.
     Store {
-        /// Default `default`.
+        /// Name of the value; default `default`.
         name: Option<String>,
-        /// Any JSON.
+        /// JSON to keep.
         data: Value,
     },
+    /// Reads stored JSON.
     Load {
-        /// Default `default`.
+        /// Name of the value; default `default`.
         name: Option<String>,
-        /// From this byte.
+        /// Start of a part, in bytes.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// Max bytes.
+        /// Max bytes of a part; default 10000.
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
+    /// Lists stored JSON.
     List {},
+    /// Deletes stored JSON.
     Delete {
-        /// Which.
+        /// Name of the value.
         name: String,
     },
 }

@@ -19,7 +19,7 @@ use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 pub(super) const NAME: &str = "wksm_monitor_sync";
 
 pub(super) const DESCRIPTION: &str = "Updates the monitor database (path, size, time, hash) from a file or folder. Returns a job_id \
-     at once; observe command_result reads progress and result.";
+     at once.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
     LazyLock::new(|| ToolArguments::plain::<MonitorSync>(NAME));

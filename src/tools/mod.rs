@@ -6,6 +6,7 @@ mod annotations;
 mod answers;
 mod arguments;
 mod brief;
+mod call_text;
 mod configure;
 mod failure;
 mod interact;
@@ -21,15 +22,18 @@ mod parts;
 mod picture;
 mod result;
 mod sites;
+mod split;
 mod stored;
 mod streams;
 mod submit;
+mod surface;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -46,12 +50,16 @@ use answers::{AnswerSchemas, outline};
 use arguments::ToolArguments;
 pub use arguments::closest;
 pub use brief::DetailLevel;
+pub use call_text::{CallInText, with_calls_as};
 use failure::CallFailure;
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
 pub use parts::LONGEST_PART;
 pub use picture::InlinePicture;
 pub use result::{FAILED_STATUSES, PENDING_STATUSES, ToolResult};
+use split::SplitTool;
+pub use split::{choice_of, parameter};
+pub use surface::{SurfaceError, ToolSurface};
 
 /// The tools, with the parts of the daemon that they use. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -123,6 +131,35 @@ impl ToolReply {
     /// A call that is done, and has submitted nothing.
     const fn done(result: ToolResult) -> Self {
         Self { submitted: None, waits_for: None, outcome: NowOrLater::Now(result) }
+    }
+
+    /// The same call, whose result this changes.
+    fn map(self, change: impl FnOnce(ToolResult) -> ToolResult + Send + 'static) -> Self {
+        let outcome = match self.outcome {
+            NowOrLater::Now(result) => NowOrLater::Now(change(result)),
+            NowOrLater::Later(result) => NowOrLater::Later(result.map(change).boxed()),
+        };
+        Self { outcome, ..self }
+    }
+}
+
+/// The names of the five tools, in their order.
+const TOOL_NAMES: [&str; 5] =
+    [interact::NAME, observe::NAME, analyze::NAME, configure::NAME, jobs::NAME];
+
+/// The tool of the five of this name.
+fn tool_of_five(name: &str) -> Option<&'static str> {
+    TOOL_NAMES.into_iter().find(|known| *known == name)
+}
+
+/// The arguments of a tool of the five.
+fn arguments_of(tool: &'static str) -> &'static ToolArguments {
+    match tool {
+        interact::NAME => &interact::ARGUMENTS,
+        observe::NAME => &observe::ARGUMENTS,
+        analyze::NAME => &analyze::ARGUMENTS,
+        configure::NAME => &configure::ARGUMENTS,
+        _ => &jobs::ARGUMENTS,
     }
 }
 
@@ -229,15 +266,31 @@ pub fn begins_job(tool: &str) -> bool {
 /// Whether a call of this tool submits a command.
 #[must_use]
 pub fn submits(tool: &str) -> bool {
-    matches!(tool, interact::NAME | analyze::NAME | jobs::NAME)
+    choice_of(tool).is_some_and(|(tool, _)| submits_commands(tool) || begins_job(tool))
+}
+
+/// Whether calls of this tool of the five submit commands for a browser or a person.
+fn submits_commands(tool: &str) -> bool {
+    matches!(tool, interact::NAME | analyze::NAME)
+}
+
+/// Whether a call of this tool with these arguments reads the result of another call's command.
+#[must_use]
+pub fn reads_result(tool: &str, given: &Map<String, Value>) -> bool {
+    match choice_of(tool) {
+        Some((_, Some(choice))) => choice == observe::COMMAND_RESULT,
+        Some((_, None)) => given.get("what").is_some_and(|what| what == observe::COMMAND_RESULT),
+        None => false,
+    }
 }
 
 /// How long a call with these arguments may block, if it blocks. Callers with a time limit of
 /// their own need it.
 #[must_use]
-pub fn longest_wait(tool: &str, given: &Value) -> Option<Duration> {
+pub fn longest_wait(tool: &str, given: &Value, surface: &ToolSurface) -> Option<Duration> {
     let asked = given["wait_ms"].as_u64().map(Duration::from_millis);
-    asked.or_else(|| observe::usual_wait_of(tool, given))
+    let usual = || split::usual_wait(tool, surface);
+    asked.or_else(usual).or_else(|| observe::usual_wait_of(tool, given))
 }
 
 impl ToolSet {
@@ -318,8 +371,8 @@ impl ToolSet {
         &self.hub
     }
 
-    /// Calls a tool. `None`: there is none of that name. `key` is the idempotency key of a
-    /// call that submits a command and has none in its arguments.
+    /// Calls a tool, by its name on either surface. `None`: there is none of that name. `key` is the
+    /// idempotency key of a call that submits a command and has none in its arguments.
     ///
     /// When this returns, a command that was submitted is accepted, recorded and on its way.
     pub async fn call(
@@ -329,46 +382,60 @@ impl ToolSet {
         given: Map<String, Value>,
         key: Option<Arc<str>>,
         mode: ResponseMode,
+        surface: &ToolSurface,
     ) -> Option<ToolReply> {
-        let arguments: &ToolArguments = match name {
-            interact::NAME => &interact::ARGUMENTS,
-            observe::NAME => &observe::ARGUMENTS,
-            analyze::NAME => &analyze::ARGUMENTS,
-            configure::NAME => &configure::ARGUMENTS,
-            jobs::NAME => &jobs::ARGUMENTS,
-            _ => return None,
-        };
+        let split = SplitTool::named(name);
+        let tool = split.map(SplitTool::tool).or_else(|| tool_of_five(name))?;
         // Before the arguments are checked: checking costs time too.
         if let Err(refused) = self.hub.admit(caller).await {
             return Some(ToolReply::done(ToolResult::refused(&refused)));
         }
-        let mut given = match arguments.check(given) {
+        let given = match split {
+            Some(split) => split.arguments(given),
+            None => Ok(given),
+        };
+        let mut given = match given.and_then(|given| arguments_of(tool).check(given)) {
             Ok(checked) => checked,
             Err(wrong) => return Some(ToolReply::done(ToolResult::failed(&wrong))),
         };
-        if mode == ResponseMode::AsTask && matches!(name, interact::NAME | analyze::NAME) {
+        if mode == ResponseMode::AsTask && submits_commands(tool) {
             // The client polls its task; a wait here would hold the task's id back.
             given.insert("wait_ms".to_owned(), 0.into());
+        } else if let Some(wait) = split::usual_wait(name, surface) {
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            given.entry("wait_ms").or_insert_with(|| wait.into());
         }
-        let call = match name {
+        let reply = self.call_of_five(caller, tool, &given, key).await;
+        Some(if surface.is_split() { reply.map(call_text::with_split_steps) } else { reply })
+    }
+
+    /// Calls a tool of the five with arguments that were checked.
+    async fn call_of_five(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        given: &Map<String, Value>,
+        key: Option<Arc<str>>,
+    ) -> ToolReply {
+        let call = match tool {
             interact::NAME => {
-                let call = interact::call(self, caller, &given, key).await;
-                return Some(self.with_notice(caller, call));
+                let call = interact::call(self, caller, given, key).await;
+                return self.with_notice(caller, call);
             }
             analyze::NAME => {
-                let call = analyze::call(self, caller, &given, key).await;
-                return Some(self.with_notice(caller, call));
+                let call = analyze::call(self, caller, given, key).await;
+                return self.with_notice(caller, call);
             }
-            jobs::NAME => return Some(jobs::call(self, caller, &given, key).await),
-            observe::NAME => observe::call(self, caller, &given).await,
-            _ => configure::call(self, caller, &given).await,
+            jobs::NAME => return jobs::call(self, caller, given, key).await,
+            observe::NAME => observe::call(self, caller, given).await,
+            _ => configure::call(self, caller, given).await,
         };
         // An answer may tell of a change, so the change must be recorded before the answer goes
         // out.
         if matches!(call.outcome, NowOrLater::Now(_)) {
             self.hub.flush_journal().await;
         }
-        Some(self.with_notice(caller, call))
+        self.with_notice(caller, call)
     }
 }
 

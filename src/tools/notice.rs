@@ -1,11 +1,10 @@
 //! A notice beside an answer: an extension that only polls asks to be let in, or is let in
 //! although no person has allowed it.
 
-use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{NowOrLater, ToolReply, ToolResult, ToolSet};
+use super::{ToolReply, ToolResult, ToolSet};
 use crate::hub::Caller;
 use crate::protocol::DOCTOR_CLIENT;
 
@@ -24,11 +23,7 @@ impl ToolSet {
             Some(notice) => ToolResult { body: with_field(&result.body, &notice), ..result },
             None => result,
         };
-        let outcome = match call.outcome {
-            NowOrLater::Now(result) => NowOrLater::Now(noticed(result)),
-            NowOrLater::Later(result) => NowOrLater::Later(result.map(noticed).boxed()),
-        };
-        ToolReply { outcome, ..call }
+        call.map(noticed)
     }
 }
 

@@ -24,6 +24,9 @@ use crate::streams::{StreamView, TextLine};
 
 pub(super) const NAME: &str = "observe";
 
+/// The choice that reads a command.
+pub(super) const COMMAND_RESULT: &str = "command_result";
+
 pub(super) const DESCRIPTION: &str = "Reads results and captured page events.";
 
 pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
@@ -35,49 +38,52 @@ pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
 enum ObserveQuery {
     /// A command's status and result.
     CommandResult {
-        /// Its id.
+        /// Id of the command.
         correlation_id: String,
-        /// Default 0; for ann_ ids 55000.
+        /// Wait this many ms for its end; default 0, ann_ ids 55000.
         #[schemars(range(min = 0, max = 55_000))]
         wait_ms: Option<u64>,
         /// Add ids and times.
         trace: Option<bool>,
-        /// From this byte.
+        /// Start of a part, in bytes.
         #[schemars(range(min = 0))]
         offset: Option<usize>,
-        /// Default 10000 bytes, or 50 entries.
+        /// Most bytes (default 10000) or entries (default 50).
         #[schemars(range(min = 1, max = 65_536))]
         limit: Option<usize>,
     },
     /// This client's commands.
     PendingCommands(AnswerRange),
+    /// This client's failures.
     FailedCommands(AnswerRange),
+    /// Known tabs of all browsers.
     Tabs {
         /// Add ids and times.
         trace: Option<bool>,
         #[serde(flatten)]
         range: AnswerRange,
     },
+    /// Known browsers.
     Browsers(AnswerRange),
-    /// Console and exceptions.
+    /// Console lines and exceptions.
     Logs(StreamArguments),
-    /// Console, script, request errors.
+    /// Errors of pages and requests.
     Errors(StreamArguments),
-    /// Requests; request_id adds bodies.
+    /// Requests; with request_id their bodies, too.
     Network(StreamArguments),
-    #[schemars(description = "")]
+    /// WebSocket messages.
     Websocket(StreamArguments),
     /// The user's actions.
     Actions(StreamArguments),
-    /// Web vitals, load times.
+    /// Web vitals and load times.
     Performance(StreamArguments),
-    #[schemars(description = "")]
+    /// The extension's log.
     ExtensionLogs(StreamArguments),
-    /// A tab's URL, title, errors, vitals.
+    /// A tab's URL, errors and vitals.
     Page {
-        /// Default: the tab used last.
+        /// Tab; default: last used.
         tab_id: Option<TabId>,
-        /// Its id or label.
+        /// Browser: id or label.
         browser: Option<String>,
     },
 }
@@ -138,7 +144,7 @@ struct BrowsersAnswer {
 
 /// The schemas of its answers.
 pub(super) fn answers(answers: &mut AnswerSchemas) {
-    answers.of(NAME, "command_result").are::<CommandAnswer>().are::<BriefReport>();
+    answers.of(NAME, COMMAND_RESULT).are::<CommandAnswer>().are::<BriefReport>();
     for (what, whole) in [
         ("pending_commands", answers.inline::<PendingCommands>()),
         ("failed_commands", answers.inline::<FailedCommands>()),

@@ -48,10 +48,10 @@ impl From<AnswerRange> for RequestedPart {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[schemars(description = "")]
 pub(super) struct AnswerRange {
-    /// From this byte.
+    /// Start of a part, in bytes.
     #[schemars(range(min = 0))]
     pub(super) offset: Option<usize>,
-    /// Default 10000 bytes, or 50 entries.
+    /// Most bytes of the answer; default 10000.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) limit: Option<usize>,
 }

@@ -36,20 +36,21 @@ const OLDEST: &str = "oldest";
 // Else this would describe each stream that has no description of its own.
 #[schemars(description = "")]
 pub(super) struct StreamArguments {
-    /// A next_cursor, or `oldest`; default: the newest.
+    /// A next_cursor, or oldest; default: the newest.
     cursor: Option<String>,
-    /// Max entries.
+    /// Max entries; default 50.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
     /// Minimum severity.
     level: Option<LogLevel>,
-    /// Part of text or URL.
+    /// Part of the text or URL.
     text: Option<String>,
     /// Part of the URL.
     url: Option<String>,
     /// Only this tab.
     tab_id: Option<TabId>,
-    /// Only this browser.
+    /// Only this browser: id or label.
+    #[schemars(extend("x-silent" = true))]
     browser: Option<String>,
     /// From the last N ms.
     #[schemars(range(min = 0))]
@@ -58,8 +59,9 @@ pub(super) struct StreamArguments {
     request_id: Option<String>,
     /// Add ids and times.
     trace: Option<bool>,
-    /// From this byte.
+    /// Start of a part, in bytes.
     #[schemars(range(min = 0))]
+    #[schemars(extend("x-silent" = true))]
     offset: Option<usize>,
 }
 

@@ -22,11 +22,11 @@ use crate::protocol::{
 /// Where a command is to run, and for how long.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CommandPlace {
-    /// Default: last used.
+    /// Tab; default: last used.
     tab_id: Option<TabId>,
-    /// Id or label.
+    /// Browser: id or label.
     browser: Option<String>,
-    /// Default 10000.
+    /// Limit in ms; default 10000.
     #[schemars(range(min = 1, max = 300_000))]
     timeout_ms: Option<u64>,
 }
@@ -38,7 +38,7 @@ pub(super) struct CommonParameters {
     place: CommandPlace,
     /// Add ids and times.
     trace: Option<bool>,
-    /// Same key, same command.
+    /// Calls with one key are one command.
     idempotency_key: Option<String>,
 }
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tabwire::protocol::actions::ToolGroup;
+use tabwire::tools::ToolSurface;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,6 +18,8 @@ fn tools_page() -> String {
         "# Tools\n\nThe tools as `tools/list` shows them to MCP clients. This page is generated from them: \
          change `src/tools/` or\n`src/protocol/actions/`, then run `UPDATE_DOCS=1 cargo test --test it docs`.\n",
     );
+    page.push_str(SURFACES);
+    page.push_str("\n# The five tools\n");
     for tool in tabwire::tools::list().as_array().unwrap() {
         write!(
             page,
@@ -36,20 +40,58 @@ fn tools_page() -> String {
             let described = text(&schema["description"]).lines();
             let described: Vec<_> = described.filter_map(|line| line.split_once(": ")).collect();
             for choice in schema["enum"].as_array().into_iter().flatten().map(text) {
-                let what = described.iter().find(|(name, _)| *name == choice);
-                writeln!(page, "| `{choice}` | {} |", what.map_or("", |(_, what)| what)).unwrap();
+                let is_it = |(name, _): &&(&str, &str)| name.split(' ').next() == Some(choice);
+                let (name, what) = described.iter().find(is_it).expect("a description");
+                let more = name[choice.len()..].trim();
+                let more = if more.is_empty() { String::new() } else { format!("{more} ") };
+                writeln!(page, "| `{choice}` | {more}{what} |").unwrap();
             }
         }
-        if rest.is_empty() {
-            continue;
-        }
-        page.push_str("\n| Parameter | Type | |\n|---|---|---|\n");
-        for (name, schema) in rest {
-            writeln!(page, "| `{name}` | {} | {} |", kind(schema), text(&schema["description"]))
+        write_parameters(&mut page, &rest);
+    }
+    write_split_tools(&mut page);
+    page
+}
+
+const SURFACES: &str = "\
+\nThere are two surfaces over the same actions, and calls by the names of either always work. `tabwire mcp` shows the five
+tools, whose choices are the actions. `tabwire mcp --tools split` shows a tool for each action, in groups:
+`--tools split,nav,files` adds two groups to the core. Of the five tools, parameters that few calls need stand in
+brackets behind their choice; the split tools have their types and descriptions.
+";
+
+fn write_parameters(page: &mut String, parameters: &[(&String, &Value)]) {
+    if parameters.is_empty() {
+        return;
+    }
+    page.push_str("\n| Parameter | Type | |\n|---|---|---|\n");
+    for (name, schema) in parameters {
+        writeln!(page, "| `{name}` | {} | {} |", kind(schema), text(&schema["description"]))
+            .unwrap();
+    }
+}
+
+/// The tools of each group, with their hints.
+fn write_split_tools(page: &mut String) {
+    page.push_str("\n# One tool for each action\n");
+    let listed = |groups: &str| ToolSurface::parse(groups).unwrap().split_list().unwrap();
+    let core = listed("split");
+    for group in ToolGroup::ALL {
+        writeln!(page, "\n## Group `{}`", group.name()).unwrap();
+        let tools = listed(&format!("split,{}", group.name()));
+        let is_own =
+            |tool: &&Value| group == ToolGroup::Core || !core.as_array().unwrap().contains(*tool);
+        for tool in tools.as_array().unwrap().iter().filter(is_own) {
+            let (name, title) = (text(&tool["name"]), text(&tool["title"]));
+            let hints = tool["annotations"].as_object().unwrap();
+            let hints = hints.iter().map(|(hint, value)| format!("`{hint}` {value}"));
+            let hints = hints.collect::<Vec<_>>().join(", ");
+            write!(page, "\n### `{name}`: {title}\n\n{}\n\n{hints}\n", text(&tool["description"]))
                 .unwrap();
+            let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+            write_parameters(page, &properties.iter().collect::<Vec<_>>());
         }
     }
-    page
 }
 
 fn text(value: &Value) -> &str {

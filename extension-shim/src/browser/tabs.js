@@ -1,7 +1,7 @@
 // @ts-check
 // The open tabs. Kept up to date from events, so that no command waits for chrome.tabs.
 
-/** @import {TabEntry} from '../../types/protocol.js' */
+/** @import {BrowserTab} from '../../types/protocol.js' */
 /** @import {Policy} from '../policy/policy.js' */
 
 import { noSuchTab } from '../lib/errors.js';
@@ -17,7 +17,7 @@ export class Tabs {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #lastTold = '';
-  /** @type {(tabs: TabEntry[]) => void} */
+  /** @type {(tabs: BrowserTab[]) => void} */
   onChange = () => {};
   #policy;
 
@@ -33,7 +33,7 @@ export class Tabs {
     this.#tabs = new Map(all.map((tab) => [/** @type {number} */ (tab.id), tab]));
   }
 
-  /** @returns {TabEntry[]} */
+  /** @returns {BrowserTab[]} */
   list() {
     const all = [...this.#tabs.values()];
     const active = new Set(all.filter((tab) => tab.active).map((tab) => drawnTab(tab) ?? tab.id));
@@ -140,7 +140,7 @@ export class Tabs {
     if (this.#lastTold !== before) this.onChange(list);
   }
 
-  /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {TabEntry} */
+  /** @param {chrome.tabs.Tab} tab @param {boolean} active @returns {BrowserTab} */
   #entry(tab, active) {
     const url = tab.url || tab.pendingUrl || '';
     // Not even the title of a closed page is sent. A page whose URL does not name its maker may be

@@ -2,7 +2,7 @@
 // Entries wait here to be sent, or for the daemon to come back. Bounded: the oldest entry goes, and
 // the log notes how many are missing.
 
-/** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
+/** @import {LogEntry, RecordedEntry, RecordedStream} from '../../types/protocol.js' */
 
 import {
   BATCH_MAX_BYTES, BATCH_MAX_ENTRIES, BATCH_MS, BUFFER_MAX_BYTES, BUFFER_MAX_ENTRIES, DROP_NOTE_MS,
@@ -18,7 +18,7 @@ const FRAME_BYTES = 100;
  */
 
 export class Batches {
-  /** @type {Map<Stream, Queue>} */
+  /** @type {Map<RecordedStream, Queue>} */
   #queues = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -32,7 +32,7 @@ export class Batches {
     this.#send = send;
   }
 
-  /** @param {Stream} stream @param {RecordedEntry} entry */
+  /** @param {RecordedStream} stream @param {RecordedEntry} entry */
   add(stream, entry) {
     const waiting = asWaiting(entry);
     const queue = this.#queue(stream);
@@ -49,7 +49,7 @@ export class Batches {
     this.#schedule();
   }
 
-  /** @param {Stream} stream @returns {Queue} */
+  /** @param {RecordedStream} stream @returns {Queue} */
   #queue(stream) {
     let queue = this.#queues.get(stream);
     if (!queue) this.#queues.set(stream, queue = { waiting: [], bytes: 0, dropped: 0 });

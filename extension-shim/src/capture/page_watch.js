@@ -2,7 +2,7 @@
 // The script that watches a page from inside, and its reports. It reaches pages through the debugger: no
 // further permission, no policy of the page in its way, and out of reach of the page's own script.
 
-/** @import {Stream} from '../../types/protocol.js' */
+/** @import {RecordedStream} from '../../types/protocol.js' */
 
 import { WATCH_ACTIONS } from '../injected/watch_actions.js';
 import { WATCH_VITALS } from '../injected/watch_vitals.js';
@@ -12,12 +12,12 @@ import { URL_MAX } from './limits.js';
 /** Of the world that it runs in, and of nothing else. */
 export const WORLD = 'tabwire';
 
-/** @param {Set<Stream>} streams @returns {boolean} whether they need it at all */
+/** @param {Set<RecordedStream>} streams @returns {boolean} whether they need it at all */
 export function needsWatch(streams) {
   return streams.has('actions') || streams.has('performance');
 }
 
-/** @param {Set<Stream>} streams @param {string} binding the name of the function that takes its reports */
+/** @param {Set<RecordedStream>} streams @param {string} binding the name of the function that takes its reports */
 export function watchSource(streams, binding) {
   const actions = streams.has('actions') ? `${WATCH_ACTIONS}\nwatchActions((action) => tell('actions', action), stop.signal);` : '';
   // How a page comes is measured where the person looks, not in the frames within.
@@ -38,7 +38,7 @@ export function watchSource(streams, binding) {
 export const STOP_WATCH = "Object.hasOwn(globalThis, 'tabwireStop') && globalThis.tabwireStop()"
 
 /**
- * @param {string} payload the script's report @param {Set<Stream>} streams
+ * @param {string} payload the script's report @param {Set<RecordedStream>} streams
  * @returns {{stream: 'actions' | 'performance', origin: string, entry: any} | null} null: it is not asked for
  */
 export function readWatch(payload, streams) {

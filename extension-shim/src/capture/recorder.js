@@ -1,7 +1,7 @@
 // @ts-check
 // Records the streams that the daemon asked for, in the tabs that it asked for, and nothing else. Off until then.
 
-/** @import {Capture, RecordedTab, Stream} from '../../types/protocol.js' */
+/** @import {CaptureSettings, RecordedTab, RecordedStream} from '../../types/protocol.js' */
 /** @import {Mark, Outlet} from './tab_recording.js' */
 /** @import {Settings} from './settings.js' */
 /** @import {Policy} from '../policy/policy.js' */
@@ -69,7 +69,7 @@ export class Recorder {
     for (const event of early) this.handleEvent(...event);
   }
 
-  /** The daemon has sent the settings. @param {Capture} capture */
+  /** The daemon has sent the settings. @param {CaptureSettings} capture */
   configure(capture) {
     this.#settings = readSettings(capture);
     store({ [KEY]: writeSettings(this.#settings) });
@@ -108,7 +108,7 @@ export class Recorder {
     const isOff = this.#isEnded || isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
     const streams = isOff ? new Set() : streamsOf(this.#settings, tab.id);
     const recording = this.#tabs.get(tab.id);
-    if (streams.size > 0) this.#record(tab.id, /** @type {Set<Stream>} */ (streams), tab.url ?? '');
+    if (streams.size > 0) this.#record(tab.id, /** @type {Set<RecordedStream>} */ (streams), tab.url ?? '');
     else if (recording) this.#stop(tab.id, recording);
     else if (this.#marks.has(tab.id)) this.#stop(tab.id, this.#begin(tab.id, ''));
   }
@@ -118,7 +118,7 @@ export class Recorder {
     return !this.#policy.isStopped && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
   }
 
-  /** @param {number} tabId @param {Set<Stream>} streams @param {string} url of its page */
+  /** @param {number} tabId @param {Set<RecordedStream>} streams @param {string} url of its page */
   #record(tabId, streams, url) {
     const recording = this.#tabs.get(tabId) ?? this.#begin(tabId, url);
     if (recording.resting || sameStreams(recording.streams, streams)) return;
@@ -177,7 +177,7 @@ export class Recorder {
   }
 }
 
-/** @param {Set<Stream>} a @param {Set<Stream>} b */
+/** @param {Set<RecordedStream>} a @param {Set<RecordedStream>} b */
 function sameStreams(a, b) {
   return a.size === b.size && [...a].every((stream) => b.has(stream));
 }

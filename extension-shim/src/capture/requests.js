@@ -3,7 +3,7 @@
 // site anywhere on its way ends without a trace: a page can have it sent with the person's cookies and without
 // being allowed to read the answer, and a recording must not read it in the page's place.
 
-/** @import {NetworkEntry} from '../../types/protocol.js' */
+/** @import {RequestEntry} from '../../types/protocol.js' */
 
 import { clip } from '../lib/clip.js';
 import { HEADER_MAX, OPEN_REQUESTS_MAX, URL_MAX } from './limits.js';
@@ -19,7 +19,7 @@ import { present } from './text.js';
  * @property {boolean} denied it has been on a site that agents may not use, or is about to be
  *
  * @typedef {{endedAt: number, bytes?: number, error?: string}} RequestEnd
- * @typedef {{request: Request, entry: Omit<NetworkEntry, 'tab_id'>}} FinishedRequest
+ * @typedef {{request: Request, entry: Omit<RequestEntry, 'tab_id'>}} FinishedRequest
  */
 
 /** They open doors: the daemon need not have them even for a moment. */
@@ -95,7 +95,7 @@ export class Requests {
   }
 }
 
-/** @param {Request} request @param {RequestEnd} end @returns {Omit<NetworkEntry, 'tab_id'>} */
+/** @param {Request} request @param {RequestEnd} end @returns {Omit<RequestEntry, 'tab_id'>} */
 function entryOf(request, { endedAt, bytes, error }) {
   const { id, sent, response } = request;
   return present({

@@ -1,12 +1,12 @@
 // @ts-check
 // The daemon's settings: the streams to record in each tab. Pure.
 
-/** @import {Capture, Stream} from '../../types/protocol.js' */
+/** @import {CaptureSettings, RecordedStream} from '../../types/protocol.js' */
 
-/** @type {readonly Stream[]} */
+/** @type {readonly RecordedStream[]} */
 export const STREAMS = ['logs', 'network', 'bodies', 'websocket', 'actions', 'performance'];
 
-/** @typedef {{all: Stream[], tabs: Map<number, Stream[]>}} Settings */
+/** @typedef {{all: RecordedStream[], tabs: Map<number, RecordedStream[]>}} Settings */
 
 /** @type {Settings} */
 export const NOTHING = { all: [], tabs: new Map() };
@@ -25,17 +25,17 @@ export function readSettings(capture) {
   return { all: known(capture?.all), tabs };
 }
 
-/** The same, as it can be stored and read again. @param {Settings} settings @returns {Capture} */
+/** The same, as it can be stored and read again. @param {Settings} settings @returns {CaptureSettings} */
 export function writeSettings({ all, tabs }) {
   return { all, tabs: Array.from(tabs, ([tab_id, streams]) => ({ tab_id, streams })) };
 }
 
-/** @param {Settings} settings @param {number} tabId @returns {Set<Stream>} */
+/** @param {Settings} settings @param {number} tabId @returns {Set<RecordedStream>} */
 export function streamsOf({ all, tabs }, tabId) {
   return new Set([...all, ...tabs.get(tabId) ?? []]);
 }
 
-/** @param {unknown} streams @returns {Stream[]} */
+/** @param {unknown} streams @returns {RecordedStream[]} */
 function known(streams) {
   return Array.isArray(streams) ? STREAMS.filter((stream) => streams.includes(stream)) : [];
 }

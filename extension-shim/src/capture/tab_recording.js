@@ -1,7 +1,7 @@
 // @ts-check
 // The recording of one tab: switches on the sources of events, and makes entries of the events.
 
-/** @import {LogEntry, RecordedEntry, Stream} from '../../types/protocol.js' */
+/** @import {LogEntry, RecordedEntry, RecordedStream} from '../../types/protocol.js' */
 /** @import {Domain} from './flood.js' */
 /** @import {FinishedRequest} from './requests.js' */
 
@@ -24,7 +24,7 @@ import { Sockets } from './sockets.js';
  * @typedef {{since: number, domains: string[], watch: Watch | null}} Mark the state that the next worker needs
  *
  * @typedef {object} Outlet
- * @property {(stream: Stream, entry: RecordedEntry) => void} add
+ * @property {(stream: RecordedStream, entry: RecordedEntry) => void} add
  * @property {(tabId: number, mark: Mark) => void} remember
  * @property {(url: string, owner: string | null) => boolean} blocks whether nothing of this page may be recorded; `owner`
  *   of an empty page: its origin, null if it is not known
@@ -34,7 +34,7 @@ import { Sockets } from './sockets.js';
 const NETWORK_OPTIONS = { maxPostDataSize: KEPT_BODY_MAX_BYTES };
 
 export class TabRecording {
-  /** @type {Set<Stream>} */
+  /** @type {Set<RecordedStream>} */
   streams = new Set();
   /** Changes come one after another. @type {Promise<void>} */
   settled = Promise.resolve();
@@ -67,7 +67,7 @@ export class TabRecording {
     this.#mark = mark ?? { since: Date.now(), domains: [], watch: null };
   }
 
-  /** @param {Set<Stream>} streams @returns {Promise<void>} done, or why not */
+  /** @param {Set<RecordedStream>} streams @returns {Promise<void>} done, or why not */
   change(streams) {
     this.streams = streams;
     // One change after the other: two at once would leave domains switched on that no stream needs.
@@ -82,7 +82,7 @@ export class TabRecording {
     letGo(this.#tabId);
   }
 
-  /** @param {Set<Stream>} streams */
+  /** @param {Set<RecordedStream>} streams */
   async #switch(streams) {
     if (streams !== this.streams) return; // Changed again meanwhile.
     if (streams.size > 0) await hold(this.#tabId);
@@ -128,9 +128,9 @@ export class TabRecording {
     await this.#cdp(`${name}.${on ? 'enable' : 'disable'}`, on ? params : undefined);
   }
 
-  /** @param {Set<Stream>} streams */
+  /** @param {Set<RecordedStream>} streams */
   async #switchWatch(streams) {
-    const of = ['actions', 'performance'].filter((stream) => streams.has(/** @type {Stream} */ (stream))).join();
+    const of = ['actions', 'performance'].filter((stream) => streams.has(/** @type {RecordedStream} */ (stream))).join();
     if ((this.#mark.watch?.of ?? '') === of) return;
     if (this.#mark.watch) await this.#endWatch(this.#mark.watch);
     this.#mark.watch = null;
@@ -300,7 +300,7 @@ export class TabRecording {
     }
   }
 
-  /** @param {Stream} stream @param {RecordedEntry} entry */
+  /** @param {RecordedStream} stream @param {RecordedEntry} entry */
   #add(stream, { t, ...entry }) {
     if (this.#outlet.blocks(this.#url, this.#owner)) return;
     this.#outlet.add(stream, { t: Math.round(t), tab_id: this.#tabId, ...entry });

@@ -1,7 +1,7 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, Command, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, CancelFrame, CommandBody, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 
 import { clip } from '../lib/clip.js';
@@ -22,14 +22,14 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @typedef {object} Attempt an attempt without a report
  * @property {string} correlation_id
  * @property {number} attempt
- * @property {Command} command
+ * @property {CommandBody} command
  * @property {RunState | null} running null while it is only claimed
  */
 
 /**
  * @typedef {object} Gate the limits that the person sets for agents
- * @property {(command: Command) => boolean} isOpen whether there is nothing to look out for
- * @property {(command: Command) => Promise<void>} check rejects with why the command may not begin
+ * @property {(command: CommandBody) => boolean} isOpen whether there is nothing to look out for
+ * @property {(command: CommandBody) => Promise<void>} check rejects with why the command may not begin
  */
 
 export class Dispatcher {

@@ -1,31 +1,31 @@
 // @ts-check
 // From an outcome or a failure to the one report of an attempt, and to its text.
 
-/** @import {AttemptRef, Cancelled, Complete, ErrorBody, Failed, Outcome, Report, TimedOut} from '../../types/protocol.js' */
+/** @import {AttemptRef, CancelledFrame, CompleteFrame, ErrorBody, ErrorFrame, Outcome, Report, ReportedResult, TimeoutFrame} from '../../types/protocol.js' */
 
 import { ActionError, messageOf } from '../lib/errors.js';
 import { utf8Length } from '../lib/utf8_length.js';
 import { RESULT_MAX_BYTES } from './limits.js';
 
-/** @param {AttemptRef} ref @param {Outcome} outcome @returns {Complete} */
+/** @param {AttemptRef} ref @param {Outcome} outcome @returns {CompleteFrame} */
 export function completeReport(ref, { value, type, origin, dialogs }) {
-  /** @type {Complete['result']} JSON has no undefined; `type` keeps the difference. */
+  /** @type {ReportedResult} JSON has no undefined; `type` keeps the difference. */
   const result = { success: true, value: value ?? null, type };
   if (dialogs?.length) result.dialogs = dialogs;
-  /** @type {Complete} */
+  /** @type {CompleteFrame} */
   const report = { type: 'complete', ...name(ref), result };
   if (origin !== undefined) report.origin = origin;
   return report;
 }
 
-/** @param {AttemptRef} ref @param {unknown} error @returns {Failed | TimedOut} */
+/** @param {AttemptRef} ref @param {unknown} error @returns {ErrorFrame | TimeoutFrame} */
 export function failureReport(ref, error) {
   const body = errorBody(error);
   const type = body.code === 'execution_timeout' ? 'timeout' : 'error';
   return { type, ...name(ref), error: body };
 }
 
-/** @param {AttemptRef} ref @param {boolean} mayHaveRun @returns {Cancelled} */
+/** @param {AttemptRef} ref @param {boolean} mayHaveRun @returns {CancelledFrame} */
 export function cancelledReport(ref, mayHaveRun) {
   return { type: 'cancelled', ...name(ref), may_have_run: mayHaveRun };
 }

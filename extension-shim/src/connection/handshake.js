@@ -2,7 +2,7 @@
 // The mutual proof on one connection: challenge, hello, welcome. A program on the port
 // that has not proven the key gets `hello` for a challenge, and nothing else.
 
-/** @import {Challenge, ToExtension, Welcome} from '../../types/protocol.js' */
+/** @import {ChallengeFrame, ToExtension, WelcomeFrame} from '../../types/protocol.js' */
 
 import { helloMac, makeNonce, PROTOCOL_VERSION, sameMac, welcomeMac } from './proof.js';
 
@@ -32,21 +32,21 @@ export class Handshake {
   hasSentHello = false;
 
   /**
-   * @param {ToExtension} frame @returns {Promise<Welcome | null>} the welcome that proves the daemon
+   * @param {ToExtension} frame @returns {Promise<WelcomeFrame | null>} the welcome that proves the daemon
    * @throws {Error} it does not
    */
   async handleFrame(frame) {
     if (this.#phase === 'opening' && frame.type === 'challenge') {
       this.#phase = 'proving';
-      await this.#sendHello(/** @type {Challenge} */ (frame));
+      await this.#sendHello(/** @type {ChallengeFrame} */ (frame));
     } else if (this.#phase === 'proving' && frame.type === 'welcome') {
-      const welcome = /** @type {Welcome} */ (frame);
+      const welcome = /** @type {WelcomeFrame} */ (frame);
       if (await this.#isProven(welcome)) return welcome;
     }
     return null;
   }
 
-  /** @param {Challenge} challenge */
+  /** @param {ChallengeFrame} challenge */
   async #sendHello({ nonce: challengeNonce }) {
     this.#challengeNonce = String(challengeNonce);
     const { extKey, browserId, instanceId } = this.#self;
@@ -62,7 +62,7 @@ export class Handshake {
     return { port, challengeNonce: this.#challengeNonce, helloNonce: this.#helloNonce, instanceId };
   }
 
-  /** @param {Welcome} welcome @returns {Promise<boolean>} false: it was decided by another one */
+  /** @param {WelcomeFrame} welcome @returns {Promise<boolean>} false: it was decided by another one */
   async #isProven(welcome) {
     const expected = await welcomeMac(this.#self.extKey, { ...this.#transcript(), epoch: String(welcome.epoch) });
     // Two welcomes at once must not both pass: the first that is checked decides.

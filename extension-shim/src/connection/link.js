@@ -2,7 +2,7 @@
 // The one link to the daemon: connect, prove, stay alive, come back. Over a socket; over HTTP while
 // that cannot be had. Knows nothing of commands.
 
-/** @import {FromExtension, PingFrame, ToExtension, Welcome} from '../../types/protocol.js' */
+/** @import {FromExtension, PingFrame, ToExtension, WelcomeFrame} from '../../types/protocol.js' */
 /** @import {Transport, TransportListeners} from './transports.js' */
 /** @import {Config} from './config.js' */
 /** @import {Identity} from './identity.js' */
@@ -32,7 +32,7 @@ const FIRST_OWN_CODE = 4000;
  * @property {() => Promise<Config | null>} loadConfig the port and key to try next
  * @property {(config: Config, why: Setback) => boolean} onSetback whether another one can be tried at once
  * @property {() => Promise<void>} prepare restores what `ready` reports
- * @property {(welcome: Welcome, config: Config) => void} onWelcome the daemon is proven: sends `ready`
+ * @property {(welcome: WelcomeFrame, config: Config) => void} onWelcome the daemon is proven: sends `ready`
  * @property {(frame: ToExtension) => boolean} onFrame false: this type is not known
  * @property {(status: Status, detail: string) => void} onStatus
  *
@@ -148,7 +148,7 @@ export class Link {
     }
   }
 
-  /** The former connection is dropped only now, when the new one is proven. @param {Connection} connection @param {Welcome} welcome */
+  /** The former connection is dropped only now, when the new one is proven. @param {Connection} connection @param {WelcomeFrame} welcome */
   #handleWelcome(connection, welcome) {
     if (connection !== this.#candidate) return;
     this.#drop(this.#current);

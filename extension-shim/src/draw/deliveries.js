@@ -2,7 +2,7 @@
 // Frames on their way to the daemon, until it acknowledges them. A drawing is kept by the page that it is
 // drawn in, and is handed over again if this worker ends; that there will be none is kept here, and outlives the worker.
 
-/** @import {AnnotationsAckFrame, AnnotationsFrame} from '../../types/protocol.js' */
+/** @import {AnnotationsAckFrame, DrawingFrame} from '../../types/protocol.js' */
 
 import { once } from '../lib/once.js';
 import { DRAW_ACK_MS } from './limits.js';
@@ -21,7 +21,7 @@ const KEY = 'draw:owed';
 export class Deliveries {
   /** @type {Map<number, Delivery>} by tab */
   #drawings = new Map();
-  /** @type {Map<string, AnnotationsFrame>} by drawing id */
+  /** @type {Map<string, DrawingFrame>} by drawing id */
   #owed = new Map();
   #send;
 
@@ -35,10 +35,10 @@ export class Deliveries {
 
   async #read() {
     const stored = (await chrome.storage.session.get(KEY))[KEY];
-    for (const [id, frame] of Object.entries(stored ?? {})) this.#owed.set(id, /** @type {AnnotationsFrame} */ (frame));
+    for (const [id, frame] of Object.entries(stored ?? {})) this.#owed.set(id, /** @type {DrawingFrame} */ (frame));
   }
 
-  /** Sends a drawing, now and whenever a daemon is there, for a while. @param {number} tabId @param {AnnotationsFrame[]} frames @returns {Promise<DeliveryResult>} */
+  /** Sends a drawing, now and whenever a daemon is there, for a while. @param {number} tabId @param {DrawingFrame[]} frames @returns {Promise<DeliveryResult>} */
   deliver(tabId, frames) {
     this.giveUp(tabId);
     const delivered = new Promise((/** @type {(delivered: DeliveryResult) => void} */ resolve) => {
@@ -69,7 +69,7 @@ export class Deliveries {
     this.#drawings.get(tabId)?.settle({ state: 'waiting' });
   }
 
-  /** Sends small frames that no other part keeps, until each is acknowledged. @param {AnnotationsFrame[]} frames */
+  /** Sends small frames that no other part keeps, until each is acknowledged. @param {DrawingFrame[]} frames */
   async owe(frames) {
     if (frames.length === 0) return;
     await this.restore();

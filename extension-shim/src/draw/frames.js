@@ -1,17 +1,17 @@
 // @ts-check
 // The frames of a drawing: one for each session that waits for it.
 
-/** @import {AnnotationsFrame} from '../../types/protocol.js' */
+/** @import {DrawingFrame} from '../../types/protocol.js' */
 /** @import {DrawingWait} from './open_drawings.js' */
 
 /**
  * A drawing, as its page hands it over.
- * @typedef {Pick<AnnotationsFrame, 'drawing_id' | 'screenshot_data_url' | 'annotations' | 'element_details' | 'page_url' | 'page_title'>} Drawing
+ * @typedef {Pick<DrawingFrame, 'drawing_id' | 'screenshot_data_url' | 'annotations' | 'element_details' | 'page_url' | 'page_title'>} Drawing
  */
 
 /**
  * A drawing ends all waits of its session, so only the newest of each is named.
- * @param {Drawing} drawing @param {DrawingWait[]} asks @param {number} tab_id @returns {AnnotationsFrame[]}
+ * @param {Drawing} drawing @param {DrawingWait[]} asks @param {number} tab_id @returns {DrawingFrame[]}
  */
 export function framesOf(drawing, asks, tab_id) {
   return waits(asks).map((ask, at) => ({
@@ -22,7 +22,7 @@ export function framesOf(drawing, asks, tab_id) {
 /**
  * Nothing was drawn: each wait gets a frame, since nothing else would end it.
  * @param {DrawingWait[]} asks @param {{page_url: string, page_title?: string}} page @param {number} tab_id @param {'user' | 'page_closed'} cancelled
- * @returns {AnnotationsFrame[]}
+ * @returns {DrawingFrame[]}
  */
 export function cancelledFrames(asks, page, tab_id, cancelled) {
   return asks.map((ask) => ({

@@ -2,7 +2,7 @@
 // The limits that the person sets for agents in this browser: sites, local files, and Stop. Kept in
 // chrome.storage.local, so that a worker that restarts enforces them before the daemon connects.
 
-/** @import {Command, SiteRulesFrame} from '../../types/protocol.js' */
+/** @import {CommandBody, SiteRulesFrame} from '../../types/protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
 import { ActionError } from '../lib/errors.js';
@@ -69,7 +69,7 @@ export class Policy {
 
   /**
    * Whether there is nothing to look out for.
-   * @param {Command} command @param {ShownPage | undefined} tab the one that it is for, as far as that is known
+   * @param {CommandBody} command @param {ShownPage | undefined} tab the one that it is for, as far as that is known
    */
   isOpenFor({ params }, tab) {
     const urls = [params?.url, tab?.url, tab?.pendingUrl];
@@ -89,7 +89,7 @@ export class Policy {
 
   /**
    * Whether a command may begin, as far as the browser knows where its tab is.
-   * @param {Command} command @param {() => Promise<ShownPage>} look at the tab that it is for
+   * @param {CommandBody} command @param {() => Promise<ShownPage>} look at the tab that it is for
    */
   async check({ type, params, tab_id }, look) {
     if (this.#stopped) throw stoppedByUser();

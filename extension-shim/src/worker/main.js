@@ -1,7 +1,7 @@
 // @ts-check
 // Puts the parts together: the steps after a welcome, and the part for each type of frame.
 
-/** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, Welcome, Widening} from '../../types/protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, WelcomeFrame, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {ConnectionView} from './panel.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {Status} from '../connection/link.js' */
@@ -42,7 +42,7 @@ export const link = new Link(new Identity(), takeover, {
 /** @type {ConnectionView} */
 let connection = { status: 'connecting', detail: '', daemon_version: null };
 
-/** The widenings that no person has confirmed, as the daemon reports them. @type {Widening[]} */
+/** The widenings that no person has confirmed, as the daemon reports them. @type {UnconfirmedWidening[]} */
 let unconfirmed = [];
 
 export const panel = makePanel({
@@ -134,13 +134,13 @@ function onStatus(status, detail) {
   policy.files.handleLost();
 }
 
-/** @param {Widening[]} widenings */
+/** @param {UnconfirmedWidening[]} widenings */
 function setUnconfirmed(widenings) {
   unconfirmed = widenings;
   showUnconfirmed(widenings.length > 0);
 }
 
-/** @param {Welcome} welcome @param {Config} config */
+/** @param {WelcomeFrame} welcome @param {Config} config */
 function onWelcome({ epoch, server_version, capture }, config) {
   // The daemon sends them after `ready` if there are any.
   setUnconfirmed([]);

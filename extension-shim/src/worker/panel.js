@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, Widening} from '../../types/protocol.js' */
+/** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -22,7 +22,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: Widening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
@@ -51,7 +51,7 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => Promise<void>} forget
  * @property {() => PolicyState} policy
  * @property {(stopped: boolean) => void} setStopped
- * @property {() => Widening[]} unconfirmed
+ * @property {() => UnconfirmedWidening[]} unconfirmed
  * @property {(id: string) => boolean} keep the person confirms a widening; false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older

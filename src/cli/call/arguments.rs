@@ -26,11 +26,17 @@ pub(super) fn read(
         } else if word.starts_with('{') {
             arguments.extend(object(word, "the argument")?);
         } else {
-            let (name, value) = pair(tool, word)?;
+            let (name, value) = pair(tool, choice_in(words), word)?;
             arguments.insert(name, value);
         }
     }
     Ok(arguments)
+}
+
+/// The choice of its tool that a call makes, if a word of its own names it.
+fn choice_in(words: &[String]) -> Option<&str> {
+    let named = |word| ["action=", "what="].iter().find_map(|name| str::strip_prefix(word, name));
+    words.iter().rev().find_map(|word| named(word.as_str()))
 }
 
 fn text_of(mut input: impl Read) -> Result<String, String> {
@@ -45,7 +51,7 @@ fn object(text: &str, whence: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// `key=value` or `key:=JSON`.
-fn pair(tool: &ToolSchema, word: &str) -> Result<(String, Value), String> {
+fn pair(tool: &ToolSchema, choice: Option<&str>, word: &str) -> Result<(String, Value), String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
         let next = tool.selecting(word).map_or_else(
             || format!("valid keys of {}: {}", tool.name(), tool.keys().join(", ")),
@@ -59,7 +65,7 @@ fn pair(tool: &ToolSchema, word: &str) -> Result<(String, Value), String> {
                 .map_err(|error| format!("the value of `{name}` is not JSON: {error}"))?;
             Ok((name.to_owned(), value))
         }
-        None => Ok((name.to_owned(), typed(tool.parameter(name), value))),
+        None => Ok((name.to_owned(), typed(tool.parameter(choice, name), value))),
     }
 }
 

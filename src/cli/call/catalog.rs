@@ -1,9 +1,11 @@
 //! The tools and their parameters, as `tools/list` describes them.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use crate::terminal::{self, TextStyle, print_line, wrapped};
-use crate::tools;
+use crate::tools::{self, ToolSurface};
 
 /// Where descriptions begin, and how wide a line gets on a wide terminal.
 const INDENT: usize = 20;
@@ -19,8 +21,16 @@ impl ToolSchema<'static> {
         tools::list().as_array().into_iter().flatten().map(Self)
     }
 
+    /// The actions, each as a tool of its own.
+    pub(super) fn actions() -> impl Iterator<Item = Self> {
+        static ACTIONS: LazyLock<Value> =
+            LazyLock::new(|| ToolSurface::whole().split_list().unwrap_or_default());
+        let is_own = |tool: &Self| Self::all().all(|known| known.name() != tool.name());
+        ACTIONS.as_array().into_iter().flatten().map(Self).filter(is_own)
+    }
+
     pub(super) fn find(name: &str) -> Option<Self> {
-        Self::all().find(|tool| tool.name() == name)
+        Self::all().chain(Self::actions()).find(|tool| tool.name() == name)
     }
 }
 
@@ -29,9 +39,9 @@ impl<'a> ToolSchema<'a> {
         self.0["name"].as_str().unwrap_or_default()
     }
 
-    /// The schema of a parameter.
-    pub(super) fn parameter(&self, name: &str) -> Option<&Value> {
-        self.0["inputSchema"]["properties"].get(name)
+    /// The schema of a parameter of the choice that a call makes, listed or not.
+    pub(super) fn parameter(&self, choice: Option<&str>, name: &str) -> Option<&'static Value> {
+        tools::parameter(self.name(), choice, name)
     }
 
     /// The names of its parameters.
@@ -103,7 +113,13 @@ pub(super) fn show(json: bool) -> anyhow::Result<()> {
         }
         print_line("")?;
     }
-    print_line("Example: tabwire call interact action=execute_js script=document.title")?;
+    let names: Vec<_> = ToolSchema::actions().map(|tool| tool.name()).collect();
+    print_line("Each action is a tool, too:")?;
+    for line in wrapped(&names.join(", "), width - 2) {
+        print_line(format_args!("  {line}"))?;
+    }
+    print_line("")?;
+    print_line("Example: tabwire call execute_js script=document.title")?;
     Ok(())
 }
 
@@ -113,7 +129,7 @@ mod tests {
 
     #[test]
     fn every_tool_choice_and_parameter_is_listed_within_80_columns() {
-        for tool in ToolSchema::all() {
+        for tool in ToolSchema::all().chain(ToolSchema::actions()) {
             let lines = tool.lines(80);
             let text = lines.join("\n");
             let properties = tool.0["inputSchema"]["properties"].as_object().unwrap();

@@ -84,7 +84,7 @@ impl CallFollower {
 
     async fn end_of_call(&mut self) -> anyhow::Result<CallEnd> {
         let mut arguments = self.given.clone();
-        if self.reads_on() && self.tool.parameter("wait_ms").is_some() {
+        if self.submits() && !tools::begins_job(self.tool.name()) || self.reads_result() {
             // Without a wait the answer comes at once, and Ctrl+C can cancel by the id in it.
             arguments.entry("wait_ms").or_insert(json!(0));
         }
@@ -115,7 +115,7 @@ impl CallFollower {
 
     /// Whether it waits for a command that another call has submitted.
     fn reads_result(&self) -> bool {
-        self.given.get("what").is_some_and(|what| what == "command_result")
+        tools::reads_result(self.tool.name(), &self.given)
     }
 
     /// Whether it reads one part of a value and no more. `limit` of an analysis counts elements.

@@ -61,7 +61,7 @@ Exit codes:
 
 Examples:
   tabwire call interact action=navigate url=https://example.com
-  tabwire call interact action=execute_js script=document.title
+  tabwire call execute_js script=document.title
   tabwire call interact action=screenshot full_page=true --out page.png
   tabwire call observe what=tabs trace=true --json | jq -r '.tabs[].url'
   tabwire call configure action=capture streams=logs,network
@@ -138,9 +138,13 @@ pub(super) async fn run(
 fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
     ToolSchema::find(name).ok_or_else(|| {
         let names: Vec<_> = ToolSchema::all().map(|tool| tool.name().to_owned()).collect();
-        let near = tools::closest(name, names.iter().map(String::as_str));
+        let known = ToolSchema::all().chain(ToolSchema::actions()).map(|tool| tool.name());
+        let near = tools::closest(name, known);
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-        format!("{near}Valid tools: {}; `tabwire call` lists their parameters", names.join(", "))
+        format!(
+            "{near}Valid tools: {}, and each action; `tabwire call` lists them",
+            names.join(", ")
+        )
     })
 }
 

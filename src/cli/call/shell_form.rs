@@ -1,66 +1,22 @@
 //! Next steps as they are typed on the command line. Tools name them as agents make calls:
 //! `observe({what:"tabs"})`.
 
-use serde_json::{Deserializer, Value};
+use serde_json::Value;
 
-use super::catalog::ToolSchema;
 use crate::install::native_host::shell_quoted;
+use crate::tools::{CallInText, with_calls_as};
 
 /// The text with each call in it as a command.
 pub(super) fn with_shell_commands(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((at, tool)) = next_call(rest) {
-        let (before, call) = rest.split_at(at);
-        told.push_str(before);
-        let arguments = &call[tool.len() + OPENING.len()..];
-        if let Some((words, length)) = words_of(arguments) {
-            let words = words.iter().map(|word| format!(" {word}")).collect::<String>();
-            told.push_str(&format!("`tabwire call {tool}{words}`"));
-            rest = &arguments[length..];
-        } else {
-            told.push_str(&call[..tool.len()]);
-            rest = &call[tool.len()..];
-        }
-    }
-    told.push_str(rest);
-    told
+    with_calls_as(text, |call| Some(as_command(call)))
 }
 
-const OPENING: &str = "({";
-const CLOSING: &str = "})";
-
-/// The first call in a text: where it begins, and the tool.
-fn next_call(text: &str) -> Option<(usize, &'static str)> {
-    let calls = ToolSchema::all().filter_map(|tool| {
-        let name = tool.name();
-        text.find(&format!("{name}{OPENING}")).map(|at| (at, name))
+fn as_command(call: &CallInText<'_>) -> String {
+    let words = call.arguments.iter().map(|(name, value)| match value {
+        Some(value) => format!(" {}", word(name, value)),
+        None => format!(" {name}=…"),
     });
-    calls.min()
-}
-
-/// The arguments of a call as words, and the length of their text with its closing brackets.
-fn words_of(text: &str) -> Option<(Vec<String>, usize)> {
-    let (mut words, mut rest) = (Vec::new(), text);
-    loop {
-        rest = rest.trim_start();
-        if let Some(behind) = rest.strip_prefix(CLOSING) {
-            return Some((words, text.len() - behind.len()));
-        }
-        let end =
-            rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').filter(|end| *end > 0)?;
-        let (name, behind) = rest.split_at(end);
-        rest = if let Some(json) = behind.strip_prefix(':') {
-            let mut values = Deserializer::from_str(json).into_iter::<Value>();
-            words.push(word(name, &values.next()?.ok()?));
-            &json[values.byte_offset()..]
-        } else {
-            words.push(format!("{name}=…"));
-            behind
-        };
-        rest = rest.trim_start();
-        rest = rest.strip_prefix(',').unwrap_or(rest);
-    }
+    format!("`tabwire call {}{}`", call.tool, words.collect::<String>())
 }
 
 fn word(name: &str, value: &Value) -> String {

@@ -233,7 +233,8 @@ pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<Ser
     let command = command.to_str().context(
         "the path of this program is not valid Unicode; move the program to another folder",
     )?;
-    let mut args = vec!["mcp".to_owned()];
+    // A tool for each action: a person can allow one of them for good, and scripts not with it.
+    let mut args = ["mcp", "--tools", "split"].map(str::to_owned).to_vec();
     if location.home.is_some() || env::var_os("XDG_STATE_HOME").is_some() {
         let state = std::path::absolute(location.home()?)?;
         let state =

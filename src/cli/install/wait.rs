@@ -13,6 +13,7 @@ use crate::cli::doctor;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::terminal::{Spinner, TextStyle, clean, print_line, wrapped_behind};
+use crate::tools::ToolSurface;
 
 /// The longest wait for an extension.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
@@ -77,6 +78,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
         client: "install".to_owned(),
         program: program()?,
         job_notifications: false,
+        surface: ToolSurface::default(),
     };
     let record = bridge::find_daemon(target).await?;
     let home = StateDirectory::open(&home)?;

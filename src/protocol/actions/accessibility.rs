@@ -10,15 +10,16 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::{LegacyAction, in_short};
 
-/// Accessibility tree as JSON: roles, names, states.
+/// Accessibility tree of the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessibilityAction {
-    /// CSS selector of the root; default the whole page.
+    /// CSS selector of the root; default the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-    /// Most levels of the tree; default all.
+    /// Most levels; default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
+    #[schemars(extend("x-rare" = true))]
     pub depth: Option<u32>,
 }
 

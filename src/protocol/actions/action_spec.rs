@@ -28,6 +28,9 @@ pub struct ActionSpec {
     pub passes_lanes: bool,
     /// What it does to the page and the browser, as clients are told before they ask a person.
     pub effect: ActionEffect,
+    /// The parameters that do more than `effect` says: the action's own tool, which a person may have
+    /// allowed for ever, does not take them.
+    pub beyond_effect: &'static [&'static str],
     /// Whether callers often choose its time: then its tool lists `timeout_ms` and `wait_ms`, which
     /// every action takes.
     pub takes_long: bool,
@@ -116,9 +119,9 @@ impl RegisteredAction {
         (self.read)(&params).expect("an example is an action")
     }
 
-    /// The actions that this tool offers to agents.
-    pub fn offered_by(tool: ActionTool) -> impl Iterator<Item = &'static Self> {
-        Self::all().iter().filter(move |known| known.is_supported && known.spec.tool == tool)
+    /// The actions that this tool offers, or will once the extension runs them.
+    pub fn of_tool(tool: ActionTool) -> impl Iterator<Item = &'static Self> {
+        Self::all().iter().filter(move |known| known.spec.tool == tool)
     }
 }
 
@@ -146,6 +149,7 @@ impl ActionSpec {
             is_browser_wide: false,
             passes_lanes: false,
             effect: ActionEffect::Acts { destructive: true, idempotent: false },
+            beyond_effect: &[],
             takes_long: false,
             usual_length: Duration::from_millis(20),
             example: "{}",

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::{LegacyAction, in_short};
 
-/// Elements that match a CSS selector: text, attributes, box.
+/// Elements by CSS selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DomAction {
-    /// CSS selector; it also finds elements in shadow roots and frames.
+    /// CSS selector; reaches shadow roots and frames.
     pub selector: String,
-    /// Most elements to tell; default 20.
+    /// Most elements; default 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<u32>,

@@ -10,13 +10,14 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction};
 use crate::protocol::{LegacyAction, in_short};
 
-/// Runs JavaScript in the page and gives its value.
+/// Runs JavaScript in the page; gives its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecuteJsAction {
-    /// JavaScript: an expression or statements; return, await and tabwireSignal work.
+    /// Expression or statements; return, await, tabwireSignal work.
     pub script: String,
-    /// Run as if the user had clicked; default false.
+    /// Run as if the user had clicked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub user_gesture: Option<bool>,
 }
 

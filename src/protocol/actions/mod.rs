@@ -6,6 +6,7 @@
 //! frames and the types of the extension.
 
 mod action_spec;
+mod input_target;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,10 @@ use serde_json::{Map, Value};
 
 use super::{ImageFormat, LegacyAction};
 pub use action_spec::{ActionEffect, ActionSpec, ActionTool, RegisteredAction, ToolGroup};
+pub use input_target::{
+    ElementTarget, KeyModifier, MouseButton, PageAfterAct, PointTarget, SnapshotAfterAct,
+    TargetWait,
+};
 
 /// Makes of the index the enum of all actions, the way from a variant to its file, and the registry.
 macro_rules! actions {
@@ -32,7 +37,7 @@ macro_rules! actions {
     };
     ($($file:ident $variant:ident $params:ident $is_supported:literal,)*) => {
         $(mod $file;)*
-        $(pub use $file::$params;)*
+        $(pub use $file::*;)*
 
         /// One browser action with its own parameters. Its name is the command's `type` on the wire
         /// and its parameters are the `params`.
@@ -88,6 +93,12 @@ macro_rules! actions {
                 }
             }
 
+            fn file_name(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(params) => params.file_name(),)*
+                }
+            }
+
             /// See [`BrowserAction::in_legacy_words`].
             #[must_use]
             pub fn in_legacy_words(&self, timeout_ms: u64) -> Option<LegacyAction> {
@@ -139,7 +150,33 @@ actions! {
         page_summary: PageSummary PageSummaryAction,
         performance: Performance PerformanceAction,
     }
-    unsupported {}
+    unsupported {
+        snapshot: Snapshot SnapshotAction,
+        find: Find FindAction,
+        get_text: GetText GetTextAction,
+        get_markdown: GetMarkdown GetMarkdownAction,
+        get_html: GetHtml GetHtmlAction,
+        get_value: GetValue GetValueAction,
+        get_attributes: GetAttributes GetAttributesAction,
+        click: Click ClickAction,
+        hover: Hover HoverAction,
+        type_text: TypeText TypeTextAction,
+        press_key: PressKey PressKeyAction,
+        select_option: SelectOption SelectOptionAction,
+        check: Check CheckAction,
+        uncheck: Uncheck UncheckAction,
+        fill_form: FillForm FillFormAction,
+        scroll: Scroll ScrollAction,
+        drag: Drag DragAction,
+        draw: Draw DrawAction,
+        upload_file: UploadFile UploadFileAction,
+        clipboard: Clipboard ClipboardAction,
+        pdf: Pdf PdfAction,
+        wait_for: WaitFor WaitForAction,
+        batch: Batch BatchAction,
+        page_tools: PageTools PageToolsAction,
+        call_page_tool: CallPageTool CallPageToolAction,
+    }
 }
 
 /// One browser action: its parameters, and the rules that depend on them.
@@ -161,6 +198,11 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
     /// The name of the file for its picture, and the format, if the picture goes to a file. The
     /// extension does not get the name: it cannot write files.
     fn picture_file(&self) -> Option<(&str, ImageFormat)> {
+        None
+    }
+
+    /// The name of the file for its result. The record has it, and the extension is not told it.
+    fn file_name(&self) -> Option<&str> {
         None
     }
 
@@ -232,7 +274,7 @@ impl Action {
     #[must_use]
     pub fn to_record(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let (Some((path, _)), Some(object)) = (self.picture_file(), value.as_object_mut()) {
+        if let (Some(path), Some(object)) = (self.file_name(), value.as_object_mut()) {
             object.insert("path".to_owned(), path.into());
         }
         value.to_string()

@@ -10,12 +10,12 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction};
 use crate::protocol::{LegacyAction, is_local_file_url, url_in_short};
 
-/// Opens a URL in the tab and waits until it has loaded.
+/// Opens a URL and waits for its load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NavigateAction {
-    /// URL to open: http, https, file or about:blank.
+    /// URL: http, https, file or about:blank.
     pub url: String,
-    /// Bring the tab to the front; default false.
+    /// Bring the tab to the front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
 }

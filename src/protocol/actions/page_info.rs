@@ -6,17 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{ActionSpec, ActionTool, BrowserAction, ToolGroup};
+use super::{ActionSpec, ActionTool, BrowserAction};
 use crate::protocol::LegacyAction;
 
-/// URL and title of the page; with trace its viewport.
+/// URL and title of the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageInfoAction {}
 
 impl BrowserAction for PageInfoAction {
     const SPEC: ActionSpec = ActionSpec {
         tool: ActionTool::Interact,
-        group: ToolGroup::Nav,
         id_kind: "info",
         usual_length: Duration::from_millis(10),
         ..ActionSpec::reading("page_info", "Page address")

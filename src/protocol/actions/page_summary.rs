@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionSpec, BrowserAction, ToolGroup};
 
-/// Summary of the page: headings, forms, buttons, links, text.
+/// Headings, forms, buttons, links, text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageSummaryAction {}
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionSpec, BrowserAction, ToolGroup};
 
-/// Times of loading and painting, layout shifts, resources.
+/// Load times and layout shifts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PerformanceAction {}
 

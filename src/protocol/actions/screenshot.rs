@@ -11,18 +11,22 @@ use crate::protocol::ImageFormat;
 /// Takes a picture of the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenshotAction {
-    /// Picture the whole page, not only the visible part; default false.
+    /// Picture the whole page, not only the view.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub full_page: Option<bool>,
-    /// File format of the picture; default png.
+    /// Picture format; default png.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub format: Option<ImageFormat>,
-    /// Longest side of the picture in px; default 1568.
+    /// Longest side in px; default 1568.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 64, max = 8_192))]
+    #[schemars(extend("x-rare" = true))]
     pub max_side: Option<u32>,
-    /// New file for the picture, in a folder open to agents; a bare name: in the usual folder.
+    /// New file for the picture, in a folder open to agents.
     #[serde(skip_serializing)]
+    #[schemars(extend("x-rare" = true))]
     pub path: Option<String>,
 }
 
@@ -30,12 +34,18 @@ impl BrowserAction for ScreenshotAction {
     const SPEC: ActionSpec = ActionSpec {
         tool: ActionTool::Interact,
         id_kind: "shot",
+        // It leaves a file behind.
+        beyond_effect: &["path"],
         usual_length: Duration::from_millis(150),
         example: r#"{"full_page": true}"#,
         ..ActionSpec::reading("screenshot", "Take a screenshot")
     };
 
+    fn file_name(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
     fn picture_file(&self) -> Option<(&str, ImageFormat)> {
-        Some((self.path.as_deref()?, self.format.unwrap_or(ImageFormat::Png)))
+        Some((self.file_name()?, self.format.unwrap_or(ImageFormat::Png)))
     }
 }

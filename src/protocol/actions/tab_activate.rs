@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, BrowserAction, ToolGroup};
 
-/// Makes the tab the one that its window shows.
+/// Shows the tab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabActivateAction {
-    /// Bring its window to the front, too; default false.
+    /// Bring its window to the front, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionSpec, BrowserAction};
 
-/// Closes the tab, even while a command runs in it.
+/// Closes the tab, also a stuck one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabCloseAction {}
 

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::{ActionEffect, ActionSpec, BrowserAction};
 use crate::protocol::{is_local_file_url, url_in_short};
 
-/// Opens a tab; later calls without tab_id use it.
+/// Opens a tab; later calls use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabOpenAction {
-    /// URL to open in the new tab; default a blank page.
+    /// URL for the tab; default a blank page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Open it in front; default in the background.
+    /// Open it in front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
 }

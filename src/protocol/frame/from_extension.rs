@@ -12,6 +12,7 @@ use crate::protocol::{
 };
 
 /// A frame from an extension to the daemon.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromExtension {
@@ -98,6 +99,7 @@ pub enum FromExtension {
 
 /// The extension's identity with its proof. It has nothing private: the other side is not proven
 /// yet.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HelloFrame {
     /// The protocol versions that it speaks.
@@ -115,6 +117,7 @@ pub struct HelloFrame {
 }
 
 /// An extension's report on a command.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExtensionReport {
@@ -153,6 +156,7 @@ pub enum ExtensionReport {
 }
 
 /// A failure as the extension reports it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedError {
     /// A word for programs.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::{Attempt, BrowserSession, CorrelationId, TabId};
 
 /// The extension's browser, tabs, abilities and unfinished commands.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadyFrame {
     /// The browser's name for people.
@@ -36,6 +37,7 @@ pub struct ReadyFrame {
 }
 
 /// A command that the extension has not finished, or whose report is not acknowledged.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InFlight {
     /// The command.
@@ -47,6 +49,7 @@ pub struct InFlight {
 }
 
 /// The state of a command in the extension.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InFlightState {

@@ -11,6 +11,7 @@ use crate::protocol::{
 };
 
 /// A frame from the daemon to an extension.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToExtension {
@@ -174,6 +175,7 @@ impl ToExtension {
 }
 
 /// A command as the extension gets it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct CommandBody {
     /// The command's second name.
@@ -184,6 +186,7 @@ pub struct CommandBody {
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The action's own parameters.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub params: Arc<RawValue>,
     /// The tab it is for; absent for the browser as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,6 +202,7 @@ pub struct CommandBody {
 }
 
 /// Why the daemon asks for a command to be stopped.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
@@ -211,6 +215,7 @@ pub enum CancelReason {
 }
 
 /// Why a drawing is not kept.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawingRefusal {
     /// Whether it helps to send it again.
@@ -220,6 +225,7 @@ pub struct DrawingRefusal {
 }
 
 /// The kinds of reason not to keep a drawing.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawingRefusalCode {
@@ -232,6 +238,7 @@ pub enum DrawingRefusalCode {
 }
 
 /// Why a frame from the extension does not count.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NackReason {

@@ -14,7 +14,7 @@ use super::model_server::{ModelServer, ModelTurn};
 use super::program::AgentProgram;
 use super::shown::{ShownResult, ToolCall, texts_in};
 use super::workplace::Workplace;
-use testkit::TOOLS;
+use testkit::split_tools;
 
 /// How long a step may take on a busy machine; the first one starts an interpreter, and one may
 /// wait for a person's drawing.
@@ -47,7 +47,7 @@ impl RunningAgent {
         let child = command.spawn().unwrap();
         let mut this = Self { place, api, model, child, log, turn: None, calls: 0 };
         this.next_turn().await;
-        if let Some(step) = api.load_tools("load", &TOOLS) {
+        if let Some(step) = api.load_tools("load", &split_tools()) {
             this.turn.take().unwrap().answer(step);
             this.next_turn().await;
         }
@@ -95,8 +95,7 @@ impl RunningAgent {
 
     /// Runs a script in the page, and waits for its value.
     pub(super) async fn run_script(&mut self, script: &str) -> ShownResult {
-        let call = json!({"action": "execute_js", "script": script, "wait_ms": 30_000});
-        self.call("interact", call).await
+        self.call("execute_js", json!({"script": script})).await
     }
 
     /// The model is done. The program must end well, and never have reached for another computer.

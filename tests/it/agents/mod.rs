@@ -14,6 +14,7 @@ use crate::browser::draw::{INK, near};
 use agent::RunningAgent;
 use program::AgentProgram;
 use shown::ShownResult;
+use tabwire::tools::ToolSurface;
 use testkit::long_text;
 
 /// The page's colour, which its picture has.
@@ -37,7 +38,8 @@ async fn knows_the_tools(program: AgentProgram) {
     let texts: Vec<_> = agent.texts().into_iter().map(plain).collect();
     let is_told = |wanted: &str| texts.iter().any(|text| text.contains(wanted));
     assert!(is_told(&plain(&instructions)), "{instructions}");
-    for tool in tabwire::tools::list().as_array().unwrap() {
+    let surface = ToolSurface::parse("split").unwrap();
+    for tool in surface.split_list().unwrap().as_array().unwrap() {
         let described = tool["description"].as_str().unwrap();
         assert!(is_told(&plain(described)), "{}: {described}", tool["name"]);
     }
@@ -50,7 +52,7 @@ async fn is_shown_a_picture(program: AgentProgram) {
     let [red, green, blue] = GREEN;
     let paint = format!("document.body.style.background = 'rgb({red}, {green}, {blue})'");
     agent.place.hand.read(&paint).await;
-    let shown = agent.call("interact", json!({"action": "screenshot", "wait_ms": 30_000})).await;
+    let shown = agent.call("screenshot", json!({})).await;
     tell(program, "a screenshot, besides its picture", &shown);
     let told = &shown.answer()["result"];
     let told = told.get("value").unwrap_or(told);
@@ -63,14 +65,12 @@ async fn is_shown_a_picture(program: AgentProgram) {
 /// A person draws, and the model is shown the picture with the marks.
 async fn is_shown_a_drawing(program: AgentProgram) {
     let mut agent = RunningAgent::start(program, "/").await;
-    let asked = agent.call("analyze", json!({"what": "annotations", "wait": true})).await.answer();
+    let asked = agent.call("annotations", json!({"wait": true, "wait_ms": 0})).await.answer();
     let hand = &mut agent.place.hand;
     hand.turn_to_drawing().await;
     hand.drag(&[(100, 100), (200, 150), (300, 200)]).await;
     hand.press("Enter", 1).await;
-    let wait = json!({"what": "command_result", "correlation_id": asked["correlation_id"],
-                      "wait_ms": 30_000});
-    let shown = agent.call("observe", wait).await;
+    let shown = agent.call("result", json!({"correlation_id": asked["correlation_id"]})).await;
     tell(program, "a drawing, besides its picture", &shown);
     let marks = shown.answer()["annotations"].clone();
     assert_eq!(marks[0]["box"], json!({"x": 100, "y": 100, "width": 200, "height": 100}));
@@ -106,11 +106,11 @@ async fn follows_a_long_result_to_its_end(program: AgentProgram) {
 /// An error is shown with its code, its sentence and its next step.
 async fn is_shown_an_error_with_its_next_step(program: AgentProgram) {
     let mut agent = RunningAgent::start(program, "/").await;
-    let call = json!({"action": "execute_js", "script": "1", "tab_id": 999_999, "wait_ms": 30_000});
-    let told = agent.place.ask("interact", call.clone()).await;
+    let call = json!({"script": "1", "tab_id": 999_999});
+    let told = agent.place.ask("execute_js", call.clone()).await;
     assert_eq!(told["isError"], true, "{told}");
     let told: Value = serde_json::from_str(told["content"][0]["text"].as_str().unwrap()).unwrap();
-    let shown = agent.call("interact", call).await;
+    let shown = agent.call("execute_js", call).await;
     tell(program, "an error", &shown);
     // Some programs put the answer into JSON of their own, once more.
     let text = shown.text.replace('\\', "");

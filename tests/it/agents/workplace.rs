@@ -42,11 +42,11 @@ impl Workplace {
         let chromium = BrowserUser::lets_in(&path, &chromium);
         let browser = Browser::launch(&chromium, &profile, &extension, &pages.url(page)).unwrap();
         let mut bridge = tabwire(&path, port);
-        bridge.arg("mcp");
+        bridge.args(["mcp", "--tools", "split"]);
         let reference = StdioClient::spawn(bridge);
         let hand = BrowserUser::reach(&profile).await;
         let mut this = Self { browser: Some(browser), hand, reference, port, home };
-        let title = this.ask("interact", json!({"action": "page_info", "wait_ms": 30_000})).await;
+        let title = this.ask("page_info", json!({})).await;
         assert_ne!(title["isError"], true, "{title}");
         this
     }

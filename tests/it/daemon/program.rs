@@ -238,7 +238,8 @@ async fn the_configuration_for_mcp_clients_starts_this_program() {
     assert_eq!(place.run(&["mcp-config", "--json"]).await.stdout, ran.stdout);
     let config: Value = serde_json::from_str(&ran.stdout).unwrap();
     let server = &config["mcpServers"]["tabwire"];
-    assert_eq!(server["args"], json!(["mcp", "--home", place.path(), "--port", "47891"]));
+    let args = json!(["mcp", "--tools", "split", "--home", place.path(), "--port", "47891"]);
+    assert_eq!(server["args"], args);
     let program = fs::canonicalize(server["command"].as_str().unwrap()).unwrap();
     assert_eq!(program, fs::canonicalize(testkit::program()).unwrap());
 }

@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::bridge::{self, DaemonTarget};
+use tabwire::tools::ToolSurface;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use testkit::{
@@ -403,6 +404,7 @@ fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
         client: "it".to_owned(),
         program: "there-is-none".into(),
         job_notifications: false,
+        surface: ToolSurface::default(),
     };
     tokio::spawn(bridge::run(target, input, output));
     client

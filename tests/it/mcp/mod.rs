@@ -9,4 +9,5 @@ mod next_steps;
 mod notices;
 mod progress;
 mod protocol;
+mod split;
 mod tasks;

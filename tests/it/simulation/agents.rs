@@ -202,7 +202,7 @@ impl Agent {
         let (world, name) = (&self.world, &order.name);
         for _ in 0..10 {
             world.ledger.borrow_mut().in_doubt(name);
-            let answer = self.call(Call::Submit(order.submission())).await;
+            let answer = self.call(Call::Submit(Box::new(order.submission()))).await;
             match answer {
                 Ok(said) if order.chance.one_in(8) && said["error"].is_null() => {
                     world.note(&format!("{name}: the answer is lost"));

@@ -41,7 +41,7 @@ pub(super) struct Request {
 /// What is called.
 #[derive(Clone)]
 pub(super) enum Call {
-    Submit(Submission),
+    Submit(Box<Submission>),
     Look(CorrelationId),
     Wait(CorrelationId, Duration),
     Cancel(CorrelationId),
@@ -203,7 +203,7 @@ async fn take_calls(world: Rc<World>, hub: Hub, mut requests: mpsc::UnboundedRec
 
 async fn take_call(world: &World, hub: &Hub, caller: &Caller, call: Call) -> Value {
     match call {
-        Call::Submit(submission) => match hub.submit(caller, submission).await {
+        Call::Submit(submission) => match hub.submit(caller, *submission).await {
             Ok(accepted) => json!({"status": "queued", "correlation_id": accepted.id}),
             Err(refused) => refusal(&refused),
         },

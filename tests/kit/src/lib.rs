@@ -45,7 +45,7 @@ pub use hand::{BrowserUser, OTHER_SITE};
 pub use handshake::ExtensionIdentity;
 pub use health::past_health;
 pub use mcp_client::{
-    HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, tasks_meta,
+    HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, split_tools, tasks_meta,
 };
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};

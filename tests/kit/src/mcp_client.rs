@@ -1,5 +1,6 @@
 //! An MCP client over HTTP, in both eras.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tabwire::tools::ToolSurface;
 
 use super::contents::{body, check_contents, in_full};
 use super::published::check_answer;
@@ -23,6 +25,13 @@ pub const MODERN: &str = "2026-07-28";
 
 /// The names of the tools, in the order in which they are listed.
 pub const TOOLS: [&str; 5] = ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"];
+
+/// The names of the tools where each action is one, of the core.
+pub fn split_tools() -> Vec<&'static str> {
+    static LIST: LazyLock<Value> =
+        LazyLock::new(|| ToolSurface::parse("split").unwrap().split_list().unwrap());
+    LIST.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
 
 /// An MCP client. What it asserts of every answer is what the protocol asks for.
 pub struct McpClient {

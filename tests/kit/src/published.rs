@@ -81,7 +81,10 @@ pub fn check_answer(request: &Value, answer: &Value) {
         Some("tools/call") if body_of(result).is_some() => {
             let arguments = &params["arguments"];
             let choice = arguments["what"].as_str().or(arguments["action"].as_str());
-            check(params["name"].as_str().unwrap(), choice.unwrap_or_default(), result);
+            // A tool of the split surface answers as the choice that it is.
+            let name = params["name"].as_str().unwrap();
+            let (tool, own) = tools::choice_of(name).unwrap_or((name, None));
+            check(tool, own.or(choice).unwrap_or_default(), result);
         }
         Some("tasks/get") => check_task(result),
         Some(_) | None => {}

@@ -1,0 +1,101 @@
+// The extension's own types, and its forms of values that the daemon passes on as they are. The frames are in
+// protocol.d.ts, which is generated.
+
+import type {
+  AnnotationsFrame, CancelledFrame, CompleteFrame, EntryStamp, ErrorCode, ErrorFrame, EventsFrame, NetworkEntry, ReportedError,
+  StreamEntry, StreamKind, TimeoutFrame,
+} from './protocol.js';
+
+/** Names one attempt of one command. */
+export type AttemptRef = { correlation_id: string; attempt: number };
+
+/** A failure with one of the codes that have a next step. */
+export type ErrorBody = ReportedError & { code: ErrorCode };
+
+export type Dialog = { type: string; message: string };
+
+/** The result of an action. `origin` is the page's, for results taken from a page. */
+export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[] };
+
+/** A result as it is reported. */
+export type ReportedResult = { success: true; value: unknown; type: string; dialogs?: Dialog[] };
+
+/** The last word on an attempt: exactly one each, kept in the outbox until acknowledged. */
+export type Report = CompleteFrame | ErrorFrame | TimeoutFrame | CancelledFrame;
+
+/** A stream that is recorded on request. */
+export type RecordedStream = Exclude<StreamKind, 'extension_logs'>;
+
+/** Any entry. No `tab_id`: it is not of a tab. */
+export type RecordedEntry = EntryStamp & { url: string };
+
+/** A request that the debugger has named. */
+export type RequestEntry = NetworkEntry & { request_id: string; method: string; page_url: string; resource_type: string };
+
+/** Lost with the link, but for what was not yet sent. */
+export type EntriesFrame = EventsFrame & { stream: RecordedStream; entries: StreamEntry[] };
+
+/** In CSS pixels of the viewport. */
+export type Box = { x: number; y: number; width: number; height: number };
+export type Annotation = {
+  /** Counted from 1 within the drawing. */
+  id: number;
+  kind: 'rectangle' | 'arrow' | 'freehand' | 'note';
+  text?: string;
+  box: Box;
+  /** An arrow's two ends, or a line of at most 500 points. */
+  points?: [number, number][];
+  /** A key of `element_details`: the one that it is about. */
+  element?: string;
+  /** Keys of those that lie in it or within 10 px of it, the nearest first; at most 8. */
+  elements?: string[];
+};
+export type ElementDetails = {
+  selector: string;
+  /** The frames and shadow hosts that it is in, the outermost first. */
+  within?: string[];
+  tag: string;
+  role?: string;
+  name?: string;
+  /** At most 200 characters. */
+  text: string;
+  box: Box;
+  /** As computed; on request. */
+  styles?: Record<string, string>;
+};
+/** A drawing as the extension makes it. Kept until `annotations_ack`. */
+export type DrawingFrame = Omit<AnnotationsFrame, 'annotations' | 'element_details'> & {
+  annotations: Annotation[];
+  element_details?: Record<string, ElementDetails>;
+};
+
+/** What an action is told besides its parameters. */
+export type Context = {
+  tab_id: number | undefined;
+  timeout_ms: number;
+  /** What the agent calls itself; empty: it does not say. */
+  client: string;
+  /** Aborted when nobody waits for the outcome any more. */
+  signal: AbortSignal;
+  /**
+   * Called right before the first thing that the browser or the page could notice, and before each further one that
+   * would come on top. Throws when nobody waits any more; a command that was cancelled before never ran.
+   */
+  begin: () => void;
+  /**
+   * What is to be done before a timeout or a cancel is reported, once the action has begun something
+   * that does not end by itself. Resolves to what the report adds, or to nothing.
+   */
+  onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
+};
+
+/** Why nobody waits for an outcome any more. */
+export type StopReason = 'timeout' | 'cancelled';
+
+/** What runs now, for the popup. */
+export type RunningCommand = { correlation_id: string; action: string; tab_id?: number; started_at: number; client: string };
+
+/** What is recorded now, for the popup. */
+export type RecordedTab = { tab_id: number; streams: RecordedStream[] };
+
+export type Action = (params: Record<string, any>, context: Context) => Promise<Outcome>;

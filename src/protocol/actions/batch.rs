@@ -1,0 +1,58 @@
+//! `batch`: several actions in one call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ActionSpec, BrowserAction};
+use crate::protocol::{in_short, is_local_file_url};
+
+/// Runs actions until one fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchAction {
+    /// [{action, …, as?}]: later steps use {{as.path}} of earlier results.
+    pub steps: Vec<BatchStep>,
+}
+
+/// One action of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct BatchStep {
+    /// Name of the action.
+    pub action: String,
+    /// Name under which later steps use its result.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub result_name: Option<String>,
+    /// Parameters of the action.
+    #[serde(flatten)]
+    pub params: Map<String, Value>,
+}
+
+impl BatchStep {
+    /// Whether its URL is a local file's. A URL that is made of an earlier result is known only to
+    /// the extension, which asks the daemon about each local file.
+    fn may_open_local_file(&self) -> bool {
+        self.params.get("url").and_then(Value::as_str).is_some_and(is_local_file_url)
+    }
+}
+
+impl BrowserAction for BatchAction {
+    const SPEC: ActionSpec = ActionSpec {
+        takes_long: true,
+        usual_length: Duration::from_millis(200),
+        example: r#"{"steps": [{"action": "type", "target": "b1", "text": "hi"}, {"action": "click", "target": "b2", "as": "sent"}]}"#,
+        ..ActionSpec::acting("batch", "Run several actions")
+    };
+
+    fn target(&self) -> Option<Arc<str>> {
+        let names: Vec<_> = self.steps.iter().map(|step| &*step.action).collect();
+        Some(in_short(&names.join(" ")))
+    }
+
+    fn opens_local_file(&self) -> bool {
+        self.steps.iter().any(BatchStep::may_open_local_file)
+    }
+}

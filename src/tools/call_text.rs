@@ -1,0 +1,176 @@
+//! Calls of tools in texts. Answers name the next step as agents of the five tools make calls:
+//! `observe({what:"tabs"})`. Other callers are told the same in their own words.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+use serde_json::{Deserializer, Value};
+
+use super::json_elements::JsonElements;
+use super::split::SplitTool;
+use super::{TOOL_NAMES, ToolResult};
+
+const OPENING: &str = "({";
+const CLOSING: &str = "})";
+
+/// An argument of a call in a text; one without a value stands for any value.
+type ArgumentInText<'a> = (&'a str, Option<Value>);
+
+/// A call in a text.
+#[derive(Debug, PartialEq)]
+pub struct CallInText<'a> {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<ArgumentInText<'a>>,
+}
+
+/// The text with each call in it in other words. A call without other words stays.
+#[must_use]
+pub fn with_calls_as(text: &str, words: impl Fn(&CallInText<'_>) -> Option<String>) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, tool)) = next_call(rest) {
+        let (before, call) = rest.split_at(at);
+        told.push_str(before);
+        let arguments = &call[tool.len() + OPENING.len()..];
+        let read = arguments_in(arguments).and_then(|(arguments, length)| {
+            Some((words(&CallInText { tool, arguments })?, length))
+        });
+        if let Some((words, length)) = read {
+            told.push_str(&words);
+            rest = &arguments[length..];
+        } else {
+            told.push_str(&call[..tool.len()]);
+            rest = &call[tool.len()..];
+        }
+    }
+    told.push_str(rest);
+    told
+}
+
+/// The first call in a text: where it begins, and the tool.
+fn next_call(text: &str) -> Option<(usize, &'static str)> {
+    let found = TOOL_NAMES
+        .iter()
+        .filter_map(|name| text.find(&format!("{name}{OPENING}")).map(|at| (at, *name)));
+    found.min()
+}
+
+/// The arguments of a call, and the length of their text with its closing brackets.
+fn arguments_in(text: &str) -> Option<(Vec<ArgumentInText<'_>>, usize)> {
+    let (mut arguments, mut rest) = (Vec::new(), text);
+    loop {
+        rest = rest.trim_start();
+        if let Some(behind) = rest.strip_prefix(CLOSING) {
+            return Some((arguments, text.len() - behind.len()));
+        }
+        let end =
+            rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').filter(|end| *end > 0)?;
+        let (name, behind) = rest.split_at(end);
+        rest = if let Some(json) = behind.strip_prefix(':') {
+            let mut values = Deserializer::from_str(json).into_iter::<Value>();
+            arguments.push((name, Some(values.next()?.ok()?)));
+            &json[values.byte_offset()..]
+        } else {
+            arguments.push((name, None));
+            behind
+        };
+        rest = rest.trim_start();
+        rest = rest.strip_prefix(',').unwrap_or(rest);
+    }
+}
+
+/// The call under the name that the split surface has for it.
+fn in_split_words(call: &CallInText<'_>) -> Option<String> {
+    let selector = call.arguments.iter().position(|(name, _)| ["action", "what"].contains(name))?;
+    let choice = call.arguments[selector].1.as_ref()?.as_str()?;
+    let name = SplitTool::name_of(call.tool, choice)?;
+    let rest = call.arguments.iter().enumerate().filter(|(at, _)| *at != selector);
+    let rest = rest.map(|(_, (name, value))| match value {
+        Some(value) => format!("{name}:{value}"),
+        None => (*name).to_owned(),
+    });
+    Some(format!("{name}({{{}}})", rest.collect::<Vec<_>>().join(", ")))
+}
+
+/// The members of an answer in which the daemon names a next step. No page writes them.
+const NEXT_STEPS: [&str; 3] = ["hint", "message", "messages"];
+
+/// The answer, whose next steps are calls of the split surface. Every other byte stays.
+pub(super) fn with_split_steps(result: ToolResult) -> ToolResult {
+    let json = result.body.get();
+    if !json.contains(OPENING) || !json.starts_with('{') {
+        return result;
+    }
+    let mut told = String::with_capacity(json.len());
+    let mut end = 0;
+    for element in JsonElements::of(json, &(0..json.len())) {
+        let name = json[element.start..element.value.start].split('"').nth(1).unwrap_or_default();
+        if !NEXT_STEPS.contains(&name) {
+            continue;
+        }
+        let Range { start, end: behind } = element.value;
+        let Ok(mut value) = serde_json::from_str::<Value>(&json[start..behind]) else { continue };
+        rewrite(&mut value);
+        told.push_str(&json[end..start]);
+        told.push_str(&value.to_string());
+        end = behind;
+    }
+    told.push_str(&json[end..]);
+    match RawValue::from_string(told) {
+        Ok(body) => ToolResult { body, ..result },
+        Err(_) => result,
+    }
+}
+
+fn rewrite(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = with_calls_as(text, in_split_words),
+        Value::Array(items) => items.iter_mut().for_each(rewrite),
+        Value::Object(members) => members.values_mut().for_each(rewrite),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn next_steps_are_told_as_calls_of_the_split_surface() {
+        for (hint, told) in [
+            (
+                "Read it with observe({what:\"command_result\", correlation_id:\"exec_1\", wait_ms:10000}).",
+                "Read it with result({correlation_id:\"exec_1\", wait_ms:10000}).",
+            ),
+            (
+                "interact({action:\"tab_open\", url}) or configure({action:\"capture\"}) begins to.",
+                "tab_open({url}) or capture({}) begins to.",
+            ),
+            ("observe({what: ...}) stays.", "observe({what: ...}) stays."),
+            ("interact({action:\"fly\"}) stays.", "interact({action:\"fly\"}) stays."),
+        ] {
+            assert_eq!(with_calls_as(hint, in_split_words), told);
+        }
+    }
+
+    #[test]
+    fn only_the_daemons_own_words_change_in_an_answer() {
+        let call = "observe({what:\"logs\"})";
+        let body = json!({"result": call, "n": 1.0, "hint": call, "error": call});
+        let body = serde_json::value::to_raw_value(&body).unwrap();
+        let result = ToolResult {
+            body,
+            is_error: false,
+            picture: None,
+            hands_over: None,
+            lacks_browser: false,
+        };
+        let told: Value = serde_json::from_str(with_split_steps(result).body.get()).unwrap();
+        let expected = json!({"result": call, "n": 1.0, "hint": "console({})", "error": call});
+        assert_eq!(told, expected);
+    }
+}

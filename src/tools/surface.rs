@@ -1,0 +1,143 @@
+//! The surface of tools that a client has chosen: the five tools, or one tool for each action; and
+//! how long its calls wait.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::split::split_list;
+use crate::lifecycle::limits;
+use crate::protocol::actions::ToolGroup;
+
+/// The tools that a client is shown, and how long its calls wait. Calls by the names of either
+/// surface always work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolSurface {
+    /// The groups of tools; `None`: the five tools.
+    groups: Option<BTreeSet<ToolGroup>>,
+    /// How long a call waits for its result unless it says otherwise.
+    wait: Option<Duration>,
+}
+
+/// Why a text names no surface.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SurfaceError {
+    /// The first word is neither surface.
+    #[error(
+        "`{0}` is no surface of tools: write `compact`, or `split` with groups, such as `split,files`"
+    )]
+    Surface(String),
+    /// A group is unknown.
+    #[error("there is no group `{name}` of tools; valid groups: {}", ToolGroup::ALL.map(ToolGroup::name).join(", "))]
+    Group {
+        /// The name.
+        name: String,
+    },
+    /// The wait is no number in its range.
+    #[error("the wait must be a number of ms from 0 to {}", limits::WAIT_MAX.as_millis())]
+    Wait,
+}
+
+impl ToolSurface {
+    const COMPACT: &str = "compact";
+    const SPLIT: &str = "split";
+
+    /// How long a call of a split surface waits for its result. Clients commonly give up on a call
+    /// after 60 s.
+    pub(super) const SPLIT_WAIT: Duration = Duration::from_secs(30);
+
+    /// Reads `compact`, or `split` with further groups after commas.
+    ///
+    /// # Errors
+    ///
+    /// [`SurfaceError`], but not [`SurfaceError::Wait`].
+    pub fn parse(text: &str) -> Result<Self, SurfaceError> {
+        let mut words = text.split(',').map(str::trim);
+        match words.next() {
+            Some(Self::SPLIT) => {}
+            Some(Self::COMPACT) if !text.contains(',') => return Ok(Self::default()),
+            Some(_) | None => return Err(SurfaceError::Surface(text.to_owned())),
+        }
+        let named = |name: &str| {
+            ToolGroup::named(name).ok_or_else(|| SurfaceError::Group { name: name.to_owned() })
+        };
+        let mut groups = words.map(named).collect::<Result<BTreeSet<_>, _>>()?;
+        groups.insert(ToolGroup::Core);
+        Ok(Self { groups: Some(groups), wait: None })
+    }
+
+    /// Reads the number of ms that calls wait.
+    ///
+    /// # Errors
+    ///
+    /// [`SurfaceError::Wait`].
+    pub fn parse_wait(text: &str) -> Result<Duration, SurfaceError> {
+        let wait =
+            text.trim().parse().map(Duration::from_millis).map_err(|_| SurfaceError::Wait)?;
+        if wait <= limits::WAIT_MAX { Ok(wait) } else { Err(SurfaceError::Wait) }
+    }
+
+    /// The same surface, whose calls wait for so long unless they say otherwise.
+    #[must_use]
+    pub fn with_wait(self, wait: Option<Duration>) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// The surface as [`parse`](Self::parse) reads it; `None` for the five tools.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let others = self.groups.as_ref()?.iter().filter(|group| **group != ToolGroup::Core);
+        let words = std::iter::once(Self::SPLIT).chain(others.map(|group| group.name()));
+        Some(words.collect::<Vec<_>>().join(","))
+    }
+
+    /// How long a call waits for its result unless it says otherwise, if the client has chosen that.
+    #[must_use]
+    pub const fn wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// Whether each action is a tool.
+    #[must_use]
+    pub const fn is_split(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// The tools of a split surface, as `tools/list` shows them; `None` for the five tools.
+    #[must_use]
+    pub fn split_list(&self) -> Option<Value> {
+        self.groups.as_ref().map(split_list)
+    }
+
+    /// The surface on which each action is a tool, with all groups.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self { groups: Some(ToolGroup::ALL.into()), wait: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_surface_is_read_as_it_is_named_or_refused_with_what_there_is() {
+        for (text, name) in [
+            ("compact", None),
+            ("split", Some("split")),
+            ("split,core", Some("split")),
+            ("split, files,nav", Some("split,nav,files")),
+        ] {
+            assert_eq!(ToolSurface::parse(text).unwrap().name().as_deref(), name, "{text}");
+        }
+        for wrong in ["", "all", "compact,files", "files", "split,", "split,all"] {
+            let why = ToolSurface::parse(wrong).unwrap_err().to_string();
+            assert!(why.contains("split") || why.contains("core, nav"), "{wrong}: {why}");
+        }
+        assert_eq!(ToolSurface::parse_wait("1500").unwrap(), Duration::from_millis(1_500));
+        for wrong in ["", "-1", "1s", "55001", "99999999999999999999"] {
+            assert_eq!(ToolSurface::parse_wait(wrong), Err(SurfaceError::Wait), "{wrong}");
+        }
+    }
+}
