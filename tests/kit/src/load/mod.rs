@@ -507,9 +507,10 @@ impl RelaySide {
         // A token of the daemon's length, so that requests have the same bytes.
         let client = LoadClient::connect(server.port, proof::nonce(), pause).await?;
         // The relay looks at no proof, so any key will do.
-        let home = tempfile::tempdir()?;
-        let identity =
-            ExtensionIdentity::new(server.port, &StateDirectory::open(home.path())?, "bench");
+        let folder = tempfile::tempdir()?;
+        // A folder that others can list is refused, so it makes its own.
+        let home = StateDirectory::open(&folder.path().join("state"))?;
+        let identity = ExtensionIdentity::new(server.port, &home, "bench");
         let extension = LoadExtension::open(tcp(server.port).await?, &identity).await?;
         Ok(Self { client, extension })
     }
