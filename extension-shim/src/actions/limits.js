@@ -17,3 +17,13 @@ export const AX_SECRETS = 500;
 export const AX_LEVELS_DOWN = 2;
 /** How many frames of a page are read. */
 export const AX_FRAMES = 10;
+/** How much of a page's text an answer has, in bytes. */
+export const PART_BYTES = { least: 200, most: 1_000_000 };
+export const PART_BYTES_USUAL = 10_000;
+/** How deep the lines of a snapshot are. */
+export const SNAPSHOT_DEPTHS = { least: 0, most: 100 };
+/** How many elements `find` names. */
+export const FIND_MATCHES = { least: 1, most: 100 };
+export const FIND_MATCHES_USUAL = 20;
+/** How many attributes are asked for by name. */
+export const ATTRIBUTE_NAMES_MAX = 100;

@@ -27,3 +27,20 @@ export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 export const SCREENSHOT_PATIENCE_MS = 200;
 /** File systems take no longer names of files. */
 export const FILE_NAME_MAX = 255;
+/** A free frame answers within milliseconds; one that does not is left out of what is told of the page. */
+export const FRAME_ANSWER_MS = 1_000;
+/** How long a target is looked for, and waited for to be ready, if nothing else is asked for. */
+export const TARGET_WAIT_MS = 5_000;
+/** Things that change no element (styles, timers, new frames) are seen no later than this. */
+export const LOOK_AGAIN_MS = 250;
+/** A page that changes all the time is looked at this often, at most. */
+export const LOOK_PAUSE_MS = 15;
+/** Two frames of 60 a second, and a little. */
+export const REST_MS = 36;
+/** How many elements an error names. */
+export const CANDIDATES_MAX = 5;
+/** Documents of a tab whose elements are still known by name. */
+export const REF_DOCUMENTS_MAX = 100;
+/** Snapshots that are remembered for the next difference, and how much of each, in characters. */
+export const SNAPSHOTS_MAX = 24;
+export const SNAPSHOT_KEPT = 400_000;

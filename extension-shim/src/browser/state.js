@@ -2,9 +2,13 @@
 // The policy, the tabs and the navigations of this browser: one of each a worker.
 
 import { Policy } from '../policy/policy.js';
+import { ElementRefs } from './element_refs.js';
 import { Navigations } from './navigations.js';
+import { SnapshotMemory } from './snapshot_memory.js';
 import { Tabs } from './tabs.js';
 
 export const policy = new Policy();
 export const tabs = new Tabs(policy);
 export const navigations = new Navigations(policy);
+export const elementRefs = new ElementRefs();
+export const snapshots = new SnapshotMemory();

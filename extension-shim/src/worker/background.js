@@ -3,7 +3,7 @@
 // only for events that it listened to when it was first run.
 
 import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js';
-import { navigations, policy, tabs } from '../browser/state.js';
+import { elementRefs, navigations, policy, snapshots, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
 import { drawnTab } from '../policy/pages.js';
@@ -48,11 +48,15 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   policy.files.handleRemoved(tabId);
+  elementRefs.handleRemoved(tabId).catch(console.warn);
+  snapshots.handleRemoved(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
-chrome.tabs.onReplaced.addListener((_added, removed) => {
+chrome.tabs.onReplaced.addListener((added, removed) => {
   tabs.handleRemoved(removed);
+  elementRefs.handleReplaced(added, removed).catch(console.warn);
+  snapshots.handleRemoved(removed);
   drawMode.handleGone(removed).catch(console.warn);
 });
 chrome.tabs.onActivated.addListener(frontChanged);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, relative, resolve } from 'node:path';
+import { basename, dirname, relative, resolve } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -27,6 +27,9 @@ test('a folder imports only from itself and from folders below it', () => {
 test('every file that is imported is there, and every file is imported or is loaded by name', () => {
   const imported = new Set(files.flatMap(importsOf));
   for (const file of imported) assert.ok(files.includes(file), file);
-  const loadedByName = ['background.js', 'popup/popup.js', 'src/draw/page/main.js'];
-  assert.deepEqual(files.filter((file) => !imported.has(file)), loadedByName);
+  const world = files.filter((file) => file.startsWith('src/injected/world/') && !imported.has(file));
+  const byName = readFileSync(resolve(ROOT, 'src/browser/page_world.js'), 'utf8');
+  for (const file of world) assert.ok(byName.includes(`'${basename(file, '.js')}'`), `${file} is not put into pages`);
+  const loadedByName = ['background.js', 'popup/popup.js', 'src/draw/page/main.js', ...world];
+  assert.deepEqual(files.filter((file) => !imported.has(file)).sort(), loadedByName.sort());
 });

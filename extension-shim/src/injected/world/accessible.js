@@ -1,14 +1,25 @@
 // @ts-check
-// What assistive technology is told of an element: role, name, states, value. By "ARIA in HTML", "HTML
+// The role, name, states and value of an element, as assistive technology is told them. By "ARIA in HTML", "HTML
 // Accessibility API Mappings" and "Accessible Name and Description Computation 1.2". A classic script.
 
-/** @typedef {{name: string, states: string[], value: string | undefined}} Described */
+/** Longer names are cut: agents compare names, and read texts. */
+const NAME_MAX = 200;
+
+/**
+ * @typedef {object} NameReader how the content of elements is read for a name
+ * @property {boolean} isNaming the name is a part of another one: labels count no more
+ * @property {(element: any, items: AccessibleItem[] | undefined) => string} own the content of the element itself
+ * @property {(label: any) => string} label that of an element that names it, hidden or not
+ */
 
 class Accessible {
+  /** Elements that have labels. */
+  static FIELDS = new Set(['input', 'select', 'textarea', 'button', 'meter', 'output', 'progress']);
+  static #NAMED_NATIVELY = new Set([...Accessible.FIELDS, 'img', 'area', 'svg', 'fieldset', 'figure', 'table', 'optgroup', 'option', 'iframe', 'frame']);
   /** Roles whose name is their content, if nothing else names them. */
   static NAMED_BY_CONTENT = new Set([
     'button', 'cell', 'checkbox', 'columnheader', 'gridcell', 'heading', 'link', 'menuitem', 'menuitemcheckbox', 'menuitemradio',
-    'option', 'radio', 'row', 'rowheader', 'switch', 'tab', 'tooltip', 'treeitem', 'summary',
+    'option', 'radio', 'row', 'rowheader', 'switch', 'tab', 'tooltip', 'treeitem', 'summary', 'clickable',
   ]);
   /** Roles that a person acts on. */
   static INTERACTIVE = new Set([
@@ -37,11 +48,13 @@ class Accessible {
   });
   #dom;
   #secrets;
+  #words;
 
-  /** @param {PageDom} dom @param {any} secrets which fields nobody should read */
-  constructor(dom, secrets) {
+  /** @param {PageDom} dom @param {any} secrets which fields nobody should read @param {PageWords} words */
+  constructor(dom, secrets, words) {
     this.#dom = dom;
     this.#secrets = secrets;
+    this.#words = words;
   }
 
   /** @param {any} element @returns {string} `generic` for one that says nothing by itself */
@@ -49,7 +62,7 @@ class Accessible {
     const own = this.#dom.attribute(element, 'role');
     if (own) {
       const role = own.toLowerCase().split(/\s+/).find((word) => Accessible.#KNOWN.has(word));
-      // What can be focused says what it is, whatever its role denies.
+      // An element that takes the focus keeps its own role: `none` does not count there.
       if (role && !(['none', 'presentation'].includes(role) && this.isFocusable(element))) return role === 'presentation' ? 'none' : role === 'image' ? 'img' : role;
     }
     return this.#implicitRole(element);
@@ -57,10 +70,11 @@ class Accessible {
 
   /** @param {any} element */
   #implicitRole(element) {
-    const { localName } = element;
+    const tag = this.#dom.tag(element);
     const has = (/** @type {string} */ name) => this.#dom.has(element, name);
-    switch (localName) {
-      case 'a': case 'area': return has('href') ? 'link' : 'generic';
+    switch (tag) {
+      case 'div': case 'span': case 'b': case 'i': case 'label': break;
+      case 'a': case 'area': return has('href') ? 'link' : this.#ownRole(element, 'generic');
       case 'img': return this.#dom.attribute(element, 'alt') === '' && !has('title') && !has('aria-label') ? 'none' : 'img';
       case 'svg': return has('aria-label') || has('aria-labelledby') || this.#svgTitle(element) ? 'img' : 'none';
       case 'input': return this.#inputRole(element);
@@ -71,11 +85,15 @@ class Accessible {
       case 'footer': return this.#isInSection(element) ? 'generic' : 'contentinfo';
       case 'td': return this.#isInGrid(element) ? 'gridcell' : 'cell';
       case 'th': return this.#dom.attribute(element, 'scope') === 'row' ? 'rowheader' : 'columnheader';
-      default:
-        // A host of text that is edited in place is a text box, whatever it is made of.
-        if (element.isContentEditable === true && !this.#isInEditor(element)) return 'textbox';
-        return Object.hasOwn(Accessible.#ELEMENTS, localName) ? Accessible.#ELEMENTS[localName] : 'generic';
     }
+    return this.#ownRole(element, Object.hasOwn(Accessible.#ELEMENTS, tag) ? Accessible.#ELEMENTS[tag] : 'generic');
+  }
+
+  /** A host of text that is edited in place is a text box, of any tag. @param {any} element @param {string} role otherwise */
+  #ownRole(element, role) {
+    if (!this.#dom.isMarked(element) || !this.#dom.has(element, 'contenteditable') || !this.#dom.isEdited(element)) return role;
+    const parent = this.#dom.shownParent(element);
+    return parent && this.#dom.isEdited(parent) ? role : 'textbox';
   }
 
   /** @param {any} element */
@@ -92,34 +110,37 @@ class Accessible {
 
   /** @param {any} element */
   #isInSection(element) {
-    return this.#dom.parent(element)?.closest?.('article, aside, main, nav, section') != null;
+    const parent = this.#dom.shownParent(element);
+    return parent !== null && this.#dom.closest(parent, 'article, aside, main, nav, section') !== null;
   }
 
   /** @param {any} element */
   #isInGrid(element) {
-    const table = this.#dom.parent(element)?.closest?.('table, [role=grid], [role=treegrid]');
-    return ['grid', 'treegrid'].includes(table && this.#dom.attribute(table, 'role'));
-  }
-
-  /** @param {any} element */
-  #isInEditor(element) {
-    return this.#dom.parent(element)?.isContentEditable === true;
+    const table = this.#dom.closest(element, 'table, [role=grid], [role=treegrid]');
+    return table !== null && ['grid', 'treegrid'].includes(this.#dom.attribute(table, 'role') ?? '');
   }
 
   /** @param {any} svg */
   #svgTitle(svg) {
-    const title = this.#dom.children(svg).find(({ localName }) => localName === 'title');
+    const title = this.#childOf(svg, 'title');
     return title ? this.#dom.textOf(title).trim() : '';
+  }
+
+  /** @param {any} element @param {string} tag */
+  #childOf(element, tag) {
+    return this.#dom.children(element).find((child) => this.#dom.isElement(child) && this.#dom.tag(child) === tag);
   }
 
   /** @param {any} element */
   isFocusable(element) {
-    return element.tabIndex >= 0 && element.disabled !== true;
+    return this.#dom.tabIndex(element) >= 0 && element.disabled !== true;
   }
 
-  /** @param {any} element @param {string} role */
+  /** @param {any} element @param {string} role whether a person acts on it, as far as its markup tells */
   isInteractive(element, role) {
-    return Accessible.INTERACTIVE.has(role) || this.#dom.has(element, 'onclick') || (this.#dom.has(element, 'tabindex') && element.tabIndex >= 0);
+    if (Accessible.INTERACTIVE.has(role)) return true;
+    if (!this.#dom.isMarked(element)) return false;
+    return this.#dom.has(element, 'onclick') || (this.#dom.has(element, 'tabindex') && this.#dom.tabIndex(element) >= 0);
   }
 
   /** Whether assistive technology is told nothing of it and of all below it. @param {any} element */
@@ -127,89 +148,68 @@ class Accessible {
     return this.#dom.attribute(element, 'aria-hidden') === 'true' || this.#dom.has(element, 'inert');
   }
 
-  /** @param {any} element @param {string} role @returns {string} in one line, at most 200 characters */
-  name(element, role) {
-    return this.#tidy(this.#nameOf(element, role, { isLabel: false, seen: new Set() }));
+  /**
+   * The accessible name, in one line of at most 200 characters.
+   * @param {any} element @param {string} role @param {NameReader} reader @param {AccessibleItem[]} [items] its content, if it was read already @returns {string}
+   */
+  name(element, role, reader, items) {
+    const name = this.#nameOf(element, role, reader, items);
+    return name && this.#words.shown(name, NAME_MAX);
   }
 
-  /** @param {string} text */
-  #tidy(text) {
-    return this.#secrets.hide(text.replace(/\s+/g, ' ').trim().slice(0, 400)).slice(0, 200);
-  }
-
-  /** @param {any} element @param {string} role @param {{isLabel: boolean, seen: Set<any>}} so `isLabel`: it is read as the name of something else @returns {string} */
-  #nameOf(element, role, so) {
-    so.seen.add(element);
+  /** @param {any} element @param {string} role @param {NameReader} reader @param {AccessibleItem[] | undefined} items @returns {string} */
+  #nameOf(element, role, reader, items) {
+    if (!this.#dom.isMarked(element)) return this.#nativeName(element, reader) || this.#contentName(element, role, reader, items);
     const of = (/** @type {string} */ name) => (this.#dom.attribute(element, name) ?? '').trim();
-    if (!so.isLabel) {
-      const labels = of('aria-labelledby').split(/\s+/).flatMap((id) => (id && this.#dom.root(element).getElementById?.(id)) || []);
-      const named = labels.map((/** @type {any} */ label) => this.#nameOf(label, this.role(label), { isLabel: true, seen: new Set() })).join(' ').trim();
+    if (!reader.isNaming) {
+      const labels = of('aria-labelledby').split(/\s+/).flatMap((id) => (id && this.#dom.byId(element, id)) || []);
+      const named = labels.map((/** @type {any} */ label) => reader.label(label)).join(' ').trim();
       if (named) return named;
     }
-    return of('aria-label') || this.#nativeName(element, so) || (Accessible.NAMED_BY_CONTENT.has(role) || so.isLabel ? this.#content(element, so.seen) : '')
-      || of('title') || of('placeholder') || of('aria-placeholder');
+    return of('aria-label') || this.#nativeName(element, reader) || this.#contentName(element, role, reader, items) || of('title') || of('placeholder') || of('aria-placeholder');
   }
 
-  /** @param {any} element @param {{isLabel: boolean, seen: Set<any>}} so */
-  #nativeName(element, so) {
+  /** @param {any} element @param {string} role @param {NameReader} reader @param {AccessibleItem[] | undefined} items */
+  #contentName(element, role, reader, items) {
+    return Accessible.NAMED_BY_CONTENT.has(role) ? reader.own(element, items).trim() : '';
+  }
+
+  /** @param {any} element @param {NameReader} reader */
+  #nativeName(element, reader) {
+    const tag = this.#dom.tag(element);
+    if (!Accessible.#NAMED_NATIVELY.has(tag)) return '';
     const of = (/** @type {string} */ name) => (this.#dom.attribute(element, name) ?? '').trim();
-    const childOf = (/** @type {string} */ name) => this.#dom.children(element).find(({ localName }) => localName === name);
-    const { localName } = element;
-    switch (localName) {
+    switch (tag) {
       case 'img': case 'area': return of('alt');
       case 'svg': return this.#svgTitle(element);
       case 'fieldset': case 'figure': case 'table': {
-        const title = childOf({ fieldset: 'legend', figure: 'figcaption', table: 'caption' }[/** @type {'fieldset' | 'figure' | 'table'} */ (localName)]);
-        return title ? this.#content(title, so.seen) : '';
+        const title = this.#childOf(element, { fieldset: 'legend', figure: 'figcaption', table: 'caption' }[/** @type {'fieldset' | 'figure' | 'table'} */ (tag)]);
+        return title ? reader.label(title).trim() : '';
       }
-      case 'optgroup': return of('label');
-      case 'option': return of('label');
+      case 'optgroup': case 'option': return of('label');
+      case 'iframe': case 'frame': return of('title') || of('name');
       case 'input':
         if (['submit', 'reset', 'button'].includes(element.type)) return String(element.value) || { submit: 'Submit', reset: 'Reset', button: '' }[/** @type {'submit'} */ (element.type)];
         if (element.type === 'image') return of('alt') || 'Submit';
     }
-    if (!['input', 'select', 'textarea', 'button', 'meter', 'output', 'progress'].includes(localName) || so.isLabel) return '';
-    const labels = /** @type {any[]} */ (Array.from(element.labels ?? []));
-    return labels.map((label) => this.#content(label, so.seen)).join(' ').trim();
-  }
-
-  /** What is read of an element's content. @param {any} element @param {Set<any>} seen */
-  #content(element, seen) {
-    let text = '';
-    for (const node of this.#dom.shownIn(element)) {
-      if (text.length > 400) break;
-      if (node.nodeType === 3) text += node.data;
-      if (node.nodeType !== 1 || seen.has(node) || this.isHidden(node) || !this.#dom.hasBox(node)) continue;
-      if (['style', 'script', 'template', 'noscript'].includes(node.localName)) continue;
-      const inner = this.#inName(node, seen);
-      text += getComputedStyle(node).display.startsWith('inline') ? inner : ` ${inner} `;
-    }
-    return text;
-  }
-
-  /** @param {any} node an element in the name of another @param {Set<any>} seen @returns {string} */
-  #inName(node, seen) {
-    seen.add(node);
-    const label = (this.#dom.attribute(node, 'aria-label') ?? '').trim();
-    if (label) return label;
-    if (node.localName === 'img' || node.localName === 'svg' || (node.localName === 'input' && ['submit', 'button', 'image'].includes(node.type))) return this.#nativeName(node, { isLabel: true, seen });
-    if (node.localName === 'br') return ' ';
-    if (['input', 'select', 'textarea'].includes(node.localName)) return '';
-    return this.#content(node, seen);
+    if (reader.isNaming || !Accessible.FIELDS.has(tag)) return '';
+    return this.#dom.labelsOf(element).map((label) => reader.label(label).trim()).filter(Boolean).join(' ');
   }
 
   /** @param {any} element @param {string} role @returns {string[]} in words */
   states(element, role) {
+    const tag = this.#dom.tag(element);
+    if (!this.#dom.isMarked(element) && !Accessible.FIELDS.has(tag) && tag !== 'summary' && tag !== 'option') return [];
     const states = [];
     const aria = (/** @type {string} */ name) => this.#dom.attribute(element, `aria-${name}`);
-    if (element.disabled === true || aria('disabled') === 'true' || this.#isInDisabledFieldset(element)) states.push('disabled');
-    const checked = this.#checked(element, role);
+    if (this.isDisabled(element)) states.push('disabled');
+    const checked = this.checked(element, role);
     if (checked === 'true') states.push(role === 'button' ? 'pressed' : 'checked');
     if (checked === 'mixed') states.push('mixed');
-    if (aria('selected') === 'true' || (element.localName === 'option' && element.selected === true)) states.push('selected');
-    const expanded = aria('expanded') ?? (element.localName === 'summary' ? String(this.#dom.parent(element)?.open === true) : null);
+    if (aria('selected') === 'true' || (tag === 'option' && element.selected === true)) states.push('selected');
+    const expanded = aria('expanded') ?? (tag === 'summary' ? String(this.#dom.parent(element)?.open === true) : null);
     if (expanded !== null) states.push(expanded === 'true' ? 'expanded' : 'collapsed');
-    if (element.readOnly === true || aria('readonly') === 'true') states.push('readonly');
+    if (this.isReadOnly(element)) states.push('readonly');
     if (element.required === true || aria('required') === 'true') states.push('required');
     if (aria('invalid') !== null && aria('invalid') !== 'false') states.push('invalid');
     const current = aria('current');
@@ -218,40 +218,58 @@ class Accessible {
   }
 
   /** @param {any} element */
-  #isInDisabledFieldset(element) {
-    return ['input', 'select', 'textarea', 'button'].includes(element.localName) && this.#dom.matches(element, ':disabled');
+  isDisabled(element) {
+    return this.#dom.attribute(element, 'aria-disabled') === 'true' || this.#dom.matches(element, ':disabled');
+  }
+
+  /** @param {any} element */
+  isReadOnly(element) {
+    return element.readOnly === true || this.#dom.attribute(element, 'aria-readonly') === 'true';
   }
 
   /** @param {any} element @param {string} role @returns {string | null} */
-  #checked(element, role) {
-    if (element.localName === 'input' && ['checkbox', 'radio'].includes(element.type)) return element.indeterminate ? 'mixed' : String(element.checked === true);
+  checked(element, role) {
+    if (this.#dom.tag(element) === 'input' && ['checkbox', 'radio'].includes(element.type)) return element.indeterminate ? 'mixed' : String(element.checked === true);
     if (role === 'button') return this.#dom.attribute(element, 'aria-pressed');
     return this.#dom.attribute(element, 'aria-checked');
   }
 
-  /** What is entered or shown as its value; secrets are only said to be there. @param {any} element @param {string} role @returns {string | undefined} */
+  /** The value that is entered or shown; of a secret only that there is one. @param {any} element @param {string} role @returns {string | undefined} */
   value(element, role) {
-    const { localName } = element;
-    if (localName === 'input' && ['checkbox', 'radio', 'submit', 'reset', 'button', 'image', 'hidden'].includes(element.type)) return undefined;
-    if (localName === 'select') return element.multiple ? undefined : this.#tidy(Array.from(element.selectedOptions, ({ label }) => label).join(', '));
-    if (localName === 'input' && element.type === 'file') return Array.from(element.files ?? [], ({ name }) => name).join(', ') || undefined;
-    if (['input', 'textarea'].includes(localName)) {
-      const text = String(element.value);
-      if (text === '') return undefined;
-      return this.#secrets.isField(element) || this.#secrets.isCardNumber(text) ? '[redacted]' : this.#tidy(text);
+    const tag = this.#dom.tag(element);
+    if (tag === 'input' && ['checkbox', 'radio', 'submit', 'reset', 'button', 'image', 'hidden'].includes(element.type)) return undefined;
+    if (tag === 'select') return element.multiple ? undefined : this.#words.shown(Array.from(element.selectedOptions, ({ label }) => label).join(', '), NAME_MAX);
+    if (tag === 'input' && element.type === 'file') return this.#words.shown(Array.from(element.files ?? [], ({ name }) => name).join(', '), NAME_MAX) || undefined;
+    if (tag === 'input' || tag === 'textarea' || (role === 'textbox' && this.#dom.isEdited(element))) {
+      const text = this.entered(element);
+      return text === undefined ? undefined : this.#words.shown(text, NAME_MAX);
     }
-    if (role === 'textbox' && element.isContentEditable === true) {
-      const text = this.#tidy(this.#dom.textOf(element));
-      return text && this.#secrets.isField(element) ? '[redacted]' : text || undefined;
-    }
-    if (['progress', 'meter'].includes(localName)) return element.position === -1 ? undefined : String(element.value);
-    return this.#dom.attribute(element, 'aria-valuetext') ?? this.#dom.attribute(element, 'aria-valuenow') ?? undefined;
+    if (tag === 'progress' || tag === 'meter') return element.position === -1 ? undefined : String(element.value);
+    if (!this.#dom.isMarked(element)) return undefined;
+    const told = this.#dom.attribute(element, 'aria-valuetext') ?? this.#dom.attribute(element, 'aria-valuenow');
+    return told === null ? undefined : this.#words.shown(told, NAME_MAX);
+  }
+
+  /** All of a text that is edited, as it is; of a secret only that it is there. @param {any} element @returns {string | undefined} */
+  entered(element) {
+    const isField = ['input', 'textarea'].includes(this.#dom.tag(element));
+    const text = isField ? String(element.value) : this.#dom.textOf(element).trim();
+    if (text === '') return undefined;
+    return this.isSecret(element) || this.#secrets.isCardNumber(text) ? '[redacted]' : text;
+  }
+
+  /** Whether nobody should read its value. @param {any} element */
+  isSecret(element) {
+    const isField = Accessible.FIELDS.has(this.#dom.tag(element)) || this.#dom.isEdited(element);
+    return isField && this.#secrets.isField(element, this.#dom.labelsOf(element));
   }
 
   /** Of a heading or an item of a tree. @param {any} element @param {string} role @returns {number | undefined} */
   level(element, role) {
+    if (role !== 'heading' && role !== 'treeitem') return undefined;
     const own = Number(this.#dom.attribute(element, 'aria-level'));
     if (own > 0) return own;
-    return role === 'heading' && /^h[1-6]$/.test(element.localName) ? Number(element.localName[1]) : undefined;
+    const tag = this.#dom.tag(element);
+    return /^h[1-6]$/.test(tag) ? Number(tag[1]) : undefined;
   }
 }

@@ -1,32 +1,149 @@
 // @ts-check
-// What the worker can ask of a document. The last of the classic scripts of the world: it puts them together once.
+// The questions that the worker can ask of a document. The last of the classic scripts of the world: it puts them
+// together once.
+
+class PageWorld {
+  #dom = new PageDom();
+  #secrets = new Secrets(SECRET_TABLE);
+  #words = new PageWords(this.#secrets);
+  #accessible = new Accessible(this.#dom, this.#secrets, this.#words);
+  #tree = new AccessibleTree(this.#dom, this.#accessible, this.#words);
+  #refs = new RefTable();
+  #finder = new TargetFinder(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
+  #changes = new MutationWatch(this.#dom);
+  #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#finder, this.#refs, this.#changes);
+  #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#readiness);
+  #reader = new PageReader(this.#dom, this.#accessible, this.#words);
+  #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
+
+  /** Called before each question. */
+  begin() {
+    this.#changes.use();
+    this.#dom.forget();
+  }
+
+  /** Reads an element, if it is there. @param {number | undefined} id absent: all of the document @param {(element: any) => any} read */
+  #read(id, read) {
+    const element = id === undefined ? this.#dom.page : this.#refs.find(id)?.element;
+    const isGone = !element || !this.#dom.isThere(element);
+    return { ...(isGone ? { isGone } : { found: read(element) }), ...this.#about() };
+  }
+
+  /** With each answer: how many elements have a number, and where this document is. */
+  #about() {
+    return { count: this.#refs.count, place: this.#dom.ownPlace() };
+  }
+
+  /** @param {SnapshotOptions} options */
+  snapshot(options) {
+    return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut }));
+  }
+
+  /** @param {{query: TargetQuery, most: number}} asked */
+  find({ query, most }) {
+    try {
+      return { ...this.#finder.matches(query, most), ...this.#about() };
+    } catch (error) {
+      if (/** @type {any} */ (error)?.name !== 'SyntaxError') throw error;
+      return { isWrong: true, total: 0, matches: [], ...this.#about() };
+    }
+  }
+
+  /** Places of the frames that a selector finds. @param {string} css @returns {number[]} */
+  framePlaces(css) {
+    const frames = this.#dom.frames();
+    return this.#finder.all({ css }).filter((element) => frames.includes(element)).map((frame) => this.#dom.placeOf(frame));
+  }
+
+  /** @param {{role?: string, name?: string, most: number}} lost */
+  nearest(lost) {
+    return { matches: this.#finder.nearest(lost, lost.most), ...this.#about() };
+  }
+
+  /** The role and the name of an element that agents were told of, there or not. @param {number} id */
+  known(id) {
+    const known = this.#refs.find(id);
+    return known && { role: known.role, name: known.name };
+  }
+
+  /** @param {{id: number, options: ReadinessOptions, arm?: boolean}} asked */
+  check({ id, options, arm = false }) {
+    if (arm) this.#events.arm();
+    return { ...this.#readiness.check(id, options), ...this.#about() };
+  }
+
+  /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
+  fromFrame(inner) {
+    const point = this.#readiness.fromFrame(inner);
+    return point && { ...point, place: this.#dom.ownPlace() };
+  }
+
+  /** @param {{x: number, y: number, arm?: boolean}} point */
+  at({ x, y, arm = false }) {
+    if (arm) this.#events.arm();
+    return { hit: this.#readiness.at(x, y), ...this.#about() };
+  }
+
+  place() {
+    return this.#dom.ownPlace();
+  }
+
+  arm() {
+    this.#events.arm();
+  }
+
+  /** @param {{id?: number}} meant */
+  landed({ id }) {
+    return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };
+  }
+
+  /** @param {number} ms */
+  nextChange(ms) {
+    return this.#changes.nextChange(ms);
+  }
+
+  /** @param {{id?: number}} asked */
+  text({ id }) {
+    return this.#read(id, (element) => this.#reader.text(element));
+  }
+
+  /** @param {{id?: number}} asked */
+  markdown({ id }) {
+    return this.#read(id, (element) => this.#reader.markdown(id === undefined ? undefined : element));
+  }
+
+  /** @param {{id?: number}} asked */
+  html({ id }) {
+    return this.#read(id, (element) => this.#reader.html(element));
+  }
+
+  /** @param {{id: number}} asked */
+  value({ id }) {
+    return this.#read(id, (element) => this.#reader.value(element));
+  }
+
+  /** @param {{id: number, names?: string[]}} asked */
+  attributes({ id, names }) {
+    return this.#read(id, (element) => this.#reader.attributes(element, names));
+  }
+
+  /** Gives an element the focus, as the tabulator key does. @param {{id: number}} asked */
+  focus({ id }) {
+    return this.#read(id, (element) => {
+      this.#dom.focus(element);
+      return this.#dom.active() === element;
+    });
+  }
+}
 
 (() => {
   // An element that the page gives this name shows as an inherited property.
   if (Object.hasOwn(globalThis, 'tabwireWorld')) return;
-  const dom = new PageDom();
-  const secrets = new Secrets(SECRET_TABLE);
-  const accessible = new Accessible(dom, secrets);
-  /** @type {RefTable | undefined} */
-  let refs;
-
-  /** Its place among the frames of the document around it; -1: it is the page itself. */
-  const place = () => {
-    for (let at = 0; window !== parent && at < parent.length; at += 1) if (parent[at] === window) return at;
-    return -1;
+  const world = new PageWorld();
+  /** @param {string} name @param {any} argument */
+  const ask = (name, argument) => {
+    world.begin();
+    return /** @type {any} */ (world)[name](argument);
   };
-  const calls = {
-    /** @param {{prefix: string, first: number}} names */
-    begin({ prefix, first }) {
-      refs ??= new RefTable(prefix, first);
-      return { place: place(), origin: self.origin };
-    },
-    /** @param {SnapshotOptions} options */
-    snapshot(options) {
-      if (!refs) return null;
-      const lines = new PageSnapshot(dom, accessible, refs, secrets).lines(document.documentElement, options);
-      return { lines, next: refs.next };
-    },
-  };
-  Object.defineProperty(globalThis, 'tabwireWorld', { value: calls });
+  Object.defineProperty(globalThis, 'tabwireWorld', { value: ask });
 })();

@@ -1,0 +1,75 @@
+// @ts-check
+// The common part of the actions that read a page: no debugger, the site rules before and after, and a target.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+/** @import {SeenDocument} from '../browser/page_world.js' */
+/** @import {FoundElement} from '../browser/targets.js' */
+
+import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
+import { documentNow } from '../browser/site_guard.js';
+import { tabs } from '../browser/state.js';
+import { parseTarget } from '../browser/target_query.js';
+import { findTarget, goneError } from '../browser/targets.js';
+import { checkedInteger } from '../commands/params.js';
+import { textPart } from '../lib/text_part.js';
+import { assertReachable, originOf } from '../policy/pages.js';
+import { PART_BYTES, PART_BYTES_USUAL } from './limits.js';
+
+/**
+ * Reads the page that a command is for.
+ * @param {Context} context @param {(tabId: number) => Promise<{value: unknown, type: string}>} read @returns {Promise<Outcome>}
+ */
+export async function readPage({ tab_id, begin, signal }, read) {
+  const tab = await tabs.target(tab_id);
+  assertReachable(tab);
+  begin();
+  const { value, type } = await read(tab.id);
+  signal.throwIfAborted();
+  // Another page may have come meanwhile, and may be the one that was read.
+  const { url } = await documentNow(tab.id);
+  return { value, type, origin: originOf(url) };
+}
+
+/** @param {number} tabId @param {unknown} target @param {AbortSignal} signal @returns {Promise<FoundElement>} */
+export function targetOf(tabId, target, signal) {
+  return findTarget({ tabId, signal }, parseTarget(target));
+}
+
+/** @param {number} tabId @param {FoundElement} found @param {string} name @param {object} [argument] @returns {Promise<any>} the answer of its document */
+export async function askAbout(tabId, found, name, argument) {
+  const { found: said, isGone } = await askDocument(tabId, found.document, name, { id: found.id, ...argument });
+  if (isGone) throw await goneError(tabId, found);
+  return said;
+}
+
+/** @param {{max_bytes?: unknown, offset?: unknown}} params */
+export function checkedPart({ max_bytes = PART_BYTES_USUAL, offset = 0 }) {
+  return { maxBytes: checkedInteger('max_bytes', max_bytes, PART_BYTES), offset: checkedInteger('offset', offset, { least: 0, most: 100_000_000 }) };
+}
+
+/**
+ * A text of a page or of an element, with the texts of the frames in it.
+ * @param {'text' | 'markdown'} form @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>}
+ */
+export async function readText(form, params, context) {
+  const part = checkedPart(params);
+  return readPage(context, async (tabId) => {
+    const found = params.target === undefined ? null : await targetOf(tabId, params.target, context.signal);
+    const { seen } = await documentsOf(tabId);
+    const top = found?.document ?? seen[0];
+    const own = found ? await askAbout(tabId, found, form) : (await askDocument(tabId, top, form, {})).found;
+    const text = own.includes(FRAME_MARK) ? withFrames(own, top, await askFrames(tabId, seen.filter(({ frameId }) => frameId !== 0), form, {})) : own;
+    return { value: textPart(text, part), type: 'string' };
+  });
+}
+
+/** As of the page world: before the place of a frame. */
+const FRAME_MARK = '\x02';
+
+/** @param {string} text @param {SeenDocument} around @param {import('../browser/page_world.js').DocumentAnswer[]} answers @returns {string} */
+function withFrames(text, around, answers) {
+  return text.replace(/\x02(-?\d+)/g, (_, place) => {
+    const inner = answers.find(({ document, value }) => document.parentFrameId === around.frameId && value.place === Number(place));
+    return inner ? withFrames(inner.value.found ?? '', inner.document, answers) : '';
+  });
+}

@@ -1,0 +1,144 @@
+// @ts-check
+// Asks the documents of a tab, in the isolated world of our own content scripts: no debugger is needed,
+// and the page's scripts share nothing with it but the document.
+
+import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
+import { within } from '../lib/within.js';
+import { hidesOwner } from '../policy/sites.js';
+import { FRAME_ANSWER_MS } from './limits.js';
+import { documentNow } from './site_guard.js';
+import { policy } from './state.js';
+
+/** Classic scripts, in the order in which they need each other. */
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'readiness', 'page_reader', 'entry']
+  .map((name) => `src/injected/world/${name}.js`);
+
+/**
+ * @typedef {object} SeenDocument a document of a tab that agents may see
+ * @property {number} frameId 0: the page itself
+ * @property {number} parentFrameId
+ * @property {string} documentId
+ * @property {string} url
+ *
+ * @typedef {object} TabDocuments
+ * @property {string} url of the page
+ * @property {SeenDocument[]} seen the page itself first
+ * @property {Set<number>} denied the frames that have frames in them which agents may not see
+ *
+ * @typedef {object} DocumentAnswer the answer of one document
+ * @property {SeenDocument} document
+ * @property {any} value
+ */
+
+/** Runs in the document. @param {string} name @param {any} argument */
+async function askWorld(name, argument) {
+  if (!Object.hasOwn(globalThis, 'tabwireWorld')) return { isAbsent: true };
+  try {
+    return { value: await /** @type {any} */ (globalThis).tabwireWorld(name, argument), origin: self.origin };
+  } catch (error) {
+    return { error: String(/** @type {any} */ (error)?.message ?? error) };
+  }
+}
+
+/**
+ * The documents of a tab that agents may see. Refused if the page itself may not be seen.
+ * @param {number} tabId @returns {Promise<TabDocuments>}
+ */
+export async function documentsOf(tabId) {
+  const [{ url, target }, all] = await Promise.all([documentNow(tabId), chrome.webNavigation.getAllFrames({ tabId })]);
+  const frames = (all ?? []).sort((a, b) => a.frameId - b.frameId);
+  // Between the two answers another page may have come.
+  if (frames[0]?.documentId !== target.documentIds[0]) throw navigationInterrupted();
+  /** @type {TabDocuments} */
+  const documents = { url, seen: [], denied: new Set() };
+  const open = new Set();
+  for (const { documentId, frameId, parentFrameId, url: shown, errorOccurred } of frames) {
+    // The frames of one that may not be seen are not seen either.
+    if (frameId !== 0 && !open.has(parentFrameId)) continue;
+    if (frameId !== 0 && policy.blocks(shown)) documents.denied.add(parentFrameId);
+    else if (documentId && !errorOccurred) {
+      open.add(frameId);
+      documents.seen.push({ frameId, parentFrameId, documentId, url: shown });
+    }
+  }
+  return documents;
+}
+
+/** @param {SeenDocument[]} documents @param {SeenDocument} outer @returns {SeenDocument[]} it and those of the frames in it */
+export function withInner(documents, outer) {
+  const found = new Set([outer.frameId]);
+  return documents.filter(({ frameId, parentFrameId }) => {
+    const isIn = found.has(frameId) || (frameId !== 0 && found.has(parentFrameId));
+    if (isIn) found.add(frameId);
+    return isIn;
+  }).sort((a, b) => Number(b.frameId === outer.frameId) - Number(a.frameId === outer.frameId));
+}
+
+/**
+ * Asks one document, which must answer. @param {number} tabId @param {SeenDocument} document @param {string} name @param {any} [argument]
+ * @returns {Promise<any>}
+ */
+export async function askDocument(tabId, document, name, argument) {
+  const [answer] = await askTogether(tabId, [document], name, argument);
+  if (!answer) throw navigationInterrupted();
+  return answer.value;
+}
+
+/**
+ * Asks several documents. Frames that do not answer soon, or not at all, are left out: only the page itself must.
+ * @param {number} tabId @param {SeenDocument[]} documents @param {string} name @param {any} [argument] @returns {Promise<DocumentAnswer[]>}
+ */
+export async function askDocuments(tabId, documents, name, argument) {
+  const [page, ...frames] = documents;
+  if (!page) return [];
+  const [own, inner] = await Promise.all([askTogether(tabId, [page], name, argument), askFrames(tabId, frames, name, argument)]);
+  return [...own, ...inner];
+}
+
+/** @param {number} tabId @param {SeenDocument[]} frames none of which must answer @param {string} name @param {any} [argument] @returns {Promise<DocumentAnswer[]>} */
+export async function askFrames(tabId, frames, name, argument) {
+  if (frames.length === 0) return [];
+  try {
+    return await within(FRAME_ANSWER_MS, askTogether(tabId, frames, name, argument));
+  } catch (error) {
+    if (frames.length === 1) return ignoreFrame(error);
+  }
+  // One frame that hangs, or that the browser keeps extensions out of, fails the call for all.
+  const asked = frames.map((frame) => within(FRAME_ANSWER_MS, askTogether(tabId, [frame], name, argument)).catch(ignoreFrame));
+  return (await Promise.all(asked)).flat();
+}
+
+/** @param {unknown} error @returns {DocumentAnswer[]} */
+function ignoreFrame(error) {
+  console.debug('tabwire: a frame is not read', error);
+  return [];
+}
+
+/** @param {number} tabId @param {SeenDocument[]} documents @param {string} name @param {any} [argument] @returns {Promise<DocumentAnswer[]>} */
+async function askTogether(tabId, documents, name, argument) {
+  const ask = (/** @type {string[]} */ ids) => inject(tabId, ids, { func: askWorld, args: argument === undefined ? [name] : [name, argument] });
+  const first = await ask(documents.map(({ documentId }) => documentId));
+  const absent = first.flatMap(({ documentId, result }) => (result?.isAbsent ? [documentId] : []));
+  if (absent.length > 0) await inject(tabId, absent, { files: FILES });
+  const second = absent.length > 0 ? await ask(absent) : [];
+  const results = new Map([...first, ...second].map(({ documentId, result }) => [documentId, result]));
+  // The browser answers in no order.
+  return documents.flatMap((document) => {
+    const result = results.get(document.documentId);
+    if (!result || result.isAbsent) return [];
+    if (result.error !== undefined) throw new ActionError('internal', `the page cannot be read: ${result.error}`);
+    // Only the frame itself knows whose an empty frame is.
+    const isDenied = document.frameId !== 0 && hidesOwner(document.url) && policy.blocksPage(document.url, result.origin);
+    return isDenied ? [] : [{ document, value: result.value }];
+  });
+}
+
+/** @param {number} tabId @param {string[]} documentIds @param {object} script @returns {Promise<any[]>} */
+async function inject(tabId, documentIds, script) {
+  try {
+    return await chrome.scripting.executeScript(/** @type {any} */ ({ target: { tabId, documentIds }, injectImmediately: true, ...script }));
+  } catch (error) {
+    if (/No document with id|No frame with id|was removed|Frame .* removed/i.test(messageOf(error))) throw navigationInterrupted();
+    throw error;
+  }
+}

@@ -1,0 +1,346 @@
+// @ts-check
+// The elements that agents name, found in all frames of a tab, and readied for input. For `src/input/` and actions:
+//
+//   const wanted = parseTarget(params.target);                      // target_query.js; throws invalid_params
+//   context.begin();                                                // the page may be scrolled from here on
+//   const target = await waitForTarget({ tabId, signal }, wanted, { kind: 'click', timeoutMs, arm: true });
+//   context.begin();                                                // throws if nobody waits any more
+//   … input at target.point …                                       // CSS px of the tab's view, frames added
+//   const after = await landed(target);                             // which elements got the events; focus, value, states
+//
+// `kind`: click, hover (a point of its own that no other element covers), edit (text can be entered; `point` is absent if
+// it is covered: give it the focus with `focusTarget`), choose (select, check: no point is needed), view (scrolled to).
+// `atOnce`: neither waited for nor at rest: for targets that move. A label stands for its field with edit and choose, and
+// a hidden check box is stood for by its label with click. Positions that scripts animate are compared over two frames,
+// so focus emulation must be on before, else they stand still meanwhile. `targetAt` is for x and y. Each of them asks
+// the site rules first. An error is one of target_not_found, ambiguous_target, stale_ref, not_visible, not_stable,
+// covered, disabled, not_editable: its message says why, and its hint names the next step with the nearest elements.
+
+/** @import {SeenDocument, TabDocuments} from './page_world.js' */
+
+import { ActionError, navigationInterrupted } from '../lib/errors.js';
+import { CANDIDATES_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
+import { askDocument, askDocuments, askFrames, documentsOf, withInner } from './page_world.js';
+import { elementRefs, snapshots } from './state.js';
+import { queryInWords, selectorSplits } from './target_query.js';
+
+/**
+ * @typedef {object} TargetQuery all that is given must be true of an element
+ * @property {string} [css]
+ * @property {string} [text]
+ * @property {string} [role]
+ * @property {string} [name]
+ * @property {string} [label]
+ * @property {string} [placeholder]
+ * @property {string} [testid]
+ * @property {boolean} [exact] texts are compared whole and with their case
+ *
+ * @typedef {{ref: string} | {query: TargetQuery}} WantedTarget as `parseTarget` gives it
+ *
+ * @typedef {object} FoundElement
+ * @property {SeenDocument} document
+ * @property {number} id in its document
+ * @property {string} ref
+ * @property {string} role
+ * @property {string} name
+ * @property {string} more states and value, as in a snapshot
+ * @property {boolean} isVisible
+ * @property {boolean} isExact
+ *
+ * @typedef {object} ReadyTarget
+ * @property {number} tabId
+ * @property {SeenDocument} document
+ * @property {number} id in its document
+ * @property {string} ref
+ * @property {string} label for answers: role, name and ref, such as `button "OK" b12`
+ * @property {{x: number, y: number}} [point] in CSS px of the tab's view
+ * @property {number[]} box x, y, width, height, likewise
+ *
+ * @typedef {object} ReadyOptions
+ * @property {'click' | 'hover' | 'edit' | 'choose' | 'view'} kind
+ * @property {number} [timeoutMs]
+ * @property {boolean} [atOnce]
+ * @property {boolean} [arm] events are watched from now on, for `landed`
+ *
+ * @typedef {{tabId: number, signal: AbortSignal}} TargetTab
+ */
+
+/** Failures that a change of the page may put right. */
+const PASSING = new Set(['target_not_found', 'not_visible', 'not_stable', 'covered', 'disabled', 'not_editable', 'navigation_interrupted']);
+
+/**
+ * Waits until a target is there and can be acted on.
+ * @param {TargetTab} tab @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>}
+ */
+export async function waitForTarget(tab, wanted, options) {
+  const end = performance.now() + (options.atOnce ? 0 : options.timeoutMs ?? TARGET_WAIT_MS);
+  for (;;) {
+    tab.signal.throwIfAborted();
+    /** @type {TabDocuments | undefined} */
+    let documents;
+    try {
+      documents = await documentsOf(tab.tabId);
+      return await readied(tab, documents, await oneOf(tab.tabId, documents, wanted), options, end);
+    } catch (error) {
+      if (!(error instanceof ActionError) || !PASSING.has(error.code)) throw error;
+      if (performance.now() >= end) throw await withNearest(tab.tabId, documents, wanted, error);
+    }
+    await change(tab, documents?.seen ?? [], end);
+  }
+}
+
+/** The one element that is meant, as it is now. @param {TargetTab} tab @param {WantedTarget} wanted @returns {Promise<FoundElement>} */
+export async function findTarget({ tabId }, wanted) {
+  const documents = await documentsOf(tabId);
+  try {
+    return await oneOf(tabId, documents, wanted);
+  } catch (error) {
+    throw error instanceof ActionError ? await withNearest(tabId, documents, wanted, error) : error;
+  }
+}
+
+/**
+ * All elements that fit, of all frames.
+ * @param {number} tabId @param {TargetQuery} query @param {number} most @param {TabDocuments} [known]
+ * @returns {Promise<{total: number, found: FoundElement[], url: string}>}
+ */
+export async function findTargets(tabId, query, most, known) {
+  const documents = known ?? await documentsOf(tabId);
+  const splits = query.css === undefined ? [] : selectorSplits(query.css);
+  const answers = await askDocuments(tabId, documents.seen, 'find', { query: { ...query, splits }, most });
+  if (answers.some(({ value }) => value.isWrong)) {
+    throw new ActionError('invalid_params', `${JSON.stringify(query.css)} is no CSS selector`, undefined, { hint: 'Write one such as form input[name="q"], or text=Save, or role=button[name="Save"].' });
+  }
+  await elementRefs.restore();
+  let found = answers.flatMap(({ document, value }) => named(tabId, document, value));
+  let total = answers.reduce((sum, { value }) => sum + value.total, 0);
+  if (total === 0 && query.css !== undefined) {
+    found = await findInFrames(tabId, documents, splits, most);
+    total = found.length;
+  }
+  return { total, found: found.slice(0, most), url: documents.url };
+}
+
+/** By a selector whose beginning is for a frame. @param {number} tabId @param {TabDocuments} documents @param {[string, string][]} splits @param {number} most @returns {Promise<FoundElement[]>} */
+async function findInFrames(tabId, { seen }, splits, most) {
+  if (seen.length < 2 || splits.length === 0) return [];
+  const places = await askFrames(tabId, seen.slice(1), 'place');
+  for (const [outer, inner] of splits) {
+    const frames = await askDocuments(tabId, seen, 'framePlaces', outer).catch(() => []);
+    const inside = places.filter(({ document, value }) => frames.some((around) => around.document.frameId === document.parentFrameId && around.value.includes(value)));
+    const all = new Set(inside.flatMap(({ document }) => withInner(seen, document)));
+    const answers = await askFrames(tabId, [...all], 'find', { query: { css: inner, splits: selectorSplits(inner) }, most });
+    const found = answers.flatMap(({ document, value }) => named(tabId, document, value));
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** @param {number} tabId @param {SeenDocument} document @param {{count: number, matches: any[]}} answer @returns {FoundElement[]} */
+function named(tabId, document, { count, matches }) {
+  const ref = elementRefs.names(tabId, document.documentId, count);
+  return matches.map((match) => ({ ...match, document, ref: ref(match.id) }));
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {WantedTarget} wanted @returns {Promise<FoundElement>} */
+async function oneOf(tabId, documents, wanted) {
+  if ('ref' in wanted) return byRef(tabId, documents, wanted.ref);
+  const { found, total } = await findTargets(tabId, wanted.query, 50, documents);
+  if (total === 0) throw new ActionError('target_not_found', `nothing in the page fits ${queryInWords(wanted.query)}`);
+  const exact = found.filter(({ isExact }) => isExact);
+  const fitting = exact.length > 0 ? exact : found;
+  const visible = fitting.filter(({ isVisible }) => isVisible);
+  const enabled = visible.filter(({ more }) => !/^ disabled\b/.test(more));
+  const [choice] = [enabled, visible, fitting].filter(({ length }) => length > 0);
+  if (choice.length === 1 || (visible.length === 0 && fitting.length > 0)) return choice[0];
+  const shown = choice.slice(0, CANDIDATES_MAX).map(labelOf).join(', ');
+  const count = fitting === found ? Math.max(total, choice.length) : choice.length;
+  throw new ActionError('ambiguous_target', `${count} elements fit ${queryInWords(wanted.query)}: ${shown}${count > CANDIDATES_MAX ? ', …' : ''}`, undefined, { hint: 'Give the ref of one of them as target.' });
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {string} ref @returns {Promise<FoundElement>} */
+async function byRef(tabId, documents, ref) {
+  await elementRefs.restore();
+  const known = elementRefs.find(ref);
+  if (!known) throw new ActionError('stale_ref', `no element of this browser has the ref ${ref}`, undefined, { hint: 'Take a snapshot: it has the refs of the page.' });
+  if (known.tabId !== tabId) throw new ActionError('stale_ref', `${ref} is an element of tab ${known.tabId}, not of tab ${tabId}`, undefined, { hint: `Call again with tab_id ${known.tabId}.` });
+  const document = documents.seen.find(({ documentId }) => documentId === known.documentId);
+  if (!document) throw await staleRef(tabId, documents, ref, 'its page, or its frame, is not there any more: the tab has navigated', snapshots.called(tabId, ref));
+  // Whether it is still there, the next question to its document tells.
+  return { document, id: known.id, ref, role: '', name: '', more: '', isVisible: true, isExact: true };
+}
+
+/** The error for an element that its document does not have any more. @param {number} tabId @param {FoundElement} found @returns {Promise<ActionError>} */
+export async function goneError(tabId, { document, id, ref }) {
+  const documents = await documentsOf(tabId);
+  const [known] = await askFrames(tabId, [document], 'known', id);
+  return staleRef(tabId, documents, ref, 'the page has removed the element', known?.value ?? snapshots.called(tabId, ref));
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {string} ref @param {string} why @param {{role: string, name: string} | null} lost */
+async function staleRef(tabId, documents, ref, why, lost) {
+  const [nearest] = lost ? await nearestTo(tabId, documents, lost, 1) : [];
+  const was = lost ? `${ref} was ${lost.role}${lost.name ? ` ${JSON.stringify(lost.name)}` : ''}; ` : `${ref}: `;
+  const hint = nearest ? `The nearest element now is ${labelOf(nearest)}.` : 'Nothing like it is there now. Take a snapshot.';
+  return new ActionError('stale_ref', was + why, undefined, { hint });
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {{role?: string, name?: string}} lost @param {number} most @returns {Promise<FoundElement[]>} */
+async function nearestTo(tabId, { seen }, lost, most) {
+  const answers = await askDocuments(tabId, seen, 'nearest', { ...lost, most });
+  const all = answers.flatMap(({ document, value }) => named(tabId, document, value));
+  return all.sort((a, b) => /** @type {any} */ (b).likeness - /** @type {any} */ (a).likeness).slice(0, most);
+}
+
+/** The elements that come nearest to a description that none fits. @param {number} tabId @param {TargetQuery} query @returns {Promise<FoundElement[]>} */
+export async function nearestElements(tabId, query) {
+  return nearestFor(tabId, await documentsOf(tabId), query);
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {TargetQuery} query @returns {Promise<FoundElement[]>} */
+async function nearestFor(tabId, documents, { css, role, name, text, label, placeholder }) {
+  const words = name ?? text ?? label ?? placeholder;
+  if (css !== undefined || (role ?? words) === undefined) return [];
+  return nearestTo(tabId, documents, { ...(role && { role }), ...(words && { name: words }) }, CANDIDATES_MAX);
+}
+
+/** Adds the nearest elements to the error for a target that is not there. @param {number} tabId @param {TabDocuments | undefined} documents @param {WantedTarget} wanted @param {ActionError} error */
+async function withNearest(tabId, documents, wanted, error) {
+  if (error.code !== 'target_not_found' || !documents || !('query' in wanted)) return error;
+  const nearest = await nearestFor(tabId, documents, wanted.query).catch(() => []);
+  const hint = nearest.length > 0 ? `Nearest: ${nearest.map(labelOf).join(', ')}.` : 'Take a snapshot to see what is there; text can be looked for with find.';
+  return new ActionError(error.code, error.message, undefined, { hint });
+}
+
+/** @param {{role: string, name: string, ref: string}} found */
+export function labelOf({ role, name, ref }) {
+  return `${role}${name ? ` ${JSON.stringify(name)}` : ''} ${ref}`;
+}
+
+/** @param {TargetTab} tab @param {TabDocuments} documents @param {FoundElement} found @param {ReadyOptions} options @param {number} end @returns {Promise<ReadyTarget>} */
+async function readied({ tabId, signal }, documents, found, { kind, atOnce = false, arm = false }, end) {
+  const check = (/** @type {number[] | undefined} */ before) => askDocument(tabId, found.document, 'check', { id: found.id, options: { kind, atOnce, ...(before && { before }) }, arm });
+  let answer = await check(undefined);
+  // An element that may be moving is looked at again, two frames later.
+  while (answer.verdict === 'not_stable' && (performance.now() < end || answer.first === undefined)) {
+    await pause(REST_MS);
+    signal.throwIfAborted();
+    answer = { ...await check(answer.box), first: false };
+  }
+  if (answer.verdict === 'stale_ref') throw await goneError(tabId, found);
+  const ref = elementRefs.names(tabId, found.document.documentId, answer.count)(answer.id);
+  const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
+  if (answer.verdict !== 'ready') throw notReady(answer, label);
+  const { point, box, place } = answer;
+  const [x, y, width, height] = box;
+  const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
+  const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
+  return { tabId, document: found.document, id: answer.id, ref, label, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
+}
+
+/**
+ * A point in a frame as one of the tab's view.
+ * @param {number} tabId @param {TabDocuments} documents @param {SeenDocument} document @param {number} place @param {{x: number, y: number}} point
+ * @param {{isPointed: boolean, label: string}} so @returns {Promise<{x: number, y: number}>}
+ */
+async function onPage(tabId, documents, document, place, point, { isPointed, label }) {
+  let [inner, at, { x, y }] = [document, place, point];
+  while (inner.frameId !== 0) {
+    const around = documents.seen.find(({ frameId }) => frameId === inner.parentFrameId);
+    const outer = around && await askDocument(tabId, around, 'fromFrame', { place: at, x, y, isPointed });
+    if (!around || !outer) throw navigationInterrupted();
+    if (outer.why) throw notReady({ verdict: 'covered', why: `its frame is covered: ${outer.why}` }, label);
+    [inner, at, { x, y }] = [around, outer.place, outer];
+  }
+  return { x, y };
+}
+
+const HINTS = /** @type {Record<string, string>} */ ({
+  not_visible: 'Scroll, open what it is in, or choose another element of a snapshot.',
+  not_stable: 'It keeps moving: call again with wait "none" to act where it is now.',
+  covered: 'Close or move what covers it, or act on that.',
+  disabled: 'Do first what the page asks for, then call again; a longer timeout_ms waits for it.',
+  not_editable: 'Give the text field itself, or use click, check or select_option.',
+});
+
+/** @param {{verdict: any, why?: string}} answer @param {string} label */
+function notReady({ verdict, why }, label) {
+  const what = { not_visible: 'is not visible', not_stable: 'does not stop moving', covered: 'cannot be reached', disabled: 'is disabled', not_editable: 'is not editable' }[/** @type {'covered'} */ (verdict)];
+  return new ActionError(verdict, `${label} ${what}${why ? `: ${why}` : ''}`, undefined, { hint: HINTS[verdict] });
+}
+
+/**
+ * The element at a point of the tab's view; nothing is waited for.
+ * @param {TargetTab} tab @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>}
+ */
+export async function targetAt({ tabId }, point, { arm = false } = {}) {
+  const documents = await documentsOf(tabId);
+  await elementRefs.restore();
+  let [document, at] = [documents.seen[0], point];
+  for (;;) {
+    const { hit, count } = await askDocument(tabId, document, 'at', { ...at, arm });
+    if (!hit) throw new ActionError('target_not_found', `nothing is at ${point.x}, ${point.y}`, undefined, { hint: 'x and y are CSS px of the visible part of the page: take a screenshot.' });
+    const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
+    if (!inner) {
+      const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
+      return { tabId, document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, box: [point.x, point.y, 0, 0] };
+    }
+    [document, at] = [inner, hit.inner];
+  }
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {SeenDocument} around @param {number} place @returns {Promise<SeenDocument | undefined>} */
+async function frameAt(tabId, { seen, denied }, around, place) {
+  const inside = seen.filter(({ frameId, parentFrameId }) => frameId !== 0 && parentFrameId === around.frameId);
+  const found = (await askFrames(tabId, inside, 'place')).find(({ value }) => value === place)?.document;
+  // A frame that does not say where it is may be the one that is closed.
+  if (!found && denied.has(around.frameId)) throw new ActionError('blocked_by_policy', 'at this point is a frame of a site that agents may not use', undefined, { mayHaveRun: false });
+  return found;
+}
+
+/** Gives a target the focus. @param {ReadyTarget} target @returns {Promise<boolean>} whether it has it now */
+export async function focusTarget({ tabId, document, id }) {
+  const { found } = await askDocument(tabId, document, 'focus', { id });
+  return found === true;
+}
+
+/**
+ * @typedef {object} LandedAct the consequences of an act
+ * @property {boolean} isGone the document is: the act has navigated its frame
+ * @property {Record<string, {isOwn: boolean, isTrusted: boolean, on?: string}>} events the last of each type; `on`: which other element got it
+ * @property {boolean} [isThere] the target still is
+ * @property {string} [focus] the element that has the focus
+ * @property {string} [value] of the target
+ * @property {string} [checked]
+ * @property {string[]} states of the target
+ */
+
+/** The consequences of an act since its target was armed. @param {ReadyTarget} target @returns {Promise<LandedAct>} */
+export async function landed({ tabId, document, id }) {
+  const [answer] = await askFrames(tabId, [document], 'landed', { id });
+  if (!answer) return { isGone: true, events: {}, states: [] };
+  const { events, focus, count, isThere, value, checked, states } = answer.value;
+  const ref = elementRefs.names(tabId, document.documentId, count);
+  const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
+  const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
+  return { isGone: false, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
+}
+
+/** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */
+export async function change({ tabId, signal }, documents, end) {
+  const ms = Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now()));
+  const aborted = new Promise((resolve) => { signal.addEventListener('abort', resolve, { once: true }); });
+  await Promise.all([pause(Math.min(LOOK_PAUSE_MS, ms)), Promise.race([aborted, pause(ms), askEach(tabId, documents, ms)])]);
+  signal.throwIfAborted();
+}
+
+/** @param {number} tabId @param {SeenDocument[]} documents @param {number} ms the first change in one of them */
+function askEach(tabId, documents, ms) {
+  const never = new Promise(() => {});
+  return Promise.race([never, ...documents.map((document) => askDocument(tabId, document, 'nextChange', ms).catch(() => never))]);
+}
+
+/** @param {number} ms @returns {Promise<void>} */
+function pause(ms) {
+  return new Promise((resolve) => { setTimeout(resolve, ms); });
+}

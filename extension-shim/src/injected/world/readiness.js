@@ -1,0 +1,224 @@
+// @ts-check
+// Whether an element can be acted on as a person would: seen, enabled, at rest, in view, and with a point that is its
+// own. A classic script.
+
+/**
+ * @typedef {'click' | 'hover' | 'edit' | 'choose' | 'view'} ReadinessKind click: a pointer on something enabled;
+ *   hover: a pointer; edit: text is entered; choose: its state is changed; view: it is looked at
+ *
+ * @typedef {object} ReadinessOptions
+ * @property {ReadinessKind} kind
+ * @property {number[]} [before] its box at an earlier look: one that was moving is at rest if it is there still
+ * @property {boolean} [atOnce] it may move, and is taken where it is
+ *
+ * @typedef {object} ReadinessVerdict
+ * @property {'ready' | 'stale_ref' | 'not_visible' | 'disabled' | 'not_editable' | 'not_stable' | 'covered'} verdict
+ * @property {number} id of the element that is acted on: of a hidden field that is its label
+ * @property {string} [why] in words
+ * @property {number[]} [box] x, y, width and height in CSS px of its frame's viewport
+ * @property {{x: number, y: number}} [point] where a pointer meets it
+ * @property {string} [role]
+ * @property {string} [name]
+ */
+
+class ReadinessCheck {
+  static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean}>} */ ({
+    click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true },
+  });
+  static #TEXT_INPUTS = new Set(['text', 'search', 'url', 'tel', 'email', 'password', 'number', 'date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
+  static #ACTED_ON = 'a[href], button, label, summary, [role=button], [role=link], [role=checkbox], [role=radio], [role=menuitem], [role=option], [role=tab], [role=switch], [role=treeitem]';
+  #dom;
+  #accessible;
+  #finder;
+  #refs;
+  #watch;
+
+  /** @param {PageDom} dom @param {Accessible} accessible @param {TargetFinder} finder @param {RefTable} refs @param {MutationWatch} watch */
+  constructor(dom, accessible, finder, refs, watch) {
+    this.#dom = dom;
+    this.#accessible = accessible;
+    this.#finder = finder;
+    this.#refs = refs;
+    this.#watch = watch;
+  }
+
+  /** @param {number} id @param {ReadinessOptions} options @returns {ReadinessVerdict} */
+  check(id, { kind, before, atOnce = false }) {
+    const known = this.#refs.find(id)?.element;
+    if (!known || !this.#dom.isThere(known)) return { verdict: 'stale_ref', id };
+    const needs = ReadinessCheck.#NEEDS[kind];
+    const element = this.#standIn(known, kind);
+    const { id: own, role, name } = this.#finder.describe(element);
+    const about = { id: own, role, name };
+    const unseen = this.#unseen(element);
+    if (unseen) return { ...about, verdict: 'not_visible', why: unseen };
+    if (needs.enabled && this.#isDisabled(element)) return { ...about, verdict: 'disabled' };
+    const uneditable = needs.editable ? this.#uneditable(element) : '';
+    if (uneditable) return { ...about, verdict: 'not_editable', why: uneditable };
+    const moved = this.#box(element);
+    if (needs.rest && !atOnce && !this.#isAtRest(element, moved, before)) return { ...about, verdict: 'not_stable', box: moved };
+    const point = this.#reach(element, needs.pointer === true);
+    const box = this.#box(element);
+    if (point) return { ...about, verdict: 'ready', box, point };
+    if (!needs.pointer) return { ...about, verdict: 'ready', box };
+    return { ...about, verdict: 'covered', box, why: this.#cover(element) };
+  }
+
+  /** The element that a person would act on in its place. @param {any} element @param {ReadinessKind} kind @returns {any} */
+  #standIn(element, kind) {
+    const field = this.#dom.labelled(element);
+    if (field && (kind === 'edit' || kind === 'choose')) return field;
+    const isPointed = kind === 'click' || kind === 'hover';
+    if (!isPointed || !Accessible.FIELDS.has(this.#dom.tag(element)) || !this.#unseen(element)) return element;
+    return this.#dom.labelsOf(element).find((label) => !this.#unseen(label)) ?? element;
+  }
+
+  /** @param {any} element @returns {string} why nobody sees it; empty: it is seen */
+  #unseen(element) {
+    if (this.#dom.tag(element) === 'option') return 'an option of a list is chosen with select_option on its list';
+    if (!this.#dom.isVisible(element)) return getComputedStyle(element).visibility === 'visible' ? 'it is not rendered (display: none, on it or around it)' : 'visibility: hidden, on it or around it';
+    const isSized = this.#dom.rects(element).some(({ width, height }) => width > 0 && height > 0);
+    if (isSized || this.#dom.children(element).some((child) => this.#dom.isElement(child) && this.#unseen(child) === '')) return '';
+    return 'it has no size';
+  }
+
+  /** @param {any} element */
+  #isDisabled(element) {
+    if (this.#dom.matches(element, ':disabled')) return true;
+    for (let around = element; around; around = this.#dom.shownParent(around)) if (this.#dom.attribute(around, 'aria-disabled') === 'true') return true;
+    return false;
+  }
+
+  /** @param {any} element @returns {string} why no text can be entered; empty: it can */
+  #uneditable(element) {
+    if (this.#accessible.isReadOnly(element)) return 'it is read-only';
+    const tag = this.#dom.tag(element);
+    const takesText = tag === 'textarea' || (tag === 'input' && ReadinessCheck.#TEXT_INPUTS.has(element.type)) || this.#dom.isEdited(element);
+    if (takesText || ['textbox', 'searchbox', 'combobox', 'spinbutton'].includes(this.#dom.attribute(element, 'role') ?? '')) return '';
+    return `no text is entered into ${tag === 'input' ? `an input of type ${element.type}` : `<${tag}>`}`;
+  }
+
+  /** @param {any} element @returns {number[]} */
+  #box(element) {
+    const rects = this.#dom.rects(element).filter(({ width, height }) => width > 0 && height > 0);
+    // An element without a box of its own is where its content is.
+    const inner = rects.length > 0 ? element : this.#dom.children(element).find((child) => this.#dom.isElement(child) && this.#unseen(child) === '') ?? element;
+    const { x, y, width, height } = this.#dom.rect(inner);
+    return [x, y, width, height];
+  }
+
+  /** @param {any} element @param {number[]} box @param {number[] | undefined} before */
+  #isAtRest(element, box, before) {
+    if (before) return box.every((side, at) => Math.abs(side - before[at]) < 0.5);
+    this.#watch.cover(element);
+    if (this.#watch.isRestless()) return false;
+    for (let around = element; around; around = this.#dom.shownParent(around)) if (this.#dom.isAnimated(around)) return false;
+    return true;
+  }
+
+  /** A point of its own, scrolled to if need be. @param {any} element @param {boolean} isPointed @returns {{x: number, y: number} | undefined} */
+  #reach(element, isPointed) {
+    const here = this.#ownPoint(element);
+    if (here) return here;
+    const isSeen = () => {
+      const [x, y, width, height] = this.#box(element);
+      return x < innerWidth && y < innerHeight && x + width > 0 && y + height > 0;
+    };
+    if (!isPointed) {
+      if (!isSeen()) this.#dom.scrollTo(element, 'center');
+      return this.#ownPoint(element);
+    }
+    // A header that stays may cover it at one end of the view and not at the other.
+    for (const where of /** @type {ScrollLogicalPosition[]} */ (['center', 'end', 'start'])) {
+      this.#dom.scrollTo(element, where);
+      const point = this.#ownPoint(element);
+      if (point) return point;
+    }
+    return undefined;
+  }
+
+  /** @param {any} element */
+  #ownPoint(element) {
+    return this.#points(element).find(({ x, y }) => this.receives(element, this.#dom.at(x, y)));
+  }
+
+  /** Points within the view: the middle first, then of its lines, then all over it. @param {any} element @returns {{x: number, y: number}[]} */
+  #points(element) {
+    const middle = (/** @type {{x: number, y: number, width: number, height: number}} */ { x, y, width, height }) => {
+      const [left, top] = [Math.max(x, 0), Math.max(y, 0)];
+      return { x: (left + Math.min(x + width, innerWidth)) / 2, y: (top + Math.min(y + height, innerHeight)) / 2, isIn: Math.min(x + width, innerWidth) > left && Math.min(y + height, innerHeight) > top };
+    };
+    const [x, y, width, height] = this.#box(element);
+    const grid = [1, 3, 5, 7, 9].flatMap((row) => [5, 1, 3, 7, 9].map((column) => ({ x: x + (width * column) / 10, y: y + (height * row) / 10, isIn: true })));
+    const all = [middle({ x, y, width, height }), ...this.#dom.rects(element).slice(0, 10).map(middle), ...grid];
+    return all.filter((point) => point.isIn && point.x >= 0 && point.y >= 0 && point.x < innerWidth && point.y < innerHeight).map((point) => ({ x: point.x, y: point.y }));
+  }
+
+  /** Whether a click that hits one element is one on the other. @param {any} element @param {any} hit */
+  receives(element, hit) {
+    if (!hit) return false;
+    if (this.#dom.holds(element, hit)) return true;
+    // A part of a button is clicked by a click on the button.
+    const button = this.#dom.closest(element, ReadinessCheck.#ACTED_ON);
+    if (button && this.#dom.holds(button, hit)) return true;
+    const label = this.#dom.closest(hit, 'label');
+    return label !== null && this.#dom.labelled(label) === element;
+  }
+
+  /** The element that is hit in its place, in words. @param {any} element @returns {string} */
+  #cover(element) {
+    if (getComputedStyle(element).pointerEvents === 'none') return 'it takes no pointer events (pointer-events: none)';
+    const [point] = this.#points(element);
+    if (!point) return 'it is out of the view, and scrolling does not bring it in';
+    const hit = this.#dom.at(point.x, point.y);
+    if (!hit) return 'nothing is hit where it is';
+    const { role, name } = this.#finder.describe(hit);
+    return `${role}${name ? ` ${JSON.stringify(name)}` : ''} covers it`;
+  }
+
+  /** The element at a point of the view. @param {number} x @param {number} y @returns {any} */
+  at(x, y) {
+    const hit = this.#dom.at(x, y);
+    if (!hit) return null;
+    const { id, role, name } = this.#finder.describe(hit);
+    const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(hit)) && hit.contentWindow;
+    return { id, role, name, ...(isFrame && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
+  }
+
+  /** A point of the view in the view of a frame in it. @param {any} frame @param {number} x @param {number} y */
+  #insideFrame(frame, x, y) {
+    const { left, top, scaleX, scaleY } = this.#frameView(frame);
+    return { inner: { x: (x - left) / scaleX, y: (y - top) / scaleY } };
+  }
+
+  /** Where the view of a frame begins, and how large its pixels are. @param {any} frame */
+  #frameView(frame) {
+    const { x, y, width, height } = this.#dom.rect(frame);
+    const { paddingLeft, paddingTop } = getComputedStyle(frame);
+    const scaleX = frame.offsetWidth > 0 ? width / frame.offsetWidth : 1;
+    const scaleY = frame.offsetHeight > 0 ? height / frame.offsetHeight : 1;
+    return { left: x + (frame.clientLeft + parseFloat(paddingLeft)) * scaleX, top: y + (frame.clientTop + parseFloat(paddingTop)) * scaleY, scaleX, scaleY };
+  }
+
+  /**
+   * A point in a frame's view as one of this document's view, scrolled to if need be.
+   * @param {{place: number, x: number, y: number, isPointed: boolean}} inner @returns {{x: number, y: number, why?: string} | null} null: the frame is gone
+   */
+  fromFrame({ place, x, y, isPointed }) {
+    const frame = this.#dom.frames().find((one) => this.#dom.placeOf(one) === place);
+    if (!frame) return null;
+    const point = () => {
+      const { left, top, scaleX, scaleY } = this.#frameView(frame);
+      return { x: left + x * scaleX, y: top + y * scaleY };
+    };
+    const isIn = (/** @type {{x: number, y: number}} */ at) => at.x >= 0 && at.y >= 0 && at.x < innerWidth && at.y < innerHeight && this.#dom.at(at.x, at.y) === frame;
+    let at = point();
+    if (!isIn(at)) {
+      this.#dom.scrollTo(frame, 'nearest');
+      at = point();
+      if (at.x < 0 || at.y < 0 || at.x >= innerWidth || at.y >= innerHeight) scrollBy({ left: at.x - innerWidth / 2, top: at.y - innerHeight / 2, behavior: 'instant' });
+      at = point();
+    }
+    return isIn(at) || !isPointed ? at : { ...at, why: this.#cover(frame) };
+  }
+}

@@ -1,0 +1,155 @@
+// @ts-check
+// Watches a document: whether it keeps changing, and which elements get the events of an act. A classic script.
+
+class MutationWatch {
+  /** A watch that nobody needs costs the page time. */
+  static #IDLE_MS = 60_000;
+  /** A movement by script changes the page at least this often. */
+  static #STEP_MS = 100;
+  #dom;
+  /** @type {MutationObserver | null} */
+  #observer = null;
+  #since = 0;
+  #usedAt = 0;
+  /** The last two times at which the page changed, at least a part of a frame apart. */
+  #changes = [-Infinity, -Infinity];
+  /** How often it has changed. */
+  count = 0;
+  /** @type {Set<() => void>} */
+  #waiting = new Set();
+
+  /** @param {PageDom} dom */
+  constructor(dom) {
+    this.#dom = dom;
+  }
+
+  /** Called at each use of the world. */
+  use() {
+    this.#usedAt = performance.now();
+    if (this.#observer) return;
+    this.#observer = new MutationObserver(() => this.#handleChange());
+    this.#since = this.#usedAt;
+    this.#observe(document);
+  }
+
+  /** Watches the shadow trees around an element, too. @param {any} element */
+  cover(element) {
+    for (let root = this.#dom.root(element); root instanceof ShadowRoot; root = this.#dom.root(this.#dom.hostOf(root))) this.#observe(root);
+  }
+
+  /** @param {any} root */
+  #observe(root) {
+    this.#observer?.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+  }
+
+  #handleChange() {
+    const now = performance.now();
+    this.count += 1;
+    if (now - this.#changes[1] >= 8) this.#changes = [this.#changes[1], now];
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+    if (now - this.#usedAt < MutationWatch.#IDLE_MS) return;
+    this.#observer?.disconnect();
+    this.#observer = null;
+  }
+
+  /** Whether something may be moved by script now: the page changes again and again, or has not been watched long enough. */
+  isRestless() {
+    const now = performance.now();
+    return now - this.#since < 50 || now - this.#changes[0] < MutationWatch.#STEP_MS;
+  }
+
+  /** Resolves when the page changes, or after some time. @param {number} ms @returns {Promise<void>} */
+  nextChange(ms) {
+    // Shadow roots that have come meanwhile are watched from now on.
+    for (const root of this.#dom.roots().slice(1)) this.#observe(root);
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve);
+      setTimeout(() => {
+        this.#waiting.delete(resolve);
+        resolve();
+      }, ms);
+    });
+  }
+}
+
+/**
+ * @typedef {object} LandedEvent the last event of a type since the watch was armed
+ * @property {boolean} isOwn the element that was meant has got it, or something in it
+ * @property {boolean} isTrusted
+ * @property {{id: number, role: string, name: string} | null} on which element has got it, if it is another one
+ */
+
+class EventWatch {
+  static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
+  #dom;
+  #finder;
+  #refs;
+  #accessible;
+  #readiness;
+  /** @type {Map<string, {target: any, isTrusted: boolean}>} */
+  #seen = new Map();
+  #isArmed = false;
+  #handle = (/** @type {Event} */ event) => this.#record(event);
+
+  /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {ReadinessCheck} readiness */
+  constructor(dom, finder, refs, accessible, readiness) {
+    this.#readiness = readiness;
+    this.#dom = dom;
+    this.#finder = finder;
+    this.#refs = refs;
+    this.#accessible = accessible;
+  }
+
+  arm() {
+    this.#seen.clear();
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    for (const type of EventWatch.#TYPES) addEventListener(type, this.#handle, { capture: true, passive: true });
+  }
+
+  disarm() {
+    if (!this.#isArmed) return;
+    this.#isArmed = false;
+    for (const type of EventWatch.#TYPES) removeEventListener(type, this.#handle, { capture: true });
+  }
+
+  /** @param {Event} event */
+  #record(event) {
+    const [target] = event.composedPath();
+    // Closed shadow trees are left out of the path.
+    const isPointed = event instanceof MouseEvent && target instanceof Element;
+    const hit = isPointed && this.#dom.shadowRoot(target) ? this.#dom.at(event.clientX, event.clientY) : null;
+    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted });
+  }
+
+  /**
+   * The events since the watch was armed, and the state of the element now.
+   * @param {number | undefined} id of the element that was meant
+   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, value?: string, checked?: string, states: string[]}}
+   */
+  landed(id) {
+    const meant = id === undefined ? undefined : this.#refs.find(id)?.element;
+    /** @type {Record<string, LandedEvent>} */
+    const events = {};
+    for (const [type, { target, isTrusted }] of this.#seen) {
+      const isOwn = meant !== undefined && target instanceof Element && this.#readiness.receives(meant, target);
+      events[type] = { isOwn, isTrusted, on: isOwn || !(target instanceof Element) ? null : this.#about(target) };
+    }
+    this.disarm();
+    const focused = this.#dom.active();
+    const isThere = meant !== undefined && this.#dom.isThere(meant);
+    const role = isThere ? this.#accessible.role(meant) : '';
+    return {
+      events, isThere, focus: focused && this.#about(focused),
+      ...(isThere && { value: this.#accessible.value(meant, role), checked: this.#accessible.checked(meant, role) ?? undefined }),
+      states: isThere ? this.#accessible.states(meant, role) : [],
+    };
+  }
+
+  /** @param {any} element */
+  #about(element) {
+    const { id, role, name } = this.#finder.describe(element);
+    return { id, role, name };
+  }
+}
