@@ -1,8 +1,6 @@
 // @ts-check
 // How an agent names an element: one text in several forms.
 
-/** @import {TargetQuery} from './targets.js' */
-
 import { ActionError } from '../lib/errors.js';
 
 const REF = /^(?:@|ref=)?([a-z]{1,3}[1-9]\d{0,8})$/;

@@ -25,17 +25,7 @@ import { elementRefs, snapshots } from './state.js';
 import { queryInWords, selectorSplits } from './target_query.js';
 
 /**
- * @typedef {object} TargetQuery all that is given must be true of an element
- * @property {string} [css]
- * @property {string} [text]
- * @property {string} [role]
- * @property {string} [name]
- * @property {string} [label]
- * @property {string} [placeholder]
- * @property {string} [testid]
- * @property {boolean} [exact] texts are compared whole and with their case
- *
- * @typedef {{ref: string} | {query: TargetQuery}} WantedTarget as `parseTarget` gives it
+ * @typedef {{ref: string} | {query: TargetQuery}} WantedTarget as `parseTarget` gives it; `TargetQuery` is the page world's
  *
  * @typedef {object} FoundElement
  * @property {SeenDocument} document
