@@ -45,6 +45,9 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} label for answers: role, name and ref, such as `button "OK" b12`
  * @property {{x: number, y: number}} [point] in CSS px of the tab's view
  * @property {number[]} box x, y, width, height, likewise
+ * @property {string} [tag] such as `input`
+ * @property {string} [type] of an input, such as `date`
+ * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
  *
  * @typedef {object} ReadyOptions
  * @property {'click' | 'hover' | 'edit' | 'choose' | 'view'} kind
@@ -221,11 +224,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = elementRefs.names(tabId, found.document.documentId, answer.count)(answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place } = answer;
+  const { point, box, place, tag, type, checked } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, document: found.document, id: answer.id, ref, label, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
+  return { tabId, document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
 }
 
 /**

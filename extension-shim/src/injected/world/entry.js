@@ -11,8 +11,8 @@ class PageWorld {
   #refs = new RefTable();
   #finder = new TargetFinder(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
   #changes = new MutationWatch(this.#dom);
-  #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#finder, this.#refs, this.#changes);
-  #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#readiness);
+  #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes);
+  #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 

@@ -19,6 +19,9 @@
  * @property {{x: number, y: number}} [point] where a pointer meets it
  * @property {string} [role]
  * @property {string} [name]
+ * @property {string} [tag] of the field that it stands for, too
+ * @property {string} [type] of an input
+ * @property {string} [checked] true, false or mixed, of a check box and the like
  */
 
 class ReadinessCheck {
@@ -29,12 +32,14 @@ class ReadinessCheck {
   static #ACTED_ON = 'a[href], button, label, summary, [role=button], [role=link], [role=checkbox], [role=radio], [role=menuitem], [role=option], [role=tab], [role=switch], [role=treeitem]';
   #dom;
   #accessible;
+  #tree;
   #finder;
   #refs;
   #watch;
 
-  /** @param {PageDom} dom @param {Accessible} accessible @param {TargetFinder} finder @param {RefTable} refs @param {MutationWatch} watch */
-  constructor(dom, accessible, finder, refs, watch) {
+  /** @param {PageDom} dom @param {Accessible} accessible @param {AccessibleTree} tree @param {TargetFinder} finder @param {RefTable} refs @param {MutationWatch} watch */
+  constructor(dom, accessible, tree, finder, refs, watch) {
+    this.#tree = tree;
     this.#dom = dom;
     this.#accessible = accessible;
     this.#finder = finder;
@@ -49,7 +54,10 @@ class ReadinessCheck {
     const needs = ReadinessCheck.#NEEDS[kind];
     const element = this.#standIn(known, kind);
     const { id: own, role, name } = this.#finder.describe(element);
-    const about = { id: own, role, name };
+    const field = this.#tree.stated(element);
+    const checked = this.#accessible.checked(field, role);
+    const tag = this.#dom.tag(field);
+    const about = { id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }) };
     const unseen = this.#unseen(element);
     if (unseen) return { ...about, verdict: 'not_visible', why: unseen };
     if (needs.enabled && this.#isDisabled(element)) return { ...about, verdict: 'disabled' };

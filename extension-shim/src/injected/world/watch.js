@@ -86,14 +86,16 @@ class EventWatch {
   #finder;
   #refs;
   #accessible;
+  #tree;
   #readiness;
   /** @type {Map<string, {target: any, isTrusted: boolean}>} */
   #seen = new Map();
   #isArmed = false;
   #handle = (/** @type {Event} */ event) => this.#record(event);
 
-  /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {ReadinessCheck} readiness */
-  constructor(dom, finder, refs, accessible, readiness) {
+  /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {AccessibleTree} tree @param {ReadinessCheck} readiness */
+  constructor(dom, finder, refs, accessible, tree, readiness) {
+    this.#tree = tree;
     this.#readiness = readiness;
     this.#dom = dom;
     this.#finder = finder;
@@ -139,11 +141,12 @@ class EventWatch {
     this.disarm();
     const focused = this.#dom.active();
     const isThere = meant !== undefined && this.#dom.isThere(meant);
-    const role = isThere ? this.#accessible.role(meant) : '';
+    const field = isThere ? this.#tree.stated(meant) : undefined;
+    const role = isThere ? this.#accessible.role(field) : '';
     return {
       events, isThere, focus: focused && this.#about(focused),
-      ...(isThere && { value: this.#accessible.value(meant, role), checked: this.#accessible.checked(meant, role) ?? undefined }),
-      states: isThere ? this.#accessible.states(meant, role) : [],
+      ...(isThere && { value: this.#accessible.value(field, role), checked: this.#accessible.checked(field, role) ?? undefined }),
+      states: isThere ? this.#accessible.states(field, role) : [],
     };
   }
 
