@@ -1,6 +1,7 @@
 //! The real thing: a real Chromium with the real extension, driven through the real
 //! daemon. Each test has a browser of its own, with a throw-away profile.
 
+mod actions;
 mod analyze;
 mod answer_sizes;
 mod arrivals;
@@ -30,8 +31,8 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
-    McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, kill_pages, kill_worker, phases,
-    soon, until,
+    BrowserUser, McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, kill_pages,
+    kill_worker, phases, soon, until,
 };
 
 /// A daemon, a browser that is connected to it, pages and a client.
@@ -40,7 +41,7 @@ pub(crate) struct Stage {
     pub(crate) client: McpClient,
     pub(crate) pages: TestPages,
     browser: Browser,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Stage {
@@ -71,6 +72,13 @@ impl Stage {
         Self::connected(daemon, pages, opened).await
     }
 
+    /// With these pages, in a browser whose person and whose own protocol a test can be.
+    async fn with_user(pages: TestPages) -> Self {
+        let daemon = TestDaemon::start().await;
+        let opened = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        Self::connected(daemon, pages, opened).await
+    }
+
     /// With another extension in the browser.
     pub(crate) async fn beside(daemon: TestDaemon, pages: TestPages, other: &Path) -> Self {
         let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
@@ -98,7 +106,7 @@ impl Stage {
     ) -> Self {
         let client = McpClient::legacy(&daemon);
         first_tab(&client, &browser).await;
-        Self { daemon, client, pages, browser, _folder: folder }
+        Self { daemon, client, pages, browser, folder }
     }
 
     pub(crate) async fn interact(&self, mut arguments: Value) -> Value {
@@ -147,6 +155,11 @@ impl Stage {
     /// Kills the process of the extension's worker.
     pub(crate) fn kill_worker(&self) {
         kill_worker(&self.browser);
+    }
+
+    /// The folder of the browser's profile.
+    fn profile(&self) -> PathBuf {
+        self.folder.path().join("profile")
     }
 
     pub(crate) async fn end(self) {
@@ -440,7 +453,7 @@ async fn a_cancelled_script_has_run_once_at_most_and_the_next_one_runs() {
 #[tokio::test]
 async fn the_browser_comes_back_by_itself_after_the_daemon_was_restarted() {
     let stage = Stage::set().await;
-    let Stage { daemon, pages, browser, _folder, .. } = stage;
+    let Stage { daemon, pages, browser, folder: _folder, .. } = stage;
     let daemon = daemon.restart().await;
     let client = McpClient::legacy(&daemon);
     let script = json!({"action": "execute_js", "script": "document.title", "wait_ms": 20_000});

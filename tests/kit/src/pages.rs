@@ -1,6 +1,7 @@
 //! Pages for real browsers, served on a free port of the loopback.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -99,15 +100,27 @@ pub struct TestPages {
     hits: Arc<Mutex<HashMap<String, usize>>>,
 }
 
+/// What a page can state of itself at its beginning: `<!-- header NAME: VALUE -->`.
+const HEADER: &str = "<!-- header ";
+
 impl TestPages {
     pub async fn start() -> Self {
+        Self::serve(None).await
+    }
+
+    /// With the files of a folder besides, which may state headers of their own.
+    pub async fn with_folder(folder: &Path) -> Self {
+        Self::serve(Some(folder.into())).await
+    }
+
+    async fn serve(folder: Option<Arc<Path>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let hits = Arc::new(Mutex::new(HashMap::new()));
         let counted = hits.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve_page(stream, counted.clone()));
+                tokio::spawn(serve_page(stream, counted.clone(), folder.clone()));
             }
         });
         Self { port, hits }
@@ -137,15 +150,22 @@ impl TestPages {
     }
 }
 
-async fn serve_page(stream: TcpStream, hits: Arc<Mutex<HashMap<String, usize>>>) -> Option<()> {
+async fn serve_page(
+    stream: TcpStream,
+    hits: Arc<Mutex<HashMap<String, usize>>>,
+    folder: Option<Arc<Path>>,
+) -> Option<()> {
     let mut stream = BufReader::new(stream);
-    let path = asked_path(&mut stream).await?;
+    let (path, host) = asked_path(&mut stream).await?;
     let hit = {
         let mut hits = hits.lock().unwrap();
         let hit = hits.entry(path.clone()).or_default();
         *hit += 1;
         *hit
     };
+    if let Some(answer) = folder.and_then(|folder| file_of(&folder, &path, &host)) {
+        return stream.write_all(&answer).await.ok();
+    }
     if let Some(answer) = cart(&path) {
         return stream.write_all(answer.as_bytes()).await.ok();
     }
@@ -214,16 +234,75 @@ fn cart(path: &str) -> Option<String> {
     ))
 }
 
-/// The path of a request, whose head is read whole.
-async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<String> {
+/// The path and the host of a request, whose head is read whole.
+async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     let mut first = String::new();
     stream.read_line(&mut first).await.ok()?;
+    let mut host = String::new();
     let mut line = String::from("-");
     while !line.trim().is_empty() {
         line.clear();
         stream.read_line(&mut line).await.ok()?;
+        if let Some((name, value)) = line.split_once(": ")
+            && name.eq_ignore_ascii_case("host")
+        {
+            value.trim().clone_into(&mut host);
+        }
     }
-    first.split(' ').nth(1).map(str::to_owned)
+    Some((first.split(' ').nth(1)?.to_owned(), host))
+}
+
+/// A file of the folder with the headers that it states. `{{here}}` in it is the origin that it was
+/// asked for at, `{{there}}` another site with the same files.
+fn file_of(folder: &Path, path: &str, host: &str) -> Option<Vec<u8>> {
+    let name = path.split(['?', '#']).next()?.trim_start_matches('/');
+    if name.is_empty() || name.split('/').any(|part| part.starts_with('.')) {
+        return None;
+    }
+    let content = std::fs::read(folder.join(name)).ok()?;
+    let kind = match Path::new(name).extension()?.to_str()? {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "pdf" => "application/pdf",
+        _ => "application/octet-stream",
+    };
+    let (headers, content) = match String::from_utf8(content) {
+        Ok(text) => {
+            let (headers, text) = stated_headers(&text);
+            let there = match host.strip_prefix("127.0.0.1") {
+                Some(port) => format!("localhost{port}"),
+                None => host.replace("localhost", "127.0.0.1"),
+            };
+            let text = text
+                .replace("{{here}}", &format!("http://{host}"))
+                .replace("{{there}}", &format!("http://{there}"));
+            (headers, text.into_bytes())
+        }
+        Err(error) => (String::new(), error.into_bytes()),
+    };
+    let length = content.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{headers}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    Some([head.into_bytes(), content].concat())
+}
+
+/// The headers that a page states at its beginning, and the rest of it.
+fn stated_headers(mut text: &str) -> (String, &str) {
+    let mut headers = String::new();
+    while let Some((header, rest)) =
+        text.strip_prefix(HEADER).and_then(|text| text.split_once("-->"))
+    {
+        headers.push_str(header.trim());
+        headers.push_str("\r\n");
+        text = rest.trim_start();
+    }
+    (headers, text)
 }
 
 /// The answer to a path that says what the answer is to be: a redirect, a status, a file.
