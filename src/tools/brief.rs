@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::page_line::page_line;
-use super::parts::{PartPlace, RequestedPart, cut};
+use super::parts::{LONGEST_PART, PartPlace, RequestedPart, USUAL_PART, cut};
+use crate::protocol::actions::RegisteredAction;
 use crate::protocol::{
     CommandProgress, CommandReport, CommandStatus, CorrelationId, PageMark, StatusWord,
 };
@@ -169,7 +170,7 @@ impl BriefReport {
 impl BriefResult {
     fn of(id: CorrelationId, command: &str, result: Arc<RawValue>, page: Option<PageMark>) -> Self {
         // Only a cut answer has more to read, so only that names the command.
-        if let Some((part, place, kind)) = cut_result(&id, &result, None) {
+        if let Some((part, place, kind)) = cut_result(&id, command, &result, None) {
             let (correlation_id, place, result) = (Some(id), Some(place), part.into());
             return Self { correlation_id, place, result, kind, page };
         }
@@ -218,6 +219,7 @@ fn read_result(id: &CorrelationId) -> String {
 /// the extension's result has nothing else. `None`: all of it, as it is.
 pub(super) fn cut_result(
     id: &CorrelationId,
+    command: &str,
     result: &RawValue,
     part: Option<RequestedPart>,
 ) -> Option<(Box<RawValue>, PartPlace, Option<String>)> {
@@ -225,5 +227,8 @@ pub(super) fn cut_result(
         Some(WrappedValue { value, kind, .. }) => (value, hidden_type(kind)),
         None => (result, None),
     };
-    cut(value, part, &read_result(id)).map(|(part, place)| (part, place, kind))
+    // A result that the extension has cut for the caller is not cut again.
+    let is_cut = RegisteredAction::named(command).is_some_and(|known| known.spec.cuts_result);
+    let whole = if is_cut { LONGEST_PART } else { USUAL_PART };
+    cut(value, part, whole, &read_result(id)).map(|(part, place)| (part, place, kind))
 }

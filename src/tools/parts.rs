@@ -86,16 +86,17 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The part of a value that is to be answered. `None`: all of it, as it is. `read_on` is the call
-/// that reads on, without the offset and the closing brackets.
+/// The part of a value that is to be answered. `None`: all of it, as it is, since it is not longer
+/// than `whole`. `read_on` is the call that reads on, without the offset and the closing brackets.
 pub(super) fn cut(
     value: &RawValue,
     part: Option<RequestedPart>,
+    whole: usize,
     read_on: &str,
 ) -> Option<(Box<RawValue>, PartPlace)> {
     let text = value.get();
     // A part that was asked for is cut even from a short value: readers join parts by rule.
-    if part.is_none() && text.len() <= USUAL_PART {
+    if part.is_none() && text.len() <= whole {
         return None;
     }
     let RequestedPart { offset, limit } = part.unwrap_or(RequestedPart::FIRST);
@@ -137,7 +138,8 @@ impl AnswerPart {
         let page = answer.shift_remove("page");
         let page = page.map(|page| PageMark::of_origin(page.as_str()));
         let own_hint = answer.shift_remove("hint");
-        let (fields, mut place) = cut(&to_raw_value(&answer).ok()?, Some(part), read_on)?;
+        let (fields, mut place) =
+            cut(&to_raw_value(&answer).ok()?, Some(part), USUAL_PART, read_on)?;
         let hints = [place.hint.as_deref(), own_hint.as_ref().and_then(Value::as_str)];
         let hints: Vec<_> = hints.into_iter().flatten().collect();
         place.hint = (!hints.is_empty()).then(|| hints.join(" "));
@@ -394,7 +396,8 @@ mod tests {
     /// One part, as a reader gets it.
     fn part_of(json: &str, offset: Option<usize>, limit: Option<usize>) -> Option<Value> {
         let json = RawValue::from_string(json.to_owned()).unwrap();
-        let (part, place) = cut(&json, RequestedPart::asked_for(offset, limit), "observe({")?;
+        let (part, place) =
+            cut(&json, RequestedPart::asked_for(offset, limit), USUAL_PART, "observe({")?;
         let mut told = serde_json::to_value(place).unwrap();
         told["part"] = serde_json::from_str(part.get()).unwrap();
         Some(told)

@@ -256,7 +256,7 @@ fn cut_report(
     let CommandStatus::Complete { result, .. } = &mut report.status else {
         return Err(report.into());
     };
-    let Some((value, place, kind)) = cut_result(id, result, part) else {
+    let Some((value, place, kind)) = cut_result(id, report.command, result, part) else {
         return Err(report.into());
     };
     *result = value.into();

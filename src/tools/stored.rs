@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::arguments::closest;
 use super::failure::CallFailure;
-use super::parts::{PartPlace, RequestedPart, cut};
+use super::parts::{PartPlace, RequestedPart, USUAL_PART, cut};
 use super::result::status;
 use super::{ToolResult, ToolSet};
 use crate::home::{NAME_MAX, StoreError, StoredValue, ValueName, ValueStore};
@@ -95,7 +95,7 @@ pub(super) async fn load(
         let name = name.as_str();
         let quoted = Value::from(name);
         let read_on = format!("configure({{action:\"load\", name:{quoted}");
-        let (data, place) = match cut(&value, part, &read_on) {
+        let (data, place) = match cut(&value, part, USUAL_PART, &read_on) {
             Some((data, place)) => (data, Some(place)),
             None => (value, None),
         };

@@ -17,13 +17,15 @@ export const AX_SECRETS = 500;
 export const AX_LEVELS_DOWN = 2;
 /** How many frames of a page are read. */
 export const AX_FRAMES = 10;
-/** How much of a page's text an answer has, in bytes. */
-export const PART_BYTES = { least: 200, most: 1_000_000 };
-export const PART_BYTES_USUAL = 10_000;
+/** The longest text or HTML of a page that goes to the daemon, in UTF-16 units: frames have room for it. */
+export const TEXT_MAX = 1_000_000;
+/** How long a snapshot is, in bytes of JSON: of longer answers clients show their models a part. */
+export const SNAPSHOT_BYTES = { least: 500, most: 65_536 };
+export const SNAPSHOT_BYTES_USUAL = 10_000;
 /** How deep the lines of a snapshot are. */
-export const SNAPSHOT_DEPTHS = { least: 0, most: 100 };
+export const SNAPSHOT_DEPTHS = { least: 1, most: 100 };
 /** How many elements `find` names. */
-export const FIND_MATCHES = { least: 1, most: 100 };
-export const FIND_MATCHES_USUAL = 20;
+export const FIND_MATCHES = { least: 1, most: 200 };
+export const FIND_MATCHES_USUAL = 10;
 /** How many attributes are asked for by name. */
 export const ATTRIBUTE_NAMES_MAX = 100;

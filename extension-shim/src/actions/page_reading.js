@@ -10,10 +10,9 @@ import { documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { findTarget, goneError } from '../browser/targets.js';
-import { checkedInteger } from '../commands/params.js';
-import { textPart } from '../lib/text_part.js';
+import { headOf } from '../lib/clip.js';
 import { assertReachable, originOf } from '../policy/pages.js';
-import { PART_BYTES, PART_BYTES_USUAL } from './limits.js';
+import { TEXT_MAX } from './limits.js';
 
 /**
  * Reads the page that a command is for.
@@ -42,9 +41,9 @@ export async function askAbout(tabId, found, name, argument) {
   return said;
 }
 
-/** @param {{max_bytes?: unknown, offset?: unknown}} params */
-export function checkedPart({ max_bytes = PART_BYTES_USUAL, offset = 0 }) {
-  return { maxBytes: checkedInteger('max_bytes', max_bytes, PART_BYTES), offset: checkedInteger('offset', offset, { least: 0, most: 100_000_000 }) };
+/** The text, of which the daemon answers parts. @param {string} text @returns {string} */
+export function whole(text) {
+  return text.length > TEXT_MAX ? `${headOf(text, TEXT_MAX)}\n… ${text.length - TEXT_MAX} more characters: give a part of the page as target` : text;
 }
 
 /**
@@ -52,14 +51,13 @@ export function checkedPart({ max_bytes = PART_BYTES_USUAL, offset = 0 }) {
  * @param {'text' | 'markdown'} form @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>}
  */
 export async function readText(form, params, context) {
-  const part = checkedPart(params);
   return readPage(context, async (tabId) => {
     const found = params.target === undefined ? null : await targetOf(tabId, params.target, context.signal);
     const { seen } = await documentsOf(tabId);
     const top = found?.document ?? seen[0];
     const own = found ? await askAbout(tabId, found, form) : (await askDocument(tabId, top, form, {})).found;
     const text = own.includes(FRAME_MARK) ? withFrames(own, top, await askFrames(tabId, seen.filter(({ frameId }) => frameId !== 0), form, {})) : own;
-    return { value: textPart(text, part), type: 'string' };
+    return { value: whole(text), type: 'string' };
   });
 }
 

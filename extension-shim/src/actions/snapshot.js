@@ -7,16 +7,16 @@ import { snapshotOf } from '../browser/page_snapshot.js';
 import { goneError } from '../browser/targets.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { navigationInterrupted } from '../lib/errors.js';
-import { SNAPSHOT_DEPTHS } from './limits.js';
-import { checkedPart, readPage, targetOf } from './page_reading.js';
+import { SNAPSHOT_BYTES, SNAPSHOT_BYTES_USUAL, SNAPSHOT_DEPTHS } from './limits.js';
+import { readPage, targetOf } from './page_reading.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function snapshot({ target, interactive_only, depth, max_bytes, boxes, urls, diff }, context) {
+export async function snapshot({ target, interactive_only, depth, max_bytes = SNAPSHOT_BYTES_USUAL, boxes, urls, diff }, context) {
   const options = {
     interactiveOnly: checkedFlag('interactive_only', interactive_only), boxes: checkedFlag('boxes', boxes), urls: checkedFlag('urls', urls),
     ...(depth !== undefined && { depth: checkedInteger('depth', depth, SNAPSHOT_DEPTHS) }),
   };
-  const { maxBytes } = checkedPart({ max_bytes });
+  const maxBytes = checkedInteger('max_bytes', max_bytes, SNAPSHOT_BYTES);
   const isDiff = checkedFlag('diff', diff);
   return readPage(context, async (tabId) => {
     const root = target === undefined ? undefined : await targetOf(tabId, target, context.signal);

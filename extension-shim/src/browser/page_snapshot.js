@@ -12,7 +12,7 @@ import { elementRefs, snapshots } from './state.js';
  * @typedef {object} SnapshotWish
  * @property {{document: SeenDocument, id: number}} [root] absent: the whole page
  * @property {{interactiveOnly: boolean, depth?: number, boxes: boolean, urls: boolean}} options
- * @property {number} maxBytes
+ * @property {number} maxBytes of the text as JSON, as agents get it
  * @property {boolean} isDiff only the difference from the last one that the client was given
  * @property {string} client
  */
@@ -83,14 +83,15 @@ const CUT_NOTE_BYTES = 140;
 function cut(lines, maxBytes) {
   const encoder = new TextEncoder();
   const sizes = [];
-  let bytes = -1;
+  // A line ends with a line feed, which JSON writes as two bytes; the quotes stand around all of them.
+  let bytes = 0;
   for (const line of lines) {
-    bytes += encoder.encode(line).length + 1;
+    bytes += encoder.encode(JSON.stringify(line)).length;
     sizes.push(bytes);
     if (bytes > maxBytes) break;
   }
   if (bytes <= maxBytes) return lines.join('\n') || 'Nothing is shown.';
   const most = sizes.findLastIndex((size) => size <= maxBytes - CUT_NOTE_BYTES) + 1;
-  const all = lines.reduce((sum, line) => sum + line.length + 1, 0);
+  const all = lines.reduce((sum, line) => sum + line.length + 2, 0);
   return [...lines.slice(0, most), `… ${lines.length - most} more lines: give a part as target, interactive_only, depth, or max_bytes up to ${Math.ceil(all * 1.1)}`].join('\n');
 }

@@ -121,10 +121,14 @@ async function findInFrames(tabId, { seen }, splits, most) {
   for (const [outer, inner] of splits) {
     const frames = await askDocuments(tabId, seen, 'framePlaces', outer).catch(() => []);
     const inside = places.filter(({ document, value }) => frames.some((around) => around.document.frameId === document.parentFrameId && around.value.includes(value)));
-    const all = new Set(inside.flatMap(({ document }) => withInner(seen, document)));
-    const answers = await askFrames(tabId, [...all], 'find', { query: { css: inner, splits: selectorSplits(inner) }, most });
-    const found = answers.flatMap(({ document, value }) => named(tabId, document, value));
-    if (found.length > 0) return found;
+    const own = inside.map(({ document }) => document);
+    const deeper = own.flatMap((document) => withInner(seen, document).slice(1));
+    // The frame itself is meant before the frames in it.
+    for (const documents of [own, [...new Set(deeper)]]) {
+      const answers = await askFrames(tabId, documents, 'find', { query: { css: inner, splits: selectorSplits(inner) }, most });
+      const found = answers.flatMap(({ document, value }) => named(tabId, document, value));
+      if (found.length > 0) return found;
+    }
   }
   return [];
 }

@@ -149,8 +149,6 @@ actions! {
         accessibility: Accessibility AccessibilityAction,
         page_summary: PageSummary PageSummaryAction,
         performance: Performance PerformanceAction,
-    }
-    unsupported {
         snapshot: Snapshot SnapshotAction,
         find: Find FindAction,
         get_text: GetText GetTextAction,
@@ -158,6 +156,8 @@ actions! {
         get_html: GetHtml GetHtmlAction,
         get_value: GetValue GetValueAction,
         get_attributes: GetAttributes GetAttributesAction,
+    }
+    unsupported {
         click: Click ClickAction,
         hover: Hover HoverAction,
         type_text: TypeText TypeTextAction,

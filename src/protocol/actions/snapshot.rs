@@ -44,6 +44,7 @@ pub struct SnapshotAction {
 impl BrowserAction for SnapshotAction {
     const SPEC: ActionSpec = ActionSpec {
         id_kind: "snap",
+        cuts_result: true,
         example: r#"{"interactive_only": true, "max_bytes": 4000}"#,
         ..ActionSpec::reading("snapshot", "Snapshot of the page")
     };

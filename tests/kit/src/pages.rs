@@ -272,7 +272,6 @@ fn file_of(folder: &Path, path: &str, host: &str) -> Option<Vec<u8>> {
     };
     let (headers, content) = match String::from_utf8(content) {
         Ok(text) => {
-            let (headers, text) = stated_headers(&text);
             let there = match host.strip_prefix("127.0.0.1") {
                 Some(port) => format!("localhost{port}"),
                 None => host.replace("localhost", "127.0.0.1"),
@@ -280,7 +279,8 @@ fn file_of(folder: &Path, path: &str, host: &str) -> Option<Vec<u8>> {
             let text = text
                 .replace("{{here}}", &format!("http://{host}"))
                 .replace("{{there}}", &format!("http://{there}"));
-            (headers, text.into_bytes())
+            let (headers, page) = stated_headers(&text);
+            (headers, page.as_bytes().to_vec())
         }
         Err(error) => (String::new(), error.into_bytes()),
     };

@@ -180,7 +180,7 @@ class TargetFinder {
       if (!isSame(is) && !Accessible.INTERACTIVE.has(is)) continue;
       if (rated.length >= 2_000 || !this.#dom.isVisible(element)) continue;
       const likeness = this.#likeness(pairs, this.#pairs(this.#tree.name(element, is))) + (isSame(is) ? 0.3 : 0);
-      if (likeness >= (name ? 0.5 : 0.3)) rated.push({ element, likeness });
+      if (likeness >= (name ? 0.4 : 0.3)) rated.push({ element, likeness });
     }
     return rated.sort((a, b) => b.likeness - a.likeness).slice(0, most).map(({ element, likeness }) => ({ ...this.describe(element), likeness }));
   }
