@@ -250,9 +250,9 @@ enum CliCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List or change the folders that agents may write files to
+    /// List or change the folders whose files agents may use
     #[command(
-        after_help = "A running daemon applies every change at once.\n\nExamples:\n  tabwire files                                list the open folders\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
+        after_help = "A running daemon applies every change at once.\n\nExamples:\n  tabwire files                                list the open folders\n  tabwire files allow ~/shop/pictures --read   let agents give its files to web pages\n  tabwire files allow ~/shop/pictures --write  let agents write new pictures there\n  tabwire files remove ~/shop/pictures --json"
     )]
     Files {
         #[command(subcommand)]

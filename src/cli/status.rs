@@ -8,7 +8,7 @@ use super::commands::{text, timestamp};
 use super::daemon_client::DaemonClient;
 use super::{ExitFailure, NOT_RUNNING, confirm, doctor, legacy};
 use crate::config::DaemonLocation;
-use crate::home::StateDirectory;
+use crate::home::{AgentFolders, StateDirectory};
 use crate::hub::ClockSample;
 use crate::protocol::{SERVER_VERSION, Timestamp, UnconfirmedWidening};
 use crate::terminal::{TextStyle, TextTable, ago, print_line};
@@ -19,6 +19,9 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
         Err(error) => return not_running(error, &unconfirmed(location)?, json),
     };
     let mut body = daemon.get("/api/status").await?.ok()?;
+    let folders = StateDirectory::find(&location.home()?)?.map(|home| home.agent_folders());
+    let AgentFolders { read, write, .. } = folders.transpose()?.unwrap_or_default();
+    body["open_folders"] = json!({"read": read, "write": write});
     let unconfirmed = unconfirmed(location)?;
     if json {
         body["unconfirmed"] = json!(unconfirmed);
@@ -96,6 +99,15 @@ fn status_lines(body: &Value, now: Timestamp) -> Vec<String> {
     row("commands", "", TextStyle::Plain, &commands);
     let (state, style, what) = describe_storage(&body["storage"]);
     row("journal", state, style, &what);
+    let count = |access: &str| body["open_folders"][access].as_array().map_or(0, Vec::len);
+    if count("read") + count("write") > 0 {
+        let what = format!(
+            "{} to read, {} to write, opened by you (`tabwire files`)",
+            count("read"),
+            count("write")
+        );
+        row("folders", "", TextStyle::Plain, &what);
+    }
     let browsers = body["browsers"].as_array().map(Vec::as_slice).unwrap_or_default();
     if browsers.is_empty() {
         row("browsers", "none", TextStyle::Notable, "");

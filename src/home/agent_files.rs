@@ -1,10 +1,12 @@
-//! The files that agents write on this computer: pictures, below folders that a person opened.
+//! The files that agents use on this computer, below folders that a person opened: pictures that they
+//! write, and files that they give to pages (`reading`).
 //!
 //! A name from an agent is untrusted. It is compared with the opened folders part by part, and the
 //! file is created without following a link on the way (`beneath`).
 
 mod beneath;
 mod folders;
+mod reading;
 
 use std::fs;
 use std::io;
@@ -15,7 +17,8 @@ use rustix::io::Errno;
 use super::{StateDirectory, StateDirectoryError};
 use crate::protocol::ImageFormat;
 use beneath::{FolderHandle, NoFollowError};
-pub use folders::{AgentFolderError, AgentFolders};
+pub use folders::{AgentFolderError, AgentFolders, FolderAccess};
+pub use reading::{ReadableFile, ReadableFileError};
 
 /// The longest name that an agent can give, in bytes. Linux takes no longer path.
 const NAME_MAX: usize = 4_096;

@@ -1,6 +1,6 @@
 //! The state directory: the secret, the lock and the address of the one daemon, further extensions
 //! that may connect, the rules for sites and files, unconfirmed widenings, values that agents store,
-//! and drawings.
+//! drawings, and copies of files for pages.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
@@ -15,6 +15,7 @@ mod removal;
 mod site_rules;
 mod store;
 mod unpacked;
+mod uploads;
 mod widenings;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -27,7 +28,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::proof::{self, AuthKey, KEY_LENGTH};
-pub use agent_files::{AgentFileError, AgentFiles, AgentFolderError, AgentFolders, UsualFolder};
+pub use agent_files::{
+    AgentFileError, AgentFiles, AgentFolderError, AgentFolders, FolderAccess, ReadableFile,
+    ReadableFileError, UsualFolder,
+};
 pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,
@@ -42,6 +46,9 @@ pub use removal::StateDirectoryRemoval;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
+pub use uploads::{
+    StoredUpload, StoredUploadError, UPLOAD_KEPT, UPLOAD_SIZE_MAX, UPLOADS_KEPT_MAX, UploadStore,
+};
 pub use widenings::WideningError;
 
 const AUTH_KEY: &str = "auth.key";

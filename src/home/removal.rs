@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, decode};
-use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store};
+use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
 const FILES: [&str; 15] = [
@@ -42,10 +42,12 @@ const ASIDE_DIGITS: usize = 16;
 type OwnersFolder = (&'static str, fn(&Path) -> bool);
 
 /// Our folders with a folder for each owner.
-const OWNERS_FOLDERS: [OwnersFolder; 3] = [
+const OWNERS_FOLDERS: [OwnersFolder; 4] = [
     ("drawings", drawings::is_own_file),
     ("noise", noise::is_own_file),
     ("store", store::is_own_file),
+    // Each copy has a folder of its own there.
+    ("uploads", uploads::is_own_file),
 ];
 
 /// The plan of removing a state directory.

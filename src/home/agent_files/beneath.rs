@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// Opens a folder for lookups only. That needs no right to list it, which `/home` may refuse.
@@ -93,16 +93,22 @@ impl FolderHandle {
         })
     }
 
+    /// Opens the file of this name in it for reading. It may be a pipe, a device or a folder.
+    pub(super) fn open(&self, name: &OsStr) -> Result<File, NoFollowError> {
+        // `NONBLOCK`, since the open of a pipe would wait for its other end.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let handle = openat(&self.handle, name, flags, Mode::empty());
+        handle.map(File::from).map_err(at(&self.path.join(name)))
+    }
+
     /// Whether a plain file of this name in it holds just these bytes.
     pub(super) fn has(&self, name: &OsStr, bytes: &[u8]) -> bool {
-        // `NONBLOCK`, since the open of a pipe would wait for its other end.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(handle) = openat(&self.handle, name, flags, Mode::empty()) else { return false };
-        let is_file = fstat(&handle)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+        let Ok(file) = self.open(name) else { return false };
+        let is_file = file.metadata().is_ok_and(|found| found.is_file());
         let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(1);
         let mut found = Vec::new();
-        is_file && File::from(handle).take(most).read_to_end(&mut found).is_ok() && found == bytes
+        is_file && file.take(most).read_to_end(&mut found).is_ok() && found == bytes
     }
 }
 

@@ -18,10 +18,22 @@ pub struct AgentFolders {
     /// The folders below which agents may create files.
     #[serde(default)]
     pub write: Vec<PathBuf>,
+    /// The folders whose files agents may give to pages.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
     /// The folders outside of the home directory that agents may sync. The list only saves a person the
     /// same question twice; the daemon goes by its own flags.
     #[serde(default)]
     pub sync: Vec<PathBuf>,
+}
+
+/// The use that agents may make of an opened folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderAccess {
+    /// Giving its files to pages.
+    Read,
+    /// Writing new files to it.
+    Write,
 }
 
 /// Why a folder cannot be opened to agents. Nothing changed.
@@ -138,14 +150,22 @@ impl StateDirectory {
         read(&self.dir)
     }
 
-    /// Opens a folder that [`StateDirectory::check_agent_folder`] has returned to agents for writing; a
-    /// running daemon follows at once. False: it was open already.
+    /// Opens a folder that [`StateDirectory::check_agent_folder`] has returned to agents; a running
+    /// daemon follows at once. False: it was open already.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
-    pub fn open_agent_folder(&self, path: &Path) -> Result<bool, StateDirectoryError> {
-        self.change_agent_folders(|folders| add(&mut folders.write, path))
+    pub fn open_agent_folder(
+        &self,
+        path: &Path,
+        accesses: &[FolderAccess],
+    ) -> Result<bool, StateDirectoryError> {
+        self.change_agent_folders(|folders| {
+            let opened = accesses.iter().map(|access| add(folders.with_mut(*access), path));
+            // Each of them is opened: `any` would stop at the first.
+            opened.fold(false, |before, is_new| before | is_new)
+        })
     }
 
     /// Remembers that a daemon may be started for agents to sync this folder. False: it was
@@ -158,18 +178,27 @@ impl StateDirectory {
         self.change_agent_folders(|folders| add(&mut folders.sync, path))
     }
 
-    /// Closes a folder to agents. False: it was not open.
+    /// Closes a folder to agents for these uses. False: it was open for none of them.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
-    pub fn close_agent_folder(&self, folder: &Path) -> Result<bool, StateDirectoryError> {
+    pub fn close_agent_folder(
+        &self,
+        folder: &Path,
+        accesses: &[FolderAccess],
+    ) -> Result<bool, StateDirectoryError> {
         // A folder that is gone or a link by now cannot be resolved: it is found as it is listed.
         let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         self.change_agent_folders(|folders| {
-            let before = folders.write.len();
-            folders.write.retain(|known| known != folder && *known != path);
-            folders.write.len() < before
+            let mut is_changed = false;
+            for access in accesses {
+                let open = folders.with_mut(*access);
+                let before = open.len();
+                open.retain(|known| known != folder && *known != path);
+                is_changed |= open.len() < before;
+            }
+            is_changed
         })
     }
 
@@ -184,6 +213,29 @@ impl StateDirectory {
             write_json(&self.dir.join(AGENT_FOLDERS), &folders)?;
         }
         Ok(is_changed)
+    }
+}
+
+impl FolderAccess {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
+}
+
+impl AgentFolders {
+    /// The folders that are open for this use.
+    #[must_use]
+    pub fn with(&self, access: FolderAccess) -> &[PathBuf] {
+        match access {
+            FolderAccess::Read => &self.read,
+            FolderAccess::Write => &self.write,
+        }
+    }
+
+    const fn with_mut(&mut self, access: FolderAccess) -> &mut Vec<PathBuf> {
+        match access {
+            FolderAccess::Read => &mut self.read,
+            FolderAccess::Write => &mut self.write,
+        }
     }
 }
 

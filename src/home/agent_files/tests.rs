@@ -27,7 +27,7 @@ impl Person {
         fs::create_dir_all(&opened).unwrap();
         let usual = UsualFolder { base: place.clone(), below: "Tabwire/files".into() };
         let files = home.agent_files(usual);
-        home.open_agent_folder(&opened).unwrap();
+        home.open_agent_folder(&opened, &[FolderAccess::Write]).unwrap();
         Self { _dir: dir, home, files, place, opened }
     }
 
@@ -73,7 +73,7 @@ fn a_whole_path_is_written_below_an_opened_folder_and_nowhere_else() {
         let refused = person.write(&elsewhere).unwrap_err();
         assert!(matches!(refused, AgentFileError::NotOpen), "{elsewhere:?}: {refused}");
     }
-    person.home.close_agent_folder(&person.opened).unwrap();
+    person.home.close_agent_folder(&person.opened, &FolderAccess::ALL).unwrap();
     let refused = person.write(person.opened.join("shop/other.png")).unwrap_err();
     assert!(matches!(refused, AgentFileError::NotOpen), "a closed folder: {refused}");
 }
@@ -267,7 +267,7 @@ fn folders_that_hold_everything_or_keys_or_settings_are_not_opened() {
     person.home.note_unpacked(&late).unwrap();
     assert!(matches!(person.write(late.join("after.png")), Err(AgentFileError::NotOpen)));
     // Opened before Tabwire went there, by a build that opened it.
-    person.home.open_agent_folder(&person.place.join("Tabwire")).unwrap();
+    person.home.open_agent_folder(&person.place.join("Tabwire"), &[FolderAccess::Write]).unwrap();
     for kept in [usual.clone(), usual.join("page")] {
         assert!(
             matches!(person.write(kept.join("a.png")), Err(AgentFileError::NotOpen)),
@@ -284,4 +284,121 @@ fn each_refusal_names_where_a_file_can_go() {
     for part in ["Tabwire/files", "pictures", "tabwire files allow DIR --write"] {
         assert!(hint.contains(part), "{part}: {hint}");
     }
+}
+
+/// What opening a path ends with, for a person who opened `pictures` for reading too.
+fn read(person: &Person, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadableFileError> {
+    let mut opened = person.files.open_readable(path.as_ref().to_str().unwrap())?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut opened.file, &mut bytes).unwrap();
+    Ok(bytes)
+}
+
+#[test]
+fn a_file_is_read_below_a_folder_that_is_open_for_reading_and_nowhere_else() {
+    let person = Person::new();
+    fs::create_dir(person.opened.join("shop")).unwrap();
+    let path = person.opened.join("shop/cat.png");
+    fs::write(&path, "cat").unwrap();
+    let refused = read(&person, &path).unwrap_err();
+    assert!(matches!(refused, ReadableFileError::NotOpen), "it is open for writing: {refused}");
+    person.home.open_agent_folder(&person.opened, &[FolderAccess::Read]).unwrap();
+    assert_eq!(read(&person, &path).unwrap(), b"cat");
+    fs::write(person.place.join("key"), "secret").unwrap();
+    fs::create_dir(person.place.join("pictures-of-mine")).unwrap();
+    fs::write(person.place.join("pictures-of-mine/key"), "secret").unwrap();
+    for elsewhere in [
+        person.place.join("key"),
+        person.place.join("pictures-of-mine/key"),
+        person.home.dir().join("auth.key"),
+        "/etc/passwd".into(),
+        "/".into(),
+    ] {
+        let refused = read(&person, &elsewhere).unwrap_err();
+        assert!(matches!(refused, ReadableFileError::NotOpen), "{elsewhere:?}: {refused}");
+    }
+    person.home.close_agent_folder(&person.opened, &[FolderAccess::Read]).unwrap();
+    let refused = read(&person, &path).unwrap_err();
+    assert!(matches!(refused, ReadableFileError::NotOpen), "a closed folder: {refused}");
+}
+
+#[test]
+fn no_path_leads_to_a_file_with_a_dot_in_front_a_link_or_anything_but_a_regular_file() {
+    let person = Person::new();
+    person.home.open_agent_folder(&person.opened, &[FolderAccess::Read]).unwrap();
+    let at = |path: &str| person.opened.join(path);
+    fs::create_dir_all(at(".git/deep")).unwrap();
+    fs::create_dir(at("real")).unwrap();
+    let theirs = person.place.join("theirs");
+    fs::write(&theirs, "secret").unwrap();
+    for file in [".env", ".git/config", ".git/deep/file", "real/cat.png"] {
+        fs::write(at(file), "x").unwrap();
+    }
+    symlink(&theirs, at("link")).unwrap();
+    symlink("real", at("folder-link")).unwrap();
+    fs::hard_link(&theirs, at("second-name")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    for dot in [".env", ".git/config", ".git/deep/file", "real/.hidden"] {
+        assert!(matches!(read(&person, at(dot)), Err(ReadableFileError::Dot)), "{dot}");
+    }
+    for path in ["../theirs", "real/../../theirs", "real/..", ".."] {
+        assert!(matches!(read(&person, at(path)), Err(ReadableFileError::NoPath)), "{path}");
+    }
+    for path in ["", "pictures/real/cat.png", "~/cat.png", "/a\0b", "/a\nb", &"/a".repeat(4_096)] {
+        assert!(matches!(read(&person, path), Err(ReadableFileError::NoPath)), "{path:?}");
+    }
+    for link in ["link", "folder-link/cat.png", "real/cat.png/more"] {
+        assert!(matches!(read(&person, at(link)), Err(ReadableFileError::Link(_))), "{link}");
+    }
+    for other in ["pipe", "real", "socket", ""] {
+        let refused = read(&person, at(other)).unwrap_err();
+        assert!(matches!(refused, ReadableFileError::NotRegular(_)), "{other}: {refused:?}");
+    }
+    assert!(matches!(read(&person, at("second-name")), Err(ReadableFileError::SeveralNames(_))));
+    assert!(matches!(read(&person, at("none")), Err(ReadableFileError::NotFound(_))));
+    assert_eq!(read(&person, at("real/cat.png")).unwrap(), b"x");
+    // Devices lie outside of all folders that can be opened; this one was opened by hand.
+    person.home.open_agent_folder(Path::new("/dev"), &[FolderAccess::Read]).unwrap();
+    assert!(matches!(read(&person, "/dev/zero"), Err(ReadableFileError::NotRegular(_))));
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_meanwhile_gives_no_file_from_elsewhere() {
+    const FILES: u32 = 2_000;
+    let person = Person::new();
+    person.home.open_agent_folder(&person.opened, &[FolderAccess::Read]).unwrap();
+    let theirs = person.place.join("theirs");
+    let (real, link) = (person.opened.join("a"), person.opened.join("b"));
+    for (folder, text) in [(&theirs, "secret"), (&real, "cat")] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("file"), text).unwrap();
+    }
+    symlink(&theirs, &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    let (mut opened, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let aside = person.opened.join("aside");
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&real, &aside).unwrap();
+                fs::rename(&link, &real).unwrap();
+                fs::rename(&aside, &link).unwrap();
+            }
+        });
+        for n in 0.. {
+            match read(&person, real.join("file")) {
+                Ok(bytes) => {
+                    assert_eq!(bytes, b"cat");
+                    opened += 1;
+                }
+                Err(ReadableFileError::Link(_)) => refused += 1,
+                Err(_neither_is_there) => {}
+            }
+            if n >= FILES && opened > 0 && refused > 0 {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

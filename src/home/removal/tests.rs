@@ -6,7 +6,7 @@ use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::value::to_raw_value;
 
 use super::*;
-use crate::home::{AgentFileError, UsualFolder, ValueName, in_temporary};
+use crate::home::{AgentFileError, FolderAccess, UsualFolder, ValueName, in_temporary};
 use crate::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
 
 /// Everything below a folder, without what links lead to.
@@ -34,7 +34,7 @@ fn full() -> (tempfile::TempDir, StateDirectory) {
     let at = Timestamp::from_unix_micros(0);
     let widening = home.note_widening("agents use example.com", None, at).unwrap();
     home.confirm_widenings(&[widening.id]).unwrap();
-    home.open_agent_folder(&state).unwrap();
+    home.open_agent_folder(&state, &[FolderAccess::Write]).unwrap();
     let pattern = SitePattern::parse("example.com").unwrap();
     let change = SiteChange::Add { list: SiteList::Deny, pattern };
     home.site_rules().change(&change).unwrap();

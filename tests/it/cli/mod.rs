@@ -4,5 +4,6 @@ mod bug_report;
 mod call;
 mod commands;
 mod doctor;
+mod files;
 mod install;
 mod subcommands;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tabwire::home::UsualFolder;
+use tabwire::home::{FolderAccess, UsualFolder};
 
 use testkit::{AutoExtension, ExtensionBuilder, McpClient, RowReport, TestDaemon, body, soon};
 
@@ -39,7 +39,7 @@ impl Stage {
         let person = dir.path().to_owned();
         let opened = person.join("pictures");
         fs::create_dir(&opened).unwrap();
-        daemon.home().open_agent_folder(&opened).unwrap();
+        daemon.home().open_agent_folder(&opened, &[FolderAccess::Write]).unwrap();
         let client = McpClient::legacy(&daemon);
         Self { daemon, client, _browser: browser, _dir: dir, person, opened }
     }
@@ -176,7 +176,7 @@ async fn row_27_no_folder_of_the_extension_gets_a_picture_whatever_the_person_op
     daemon.home().note_unpacked(&folders[1]).unwrap();
     for opened in ["Tabwire", "elsewhere"] {
         // Before the extension came there; `tabwire files` opens neither now.
-        daemon.home().open_agent_folder(&person.join(opened)).unwrap();
+        daemon.home().open_agent_folder(&person.join(opened), &[FolderAccess::Write]).unwrap();
     }
     let shot = async |path: &Path| {
         let shot = json!({"action": "screenshot", "path": path, "wait_ms": 20_000});
@@ -206,7 +206,7 @@ async fn row_27_a_folder_that_becomes_a_link_while_the_picture_is_taken_gets_non
     let (opened, theirs) = (dir.path().join("pictures"), dir.path().join("theirs"));
     fs::create_dir_all(opened.join("shop")).unwrap();
     fs::create_dir(&theirs).unwrap();
-    daemon.home().open_agent_folder(&opened).unwrap();
+    daemon.home().open_agent_folder(&opened, &[FolderAccess::Write]).unwrap();
     let mut row = RowReport::new(27);
     for (n, name) in ["shop/page.png", "page.png"].into_iter().enumerate() {
         let path = opened.join(name);

@@ -22,6 +22,10 @@ fn widening(folder: &str) -> Vec<(Vec<String>, String)> {
         (texts(&["sites", "remove", "bank.example"]), "bank.example".to_owned()),
         (texts(&["extension", "allow", OTHER_ID]), OTHER_ID.to_owned()),
         (texts(&["files", "allow", folder, "--write"]), folder.to_owned()),
+        (
+            texts(&["files", "allow", folder, "--read"]),
+            format!("give web pages the files below {folder}"),
+        ),
         (texts(&["sites", "files", "allow", folder]), format!("open the files in {folder}")),
         (texts(&["legacy", "any"]), "every extension that polls".to_owned()),
     ]

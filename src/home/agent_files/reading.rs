@@ -1,0 +1,142 @@
+//! Files that agents give to pages: found below the folders that are open for reading, and opened
+//! without following a link.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::beneath::{FolderHandle, NoFollowError};
+use super::{AgentFiles, NAME_MAX, folders};
+use crate::home::StateDirectoryError;
+
+/// A file that an agent may give to a page, open for reading.
+#[derive(Debug)]
+pub struct ReadableFile {
+    /// The open file: the same one even if its name leads elsewhere by now.
+    pub file: File,
+    /// Its name, without folders.
+    pub name: String,
+    /// Its path, without links.
+    pub path: PathBuf,
+    /// Its size and times when it was opened.
+    pub metadata: Metadata,
+}
+
+/// The reason why a file is not opened for an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadableFileError {
+    /// The path is not absolute, has control characters or a `..`, or is too long.
+    #[error("this is not an absolute path without `..`")]
+    NoPath,
+    /// A part of the path begins with a dot: keys and settings are kept in such files.
+    #[error("a part of the path begins with a dot")]
+    Dot,
+    /// The file lies outside of all folders that are open for reading, or in a closed one.
+    #[error("no folder that is open to agents for reading holds the file")]
+    NotOpen,
+    /// The file, or a folder on the way, is a link, or a file is where a folder should be.
+    #[error("`{}` is a link, or not a folder", .0.display())]
+    Link(PathBuf),
+    /// There is no file of this name.
+    #[error("`{}` does not exist", .0.display())]
+    NotFound(PathBuf),
+    /// It is a folder, a pipe, a socket or a device.
+    #[error("`{}` is not a regular file", .0.display())]
+    NotRegular(PathBuf),
+    /// The file has another name, which may lie in a folder that is not open.
+    #[error("`{}` has a second name elsewhere (a hard link)", .0.display())]
+    SeveralNames(PathBuf),
+    /// The opened folders cannot be read.
+    #[error(transparent)]
+    Home(#[from] StateDirectoryError),
+    /// The system reported an error.
+    #[error("cannot read {}: {source}", .path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl AgentFiles {
+    /// The folders that are open for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn readable_folders(&self) -> Result<Vec<PathBuf>, StateDirectoryError> {
+        Ok(folders::read(&self.state)?.read)
+    }
+
+    /// Opens a file that an agent names. Follows no link, and opens only regular files with one
+    /// name.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadableFileError`].
+    pub fn open_readable(&self, path: &str) -> Result<ReadableFile, ReadableFileError> {
+        let (folder, names) = self.find_readable(path)?;
+        let mut names = names.iter().map(String::as_str);
+        let Some(name) = names.next_back() else {
+            return Err(ReadableFileError::NotRegular(folder));
+        };
+        let folder = FolderHandle::of(&folder)?;
+        let folder = names.try_fold(folder, |folder, name| folder.enter(name.as_ref()))?;
+        let path = PathBuf::from(path);
+        let file = folder.open(name.as_ref())?;
+        let io = |source| ReadableFileError::Io { path: path.clone(), source };
+        let metadata = file.metadata().map_err(io)?;
+        if !metadata.is_file() {
+            return Err(ReadableFileError::NotRegular(path));
+        }
+        // A hard link leads to a file elsewhere as a symbolic one does, and no path shows it.
+        if metadata.nlink() > 1 {
+            return Err(ReadableFileError::SeveralNames(path));
+        }
+        Ok(ReadableFile { file, name: name.to_owned(), path, metadata })
+    }
+
+    /// The folder that is open for reading, and the names below it that lead to the file. Reads no
+    /// file but the list of opened folders.
+    fn find_readable(&self, path: &str) -> Result<(PathBuf, Vec<String>), ReadableFileError> {
+        let named = Path::new(path);
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        if path.len() > NAME_MAX
+            || path.chars().any(char::is_control)
+            || !named.is_absolute()
+            || !named.components().all(is_plain)
+        {
+            return Err(ReadableFileError::NoPath);
+        }
+        if named.iter().any(|part| part.as_encoded_bytes().starts_with(b".")) {
+            return Err(ReadableFileError::Dot);
+        }
+        let open = self.readable_folders()?;
+        let below = |folder: PathBuf| Some((named.strip_prefix(&folder).ok()?.to_owned(), folder));
+        let (below, folder) = open.into_iter().find_map(below).ok_or(ReadableFileError::NotOpen)?;
+        // The state directory may have been moved into a folder that was opened before.
+        if folders::is_kept_from_agents(&self.state, &self.usual.base, named)? {
+            return Err(ReadableFileError::NotOpen);
+        }
+        let names = below.iter().filter_map(|name| name.to_str().map(str::to_owned));
+        Ok((folder, names.collect()))
+    }
+}
+
+impl From<NoFollowError> for ReadableFileError {
+    fn from(NoFollowError { path, source }: NoFollowError) -> Self {
+        // Systems report different errors for a link in place of a folder.
+        let links = [Errno::LOOP, Errno::MLINK, Errno::NOTDIR].map(Errno::raw_os_error);
+        match source.raw_os_error() {
+            Some(code) if code == Errno::NOENT.raw_os_error() => Self::NotFound(path),
+            Some(code) if links.contains(&code) => Self::Link(path),
+            // A socket cannot be opened, nor a device without a driver.
+            Some(code) if code == Errno::NXIO.raw_os_error() => Self::NotRegular(path),
+            Some(_) | None => Self::Io { path, source },
+        }
+    }
+}
