@@ -42,6 +42,9 @@ pub mod hub;
 /// Which local files agents may open: kept, told to every browser, decided by where a file is.
 pub mod local_files;
 
+/// Files that agents give to pages: checked and copied for the browser.
+pub mod uploads;
+
 /// Which sites agents may use: kept, and told to every browser.
 pub mod sites;
 

@@ -150,6 +150,17 @@ export type FileVerdictFrame = {
   admitted: boolean[];
 };
 
+/** The answer to `upload_request`: copies of all the files, or the reason why there are none. */
+export type UploadCopiesFrame = {
+  type: 'upload_copies';
+  /** What `upload_request` carried. */
+  request: number;
+  /** The copies, in the order of the paths. */
+  files: UploadCopy[];
+  /** Why there are none. */
+  error?: UploadRefusal;
+};
+
 /** Shows that the daemon is alive. It is a data frame because WebSocket pings do not keep the extension's worker alive. */
 export type PingFrame = {
   type: 'ping';
@@ -175,6 +186,7 @@ export type ToExtension =
   | ExtensionChangedFrame
   | LocalFilesFrame
   | FileVerdictFrame
+  | UploadCopiesFrame
   | PingFrame;
 
 /** The answer to `challenge`. */
@@ -294,6 +306,11 @@ export type FileCheckFrame = {
   urls: string[];
 };
 
+/** Asks for copies of the files that a running command gives to a page. */
+export type UploadRequestFrame = UploadRequest & {
+  type: 'upload_request';
+};
+
 /** The key that its `config.json` holds is in the extension's own storage. */
 export type KeyStoredFrame = {
   type: 'key_stored';
@@ -387,6 +404,7 @@ export type FromExtension =
   | ConfirmWideningFrame
   | LocalFileRuleFrame
   | FileCheckFrame
+  | UploadRequestFrame
   | KeyStoredFrame
   | ExtensionNackFrame
   | PongFrame
@@ -835,6 +853,11 @@ export type ErrorCode =
   | 'not_editable'
   | 'wrong_kind'
   | 'option_not_found'
+  | 'file_not_allowed'
+  | 'file_not_found'
+  | 'file_too_large'
+  | 'file_changed'
+  | 'file_unreadable'
   | 'unsupported'
   | 'page_tool_changed';
 
@@ -1148,6 +1171,49 @@ export type UnconfirmedWidening = {
   what: string;
   /** The command that takes it back, if it is known. */
   take_back?: string;
+};
+
+/** A private copy of a file, for one page. */
+export type UploadCopy = {
+  /** The copy's path on the computer of browser and daemon. */
+  path: string;
+  /** The file's name. */
+  name: string;
+  /** Its size in bytes. */
+  size: number;
+};
+
+/** The reason why a page gets no files. */
+export type UploadRefusal = {
+  /** A word for programs. */
+  code: UploadRefusalCode;
+  /** A sentence for people. */
+  message: string;
+  /** The next step. */
+  hint: string;
+};
+
+/** A word for the reason why a page gets no files. Each is a code of a command's failure. */
+export type UploadRefusalCode = 
+  | 'file_not_allowed'
+  | 'file_not_found'
+  | 'file_too_large'
+  | 'file_changed'
+  | 'file_unreadable'
+  | 'internal';
+
+/** An extension's request for copies of the files that its running command gives to a page. */
+export type UploadRequest = {
+  /** Comes back in `upload_copies`. */
+  request: number;
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+  /** The files, as the command names them. */
+  paths: string[];
+  /** The origin of the page that gets the files. */
+  site: string;
 };
 
 /** A person's action in a page. */

@@ -109,6 +109,10 @@ fn lines(story: &Value) -> Vec<String> {
     if status != "complete" && status != "pending" && story["may_have_run"] == true {
         lines.push("the command may have begun in the page".to_owned());
     }
+    for file in story["files"].as_array().into_iter().flatten() {
+        let (name, site) = (clean(text(&file["name"])), clean(text(&file["site"])));
+        lines.push(format!("file: {name} ({} bytes) for {site}", file["size"]));
+    }
     lines.push(String::new());
     lines.extend(timeline(&story["trace"]).lines());
     lines

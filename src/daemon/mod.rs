@@ -27,6 +27,7 @@ use crate::mcp::ExtraTools;
 use crate::protocol::SERVER_VERSION;
 use crate::sites::LiveSiteRules;
 use crate::tools::ToolSet;
+use crate::uploads::UploadService;
 use crate::widenings;
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
@@ -179,14 +180,19 @@ impl Daemon {
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
-        hub.set_agent_files(home.agent_files(settings.agent_files));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = ToolSet::new(hub.clone(), settings.default_wait);
         let annotations = AnnotationService::new(hub.clone(), home.drawings());
         let tools = tools.with_store(home.store()).with_noise(home.noise()).with_jobs(jobs.clone());
         let tools = tools.with_annotations(annotations);
         let sites = LiveSiteRules::open(hub.clone(), &home).map_err(io::Error::other)?;
-        let tools = tools.with_sites(sites);
+        let agent_files = home.agent_files(settings.agent_files);
+        let local_files = sites.local_files().clone();
+        let uploads =
+            UploadService::new(hub.clone(), agent_files.clone(), home.uploads(), local_files);
+        hub.set_agent_files(agent_files);
+        let removing = AbortOnDropHandle::new(tokio::spawn(uploads.clone().remove_old()));
+        let tools = tools.with_sites(sites).with_uploads(uploads);
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let tools = tools.with_admission(admission);
         let watching = AbortOnDropHandle::new(tokio::spawn(widenings::watch(
@@ -206,7 +212,7 @@ impl Daemon {
                 serving.await
             }
         };
-        drop(watching);
+        drop((watching, removing));
         // A job may still write to the state directory.
         jobs.ended().await;
         // Only now may the next daemon start.

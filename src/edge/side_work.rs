@@ -1,5 +1,5 @@
-//! Requests of an extension beside its commands: to keep drawings, to check files, to change the
-//! person's rules. None of them holds up the conversation.
+//! Requests of an extension beside its commands: to keep drawings, to check and to copy files, to
+//! change the person's rules. None of them holds up the conversation.
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -11,6 +11,7 @@ use crate::hub::ExtensionLink;
 use crate::protocol::{
     AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
     FILE_CHECK_MAX, FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
+    UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -20,6 +21,10 @@ const DRAWINGS_AT_ONCE: usize = 4;
 /// How many questions about local files of one link are looked up at the same time. One more is
 /// answered with a refusal: the extension asks again when it needs to.
 const FILE_CHECKS_AT_ONCE: usize = 16;
+
+/// How many requests of one link for copies of files are worked on at the same time, each with up to
+/// 1,000 MiB to copy. One more is refused.
+const UPLOADS_AT_ONCE: usize = 4;
 
 /// The refusal for another extension that would widen the rights of agents: only the Tabwire
 /// extension proves that a person has clicked.
@@ -34,12 +39,16 @@ pub(super) struct SideWork<'a> {
     drawings: FuturesUnordered<BoxFuture<'static, DrawingOutcome>>,
     /// Files that are being looked up: the number of the check, and whether each may be seen.
     files: FuturesUnordered<BoxFuture<'static, (u64, Vec<bool>)>>,
+    /// Files that are being copied: the number of the request, and the copies.
+    uploads: FuturesUnordered<BoxFuture<'static, (u64, UploadAnswer)>>,
 }
+
+type UploadAnswer = Result<Vec<UploadCopy>, UploadRefusal>;
 
 impl<'a> SideWork<'a> {
     pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
         let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Self { edge, extension_id, link, drawings, files }
+        Self { edge, extension_id, link, drawings, files, uploads: FuturesUnordered::new() }
     }
 
     /// Answers the next work that is done. Pending while there is none.
@@ -51,6 +60,9 @@ impl<'a> SideWork<'a> {
             // Verdicts go out as they come: the extension tells them apart by number.
             Some((check, admitted)) = self.files.next() => {
                 self.link.tell_file_verdict(check, admitted);
+            }
+            Some((request, copied)) = self.uploads.next() => {
+                self.link.answer_upload(request, copied);
             }
             else => std::future::pending().await,
         }
@@ -85,6 +97,13 @@ impl<'a> SideWork<'a> {
                 }
             }
             FromExtension::FileCheck { check, urls } => self.check_files(check, urls),
+            FromExtension::UploadRequest(request) => self.copy_files(request),
+            FromExtension::Tabs { tabs } => {
+                if let Some(uploads) = edge.tools.uploads() {
+                    uploads.forget_closed(&link.peer().browser, &tabs);
+                }
+                return Some(FromExtension::Tabs { tabs });
+            }
             // The key of another extension is in no folder that we have written.
             FromExtension::KeyStored {} if self.is_ours() => {
                 edge.forget_unpacked_key();
@@ -96,7 +115,6 @@ impl<'a> SideWork<'a> {
             | FromExtension::Ready(_)
             | FromExtension::Claim { .. }
             | FromExtension::Events { .. }
-            | FromExtension::Tabs { .. }
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }
             | FromExtension::KeyStored {}
@@ -119,6 +137,26 @@ impl<'a> SideWork<'a> {
         } else {
             self.files.push(Box::pin(self.edge.check_files(check, urls)));
         }
+    }
+
+    fn copy_files(&self, request: UploadRequest) {
+        let number = request.request;
+        let refused = |message: &str| UploadRefusal {
+            code: UploadRefusalCode::Internal,
+            message: message.to_owned(),
+            hint: "Call again.".to_owned(),
+        };
+        let Some(uploads) = self.edge.tools.uploads().cloned() else {
+            let refused = refused("this daemon gives no files to pages");
+            return self.link.answer_upload(number, Err(refused));
+        };
+        if self.uploads.len() >= UPLOADS_AT_ONCE {
+            let refused = refused("the daemon is still copying other files");
+            return self.link.answer_upload(number, Err(refused));
+        }
+        let peer = self.link.peer().clone();
+        let copied = async move { (number, uploads.copy(&peer, request).await) };
+        self.uploads.push(Box::pin(copied));
     }
 
     pub(super) fn refuse_drawing(&self, id: DrawingId, code: DrawingRefusalCode, message: String) {

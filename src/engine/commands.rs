@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::entry::JournalSeq;
 use crate::lifecycle::{Command, CommandPhase, LifecycleEvent, Transition};
-use crate::protocol::{Attempt, CorrelationId, Timestamp, WorkKind};
+use crate::protocol::{Attempt, CorrelationId, GivenFile, Timestamp, WorkKind};
 
 /// All commands with a record. A command changes only in [`CommandRegistry::apply`].
 #[derive(Debug, Default)]
@@ -17,12 +17,18 @@ struct CommandRecord {
     accepted: JournalSeq,
     /// The journal entry of its last recorded change.
     recorded: JournalSeq,
+    /// The files that it gave to pages.
+    given: Vec<GivenFile>,
 }
+
+/// How many files of one command are remembered for its timeline.
+const GIVEN_FILES_MAX: usize = 50;
 
 impl CommandRegistry {
     pub(super) fn insert(&mut self, command: Command, accepted: JournalSeq) {
         let id = command.spec().id.clone();
-        self.0.insert(id, CommandRecord { command, accepted, recorded: accepted });
+        self.0
+            .insert(id, CommandRecord { command, accepted, recorded: accepted, given: Vec::new() });
     }
 
     pub(super) fn remove(&mut self, id: &CorrelationId) -> Option<Command> {
@@ -66,6 +72,22 @@ impl CommandRegistry {
     pub(super) fn note_recorded(&mut self, id: &CorrelationId, seq: JournalSeq) {
         if let Some(record) = self.0.get_mut(id) {
             record.recorded = seq;
+        }
+    }
+
+    /// The files that a command gave to pages.
+    pub(super) fn given_files(&self, id: &CorrelationId) -> &[GivenFile] {
+        self.0.get(id).map_or(&[], |record| &record.given)
+    }
+
+    pub(super) fn note_given_files(
+        &mut self,
+        id: &CorrelationId,
+        files: impl IntoIterator<Item = GivenFile>,
+    ) {
+        if let Some(record) = self.0.get_mut(id) {
+            let room = GIVEN_FILES_MAX.saturating_sub(record.given.len());
+            record.given.extend(files.into_iter().take(room));
         }
     }
 

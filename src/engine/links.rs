@@ -105,6 +105,7 @@ impl Transaction<'_> {
             | FromExtension::ConfirmWidening { .. }
             | FromExtension::LocalFileRule(_)
             | FromExtension::FileCheck { .. }
+            | FromExtension::UploadRequest(_)
             | FromExtension::KeyStored {}
             | FromExtension::Hello(_) => {}
         }

@@ -32,6 +32,7 @@ mod submit;
 mod summaries;
 mod targets;
 mod transaction;
+mod uploads;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -116,21 +116,29 @@ impl UploadStore {
         }
     }
 
-    /// Removes the copies whose time is over, also those of an earlier daemon.
+    /// Removes the copies of this age, also those of an earlier daemon. Returns the time until the
+    /// next one has it; `None`: no copy is left.
     ///
     /// # Errors
     ///
     /// The system's.
-    pub fn remove_older_than(&self, age: Duration, now: SystemTime) -> io::Result<()> {
+    pub fn remove_older_than(
+        &self,
+        age: Duration,
+        now: SystemTime,
+    ) -> io::Result<Option<Duration>> {
+        let mut next: Option<Duration> = None;
         for folder in self.folders()? {
+            // It may have been removed meanwhile, because its tab was closed.
+            let Ok(found) = fs::symlink_metadata(&folder) else { continue };
             // A clock that was set back must not keep a copy for ever.
-            let made = fs::symlink_metadata(&folder)?.modified()?;
-            if now.duration_since(made).is_ok_and(|passed| passed < age) {
-                continue;
+            let passed = now.duration_since(found.modified()?).unwrap_or(age);
+            match age.checked_sub(passed).filter(|left| !left.is_zero()) {
+                Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
+                None => remove(&folder),
             }
-            remove(&folder);
         }
-        Ok(())
+        Ok(next)
     }
 
     /// How many bytes all copies have.

@@ -116,8 +116,10 @@ impl Hub {
     #[must_use]
     pub fn story(&self, caller: &Caller, id: &CorrelationId) -> StoryLookup {
         if let Some(tracked) = self.tracked(caller, id) {
-            let target = self.view(|engine| engine.lane_of(id).cloned());
-            return StoryLookup::Story(Box::new(tracked.borrow().story(target.as_ref())));
+            let (target, files) =
+                self.view(|engine| (engine.lane_of(id).cloned(), engine.given_files(id).to_vec()));
+            let story = tracked.borrow().story(target.as_ref());
+            return StoryLookup::Story(Box::new(CommandStory { files, ..story }));
         }
         match self.lookup_evicted(caller, id) {
             super::CommandLookup::Evicted(gone) => StoryLookup::Evicted(gone),

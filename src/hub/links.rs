@@ -16,7 +16,7 @@ use crate::engine::{CloseReason, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
     DrawingId, DrawingRefusal, FromExtension, NackReason, SERVER_VERSION, Timestamp, ToExtension,
-    Transport,
+    Transport, UploadCopy, UploadRefusal,
 };
 
 /// The transport's end of a link: what the extension says goes in here. Dropping it
@@ -109,6 +109,21 @@ impl ExtensionLink {
     /// Answers a `file_check`.
     pub fn tell_file_verdict(&self, check: u64, admitted: Vec<bool>) {
         self.reply(ToExtension::FileVerdict { check, admitted });
+    }
+
+    /// The extension of this link.
+    #[must_use]
+    pub const fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Answers an `upload_request`.
+    pub fn answer_upload(&self, request: u64, answer: Result<Vec<UploadCopy>, UploadRefusal>) {
+        let (files, error) = match answer {
+            Ok(files) => (files, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        self.reply(ToExtension::UploadCopies { request, files, error });
     }
 
     /// Tells the person why a change that they made of the open folders does not count.

@@ -24,6 +24,7 @@ mod streams;
 mod tests;
 mod timer;
 mod tracked;
+mod uploads;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};

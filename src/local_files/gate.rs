@@ -119,6 +119,12 @@ impl FileGate {
         urls.iter().map(|url| is_admitted(url, &open, &closed)).collect()
     }
 
+    /// Whether a canonical path leads through a folder that nobody can open for agents.
+    pub(super) fn is_closed(&self, path: &Path) -> bool {
+        let closed = self.closed();
+        path.ancestors().skip(1).any(|folder| closed.has_folder(folder))
+    }
+
     /// The folders whose files nobody can open for agents.
     fn closed(&self) -> ClosedPlaces {
         let state = iter::once(self.store.state_dir().to_owned());

@@ -92,6 +92,13 @@ impl LiveLocalFileRules {
         self.gate.admits(&self.hub.local_files(), urls)
     }
 
+    /// Whether a file lies in a folder that nobody can open to agents, such as a browser's profile.
+    /// `path` is canonical. Reads the disk.
+    #[must_use]
+    pub fn is_closed(&self, path: &Path) -> bool {
+        self.gate.is_closed(path)
+    }
+
     /// Removes this key from the `config.json` of every known unpacked extension. The extension has
     /// the key in its own storage by now, and a file can be read by other programs.
     pub fn forget_unpacked_key(&self, key: &ExtensionKey) {

@@ -23,6 +23,7 @@ mod short_text;
 mod sites;
 mod timestamp;
 mod transport;
+mod uploads;
 mod widening;
 
 pub use actions::Action;
@@ -70,6 +71,9 @@ pub use sites::{
 };
 pub use timestamp::Timestamp;
 pub use transport::Transport;
+pub use uploads::{
+    GivenFile, UPLOAD_FILES_MAX, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
+};
 pub use widening::UnconfirmedWidening;
 
 /// The version of the frame protocol that this build speaks, as `hello` and

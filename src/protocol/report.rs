@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Attempt, BrowserId, ClientId, CorrelationId, PageMark, TabId, Timestamp, Transport};
+use super::{
+    Attempt, BrowserId, ClientId, CorrelationId, GivenFile, PageMark, TabId, Timestamp, Transport,
+};
 
 /// One command as its owner sees it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -324,6 +326,9 @@ pub struct CommandStory {
     pub may_have_run: bool,
     /// How long it may run.
     pub timeout_ms: u64,
+    /// The files that pages got of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<GivenFile>,
     /// The time of every phase.
     pub trace: Vec<TraceEntry>,
 }

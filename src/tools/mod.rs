@@ -46,6 +46,7 @@ use crate::jobs::JobRunner;
 use crate::protocol::actions::ActionTool;
 use crate::protocol::{Action, CorrelationId};
 use crate::sites::LiveSiteRules;
+use crate::uploads::UploadService;
 use answers::{AnswerSchemas, outline};
 use arguments::ToolArguments;
 pub use arguments::closest;
@@ -76,6 +77,8 @@ pub struct ToolSet {
     annotations: Option<AnnotationService>,
     /// Which sites may be used.
     sites: Option<LiveSiteRules>,
+    /// Copies of files for pages.
+    uploads: Option<UploadService>,
     /// Which extensions that only poll are let in.
     admission: Option<PollerAdmission>,
 }
@@ -299,8 +302,8 @@ impl ToolSet {
     #[must_use]
     pub const fn new(hub: Hub, default_wait: Duration) -> Self {
         let (store, noise, jobs) = (None, None, None);
-        let (annotations, sites, admission) = (None, None, None);
-        Self { hub, default_wait, store, noise, jobs, annotations, sites, admission }
+        let (annotations, sites, uploads, admission) = (None, None, None, None);
+        Self { hub, default_wait, store, noise, jobs, annotations, sites, uploads, admission }
     }
 
     /// The same tools, with files for the values that agents store. Without them `store` fails.
@@ -345,6 +348,18 @@ impl ToolSet {
     #[must_use]
     pub fn with_admission(self, admission: PollerAdmission) -> Self {
         Self { admission: Some(admission), ..self }
+    }
+
+    /// The same tools, with copies of files for pages. Without, no page gets a file.
+    #[must_use]
+    pub fn with_uploads(self, uploads: UploadService) -> Self {
+        Self { uploads: Some(uploads), ..self }
+    }
+
+    /// Copies of files for pages, if the daemon makes any.
+    #[must_use]
+    pub const fn uploads(&self) -> Option<&UploadService> {
+        self.uploads.as_ref()
     }
 
     /// Which sites may be used, if rules can be kept.

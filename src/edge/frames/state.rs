@@ -102,6 +102,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::ConfirmWidening { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
+        | FromExtension::UploadRequest(_)
         | FromExtension::KeyStored {}
         | FromExtension::Nack { .. }
         | FromExtension::Pong { .. } => None,
@@ -131,6 +132,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }
         | ToExtension::FileVerdict { .. }
+        | ToExtension::UploadCopies { .. }
         | ToExtension::Ping { .. } => None,
     }
 }

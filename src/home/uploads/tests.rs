@@ -120,9 +120,10 @@ fn copies_whose_time_is_over_go_and_nothing_else_in_the_folder_does() {
     let theirs = shop.store.dir.join("notes");
     fs::create_dir(&theirs).unwrap();
     let made = fs::metadata(copy.path.parent().unwrap()).unwrap().modified().unwrap();
-    shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT / 2).unwrap();
+    let next = shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT / 3).unwrap();
+    assert_eq!(next, Some(UPLOAD_KEPT - UPLOAD_KEPT / 3));
     assert!(copy.path.exists());
-    shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT).unwrap();
+    assert_eq!(shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT).unwrap(), None);
     assert!(!copy.path.exists() && theirs.exists());
     // The clock was set back by more than a copy's time.
     let copy = shop.store.add(&mut shop.open("cat.png", b"cat")).unwrap();

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 28] = [
+static OF_CODES: [(&str, &str); 33] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -87,6 +87,14 @@ static OF_CODES: [(&str, &str); 28] = [
     ("not_editable", "Use a text field as target, or click the element instead."),
     ("wrong_kind", "Use the action for this kind of element, which `error` names."),
     ("option_not_found", "Use one of the options that `error` lists."),
+    (
+        "file_not_allowed",
+        "Ask the person to open the file's folder with `tabwire files allow DIR --read`.",
+    ),
+    ("file_not_found", "Check the path."),
+    ("file_too_large", "Give fewer or smaller files: at most 10 of 100 MiB in one call."),
+    ("file_changed", "Wait until the file is written, then call again."),
+    ("file_unreadable", "Ask the person to let browser and daemon read the file."),
     (
         "unsupported",
         "This browser cannot do it; use another action, or ask the person to update the browser.",

@@ -246,6 +246,7 @@ impl Command {
             hint,
             may_have_run: self.may_have_run(),
             timeout_ms: u64::try_from(self.spec.timeout.as_millis()).unwrap_or(u64::MAX),
+            files: Vec::new(),
             trace: self.trace(),
         }
     }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ActionSpec, BrowserAction};
+use super::{ActionSpec, BrowserAction, UploadFileAction};
 use crate::protocol::{in_short, is_local_file_url};
 
 /// Runs actions until one fails.
@@ -37,6 +37,16 @@ impl BatchStep {
     fn may_open_local_file(&self) -> bool {
         self.params.get("url").and_then(Value::as_str).is_some_and(is_local_file_url)
     }
+
+    /// Whether it gives exactly these files to the page. Paths that are made of earlier results
+    /// are never given: a page could have made them.
+    fn gives_files(&self, paths: &[String]) -> bool {
+        let named = self.params.get("paths").and_then(Value::as_array);
+        let are_same = |named: &Vec<Value>| {
+            named.iter().map(Value::as_str).eq(paths.iter().map(|path| Some(path.as_str())))
+        };
+        self.action == UploadFileAction::SPEC.name && named.is_some_and(are_same)
+    }
 }
 
 impl BrowserAction for BatchAction {
@@ -54,5 +64,9 @@ impl BrowserAction for BatchAction {
 
     fn opens_local_file(&self) -> bool {
         self.steps.iter().any(BatchStep::may_open_local_file)
+    }
+
+    fn gives_files(&self, paths: &[String]) -> bool {
+        self.steps.iter().any(|step| step.gives_files(paths))
     }
 }

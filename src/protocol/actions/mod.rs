@@ -93,6 +93,14 @@ macro_rules! actions {
                 }
             }
 
+            /// See [`BrowserAction::gives_files`].
+            #[must_use]
+            pub fn gives_files(&self, paths: &[String]) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.gives_files(paths),)*
+                }
+            }
+
             fn file_name(&self) -> Option<&str> {
                 match self {
                     $(Self::$variant(params) => params.file_name(),)*
@@ -199,6 +207,13 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
     /// extension does not get the name: it cannot write files.
     fn picture_file(&self) -> Option<(&str, ImageFormat)> {
         None
+    }
+
+    /// Whether it, or one of its steps, gives exactly these files to the page: no others are opened
+    /// for it.
+    fn gives_files(&self, paths: &[String]) -> bool {
+        let _ = paths;
+        false
     }
 
     /// The name of the file for its result. The record has it, and the extension is not told it.

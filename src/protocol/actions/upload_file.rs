@@ -35,4 +35,8 @@ impl BrowserAction for UploadFileAction {
     fn target(&self) -> Option<Arc<str>> {
         self.at.in_short()
     }
+
+    fn gives_files(&self, paths: &[String]) -> bool {
+        self.paths == paths
+    }
 }

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
-    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, well_formed,
+    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, UploadRequest,
+    well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -72,6 +73,8 @@ pub enum FromExtension {
         /// them.
         urls: Vec<String>,
     },
+    /// Asks for copies of the files that a running command gives to a page.
+    UploadRequest(UploadRequest),
     /// The key that its `config.json` holds is in the extension's own storage.
     KeyStored {},
     /// A frame of the daemon does not count, as one of an unknown type.
@@ -258,6 +261,7 @@ impl FromExtension {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;
                 Self::FileCheck { check, urls }
             }
+            "upload_request" => Self::UploadRequest(serde_json::from_str(text)?),
             "key_stored" => Self::KeyStored {},
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<TabsBody>(text)?.tabs },
             "nack" => Self::Nack { reason: serde_json::from_str::<NackBody>(text)?.reason },

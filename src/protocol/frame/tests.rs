@@ -16,7 +16,7 @@ use crate::protocol::{
     AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
     ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions,
     SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
-    garbled, well_formed,
+    UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -175,10 +175,33 @@ fn golden_older_extensions() -> impl Iterator<Item = (String, ToExtension)> {
     frames.into_iter().map(|(name, frame)| (name.to_owned(), frame))
 }
 
+fn upload_copies() -> ToExtension {
+    let copy = UploadCopy {
+        path: "/home/ann/.local/state/tabwire/uploads/000102030405060708090a0b0c0d0e0f/cat.png"
+            .to_owned(),
+        name: "cat.png".to_owned(),
+        size: 12_345,
+    };
+    ToExtension::UploadCopies { request: 3, files: vec![copy], error: None }
+}
+
+fn refused_upload() -> ToExtension {
+    let error = UploadRefusal {
+        code: UploadRefusalCode::FileNotAllowed,
+        message: "cannot give /home/ann/cat.png to the page: no folder that is open to agents for \
+                  reading holds the file"
+            .to_owned(),
+        hint: "Ask the person to run `tabwire files allow /home/ann/shop --read`.".to_owned(),
+    };
+    ToExtension::UploadCopies { request: 3, files: Vec::new(), error: Some(error) }
+}
+
 /// Which sites may be used and which local files, why a change of that does not count, and a
 /// verdict on two files.
 fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
     let frames = [
+        ("upload_copies", upload_copies()),
+        ("upload_copies.refused", refused_upload()),
         ("file_verdict", ToExtension::FileVerdict { check: 7, admitted: vec![true, false] }),
         ("local_files", ToExtension::LocalFiles { rules: open_folder(), problem: None }),
         (
@@ -315,6 +338,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "stopped",
         "tabs",
         "timeout",
+        "upload_request",
     ];
     assert_eq!(read, BTreeSet::from(kinds));
 }
@@ -335,6 +359,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",
+        FromExtension::UploadRequest(_) => "upload_request",
         FromExtension::KeyStored {} => "key_stored",
         FromExtension::Pong { .. } => "pong",
         FromExtension::Nack { .. } => "nack",

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, CaptureSettings, CorrelationId, DrawingId, LocalFileRules, OlderExtensions, QueryId,
-    SiteRules, TabId, UnconfirmedWidening,
+    SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -138,6 +138,16 @@ pub enum ToExtension {
         /// For each URL in its order whether agents may see the file.
         admitted: Vec<bool>,
     },
+    /// The answer to `upload_request`: copies of all the files, or the reason why there are none.
+    UploadCopies {
+        /// What `upload_request` carried.
+        request: u64,
+        /// The copies, in the order of the paths.
+        files: Vec<UploadCopy>,
+        /// Why there are none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<UploadRefusal>,
+    },
     /// Shows that the daemon is alive. It is a data frame because WebSocket pings do not keep the
     /// extension's worker alive.
     Ping {
@@ -169,6 +179,7 @@ impl ToExtension {
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }
+            | Self::UploadCopies { .. }
             | Self::Ping { .. } => false,
         }
     }

@@ -62,9 +62,12 @@ async fn reading_and_writing_are_opened_and_closed_apart_by_a_folder_without_lin
     let told: Vec<_> = noted.iter().map(|one| (&*one.what, one.take_back.as_deref())).collect();
     let [(read, close), (write, close_writing)] = told[..] else { panic!("{told:?}") };
     assert_eq!(read, format!("agents give web pages the files below {}", folder.display()));
-    assert_eq!(close, Some(&*format!("tabwire files remove {}", folder.display())));
+    assert_eq!(close, Some(&*format!("tabwire files remove '{}'", folder.display())));
     assert_eq!(write, format!("agents write files below {}", folder.display()));
-    assert_eq!(close_writing, Some(&*format!("tabwire files remove {} --write", folder.display())));
+    assert_eq!(
+        close_writing,
+        Some(&*format!("tabwire files remove '{}' --write", folder.display()))
+    );
     let served = place.serve(&[]).await;
     let status = place.run(&["status"]).await;
     assert!(status.stdout.contains("1 to read, 1 to write"), "{status:?}");
