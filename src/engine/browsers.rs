@@ -14,7 +14,7 @@ use crate::protocol::{
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
 const KEPT_FREE: usize = 4;
 
-/// Whether an outbox with room for so many frames takes a command.
+/// Whether an outbox with room for this many frames takes a command.
 pub(super) const fn is_room_for_command(room: usize) -> bool {
     room > KEPT_FREE
 }
@@ -22,9 +22,9 @@ pub(super) const fn is_room_for_command(room: usize) -> bool {
 /// A browser with the extension, connected or away for a while.
 #[derive(Debug)]
 pub(super) struct BrowserState {
-    /// What it is shown as and may be named by: no two known browsers have the same.
+    /// The name that callers see and may use. No two known browsers have the same one.
     label: String,
-    /// What its extension calls it.
+    /// The name that its extension gives it.
     own_label: String,
     user_agent: String,
     extension_version: String,
@@ -44,7 +44,7 @@ pub(super) struct BrowserState {
     shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
     is_stopped: bool,
-    /// Whether its extension's files on the disk are not what was put there.
+    /// Whether somebody changed its extension's files on the disk.
     is_changed: bool,
 }
 
@@ -86,12 +86,12 @@ impl BrowserState {
         }
     }
 
-    /// What it is shown as and may be named by; empty until its extension has said `ready`.
+    /// The name that callers see and may use. Empty until its extension has said `ready`.
     pub(super) fn label(&self) -> &str {
         &self.label
     }
 
-    /// What its extension calls it.
+    /// The name that its extension gives it.
     pub(super) fn own_label(&self) -> &str {
         &self.own_label
     }
@@ -107,6 +107,7 @@ impl BrowserState {
     /// An extension of this version has attached.
     pub(super) fn attach(&mut self, extension_version: String, now: Timestamp) {
         self.extension_version = extension_version;
+        // The files are checked anew before the `ready` of each link.
         self.is_changed = false;
         self.last_seen = now;
     }
@@ -117,13 +118,13 @@ impl BrowserState {
         self.last_seen = now;
     }
 
-    /// What its extension knows.
+    /// Sets the actions that its extension knows.
     pub(super) fn set_actions(&mut self, actions: Vec<String>) {
         self.actions = actions;
     }
 
-    /// Takes in what its extension says of it with `ready`. The run of the browser that it names,
-    /// if that is another than before.
+    /// Applies the extension's `ready`. Returns the run of the browser that it names, if that is
+    /// a new one.
     pub(super) fn apply_ready(
         &mut self,
         label: String,
@@ -195,7 +196,7 @@ impl BrowserState {
         self.poller.as_mut()
     }
 
-    /// Makes this extension its own. The one that it had.
+    /// Makes this extension its own. Returns the one that it had.
     pub(super) const fn replace_poller(&mut self, poller: Poller) -> Option<Poller> {
         self.poller.replace(poller)
     }
@@ -215,14 +216,14 @@ impl BrowserState {
         self.is_stopped
     }
 
-    /// The person stops everything in it, or lets it go on. Whether that is new.
+    /// The person stops everything in it, or lets agents continue. Returns whether that is new.
     pub(super) const fn set_stopped(&mut self, stopped: bool) -> bool {
         let is_new = self.is_stopped != stopped;
         self.is_stopped = stopped;
         is_new
     }
 
-    /// Whether its extension's files on the disk are not what was put there.
+    /// Whether somebody changed its extension's files on the disk.
     pub(super) const fn is_changed(&self) -> bool {
         self.is_changed
     }
@@ -284,12 +285,12 @@ impl BrowserState {
         active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
     }
 
-    /// Whose commands it takes now.
+    /// The extension that may get a command now.
     ///
     /// # Errors
     ///
-    /// It has no room for one more. If it has a link, that one: it has to be looked at again once
-    /// its outbox has emptied.
+    /// It has no room for one more. The error holds its link, if it has one: the shell looks again
+    /// once the outbox of this link has room.
     pub(super) fn recipient(&self) -> Result<(Peer, Transport), Option<LinkId>> {
         if let Some(poller) = &self.poller {
             return poller.recipient().ok_or(None);
@@ -301,18 +302,20 @@ impl BrowserState {
         Err(Some(link.id))
     }
 
-    /// Takes the room for one frame. The link to send it on; `None`: there is no link.
+    /// Takes the room for one frame. Returns the link to send it on; `None`: there is no link.
     pub(super) const fn reserve_room(&mut self) -> Result<Option<LinkId>, OutboxFull> {
         let Some(link) = &mut self.link else { return Ok(None) };
         if link.room == 0 {
             return Err(OutboxFull);
         }
+        // The shell reports the free room only between transactions (decision 363).
         link.room -= 1;
         Ok(Some(link.id))
     }
 
-    /// The outbox of this link has room for so many frames.
+    /// The outbox of this link has room for this many frames.
     pub(super) fn set_room(&mut self, id: LinkId, room: usize) {
+        // A late word of the former link must not count for this one.
         if let Some(link) = self.link.as_mut().filter(|link| link.id == id) {
             link.room = room;
         }
@@ -323,7 +326,7 @@ impl BrowserState {
         self.link = Some(LinkState { id, peer, transport, ready: false, room });
     }
 
-    /// Ends its link, if it has one. Which one that was.
+    /// Removes its link, if it has one, and returns it.
     pub(super) fn take_link(&mut self) -> Option<LinkId> {
         self.link.take().map(|link| link.id)
     }

@@ -90,6 +90,7 @@ pub struct BrowserCaptureStatus {
 
 impl CaptureChange {
     fn streams(&self) -> BTreeSet<StreamKind> {
+        // Bodies hold most of a person's data, so nobody gets them without asking for them by name.
         let usual = StreamKind::ALL.into_iter().filter(|s| !self.on || *s != StreamKind::Bodies);
         let streams = self.streams.clone().unwrap_or_else(|| usual.collect());
         streams.into_iter().filter(|stream| stream.is_captured()).collect()
@@ -124,6 +125,7 @@ impl CaptureRequests {
                 self.browsers.entry(id.clone()).or_default().change(change.on, &streams, tab);
             }
             None if change.on => self.all.extend(streams),
+            // Off for all is off: no request for a single browser outlives it.
             None => {
                 self.all.retain(|stream| !streams.contains(stream));
                 self.browsers.values_mut().for_each(|own| own.change(false, &streams, None));
@@ -199,6 +201,7 @@ impl Transaction<'_> {
         let place = self.place_of(caller, change);
         let (browser, tab) = place.map_err(|refusal| self.refuse(caller, refusal))?;
         let known: Vec<_> = self.browsers.keys().cloned().collect();
+        // Compared afterwards, so that only browsers whose streams changed get a frame.
         let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
         self.capture.change(change, browser.as_ref(), tab);
         for (id, before) in before {
@@ -222,6 +225,7 @@ impl Transaction<'_> {
             return Err(gone(&self.browsers, "any"));
         };
         match selector.tab {
+            // Only a start needs the tab: a request for a closed one can still be withdrawn.
             Some(wanted) if change.on && !browser.has_tab(wanted) => {
                 Err(no_such_tab(browser, Some(wanted)))
             }

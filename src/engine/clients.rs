@@ -102,6 +102,7 @@ impl ClientState {
     /// Continues from the journal.
     pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Timestamp) {
         self.current = Some(current);
+        // The recorded time lies in the future if the clock was set back.
         self.last_seen = last_seen.min(self.last_seen);
     }
 
@@ -189,6 +190,7 @@ impl ClientRegistry {
 
     /// Drops the client that has been idle for the longest time.
     fn drop_idlest(&mut self) -> Option<ClientId> {
+        // Never a client at work: its commands would lose their lists.
         let idle = self.0.iter().filter(|(_, client)| client.is_idle());
         let idlest = idle.min_by_key(|(_, client)| client.last_seen).map(|(id, _)| id.clone())?;
         self.0.remove(&idlest);
@@ -246,6 +248,7 @@ impl Transaction<'_> {
 
     /// Notes whether a client wants notifications of its jobs.
     pub fn note_wants_jobs(&mut self, caller: &Caller, wants: bool) {
+        // No client is created only to note that it wants nothing.
         if wants || self.clients.0.contains_key(&caller.client) {
             self.client(caller).wants_jobs = wants;
         }
@@ -278,6 +281,7 @@ impl Transaction<'_> {
     pub(super) fn client(&mut self, caller: &Caller) -> &mut ClientState {
         let Caller { owner, client: id } = caller;
         let now = self.now();
+        // Anyone can make up client names, so their number is limited.
         if !self.clients.0.contains_key(id) && self.clients.len() >= self.limits.clients {
             let idlest = self.clients.drop_idlest();
             if let Some(idlest) = idlest {
@@ -325,6 +329,7 @@ impl Transaction<'_> {
     pub(super) fn set_current(&mut self, client: &ClientId, current: CurrentTab) {
         let at = self.now();
         let Some(known) = self.clients.0.get_mut(client) else { return };
+        // Most commands go to the current tab again, and every entry costs a write.
         if known.current.as_ref() == Some(&current) {
             return;
         }

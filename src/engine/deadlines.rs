@@ -64,6 +64,7 @@ impl Transaction<'_> {
             if !self.commands.get(&id).is_some_and(is_retained) {
                 let unread = self.commands.get(&id).map_or("", Command::unread_at_last);
                 self.forget(&id, unread);
+                // Also for a command that is gone already, or this loop would never end.
                 self.deadlines.remove(&id);
             }
         }

@@ -122,6 +122,7 @@ impl Transaction<'_> {
 
     fn send_waits_over(&mut self, browser: &BrowserId, mut waits: Vec<CorrelationId>) {
         if !waits.is_empty() {
+            // They come from a hash map, and the same inputs must have the same effects.
             waits.sort();
             self.send(browser, ToExtension::AnnotationsOver { correlation_ids: waits });
         }

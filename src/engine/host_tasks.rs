@@ -50,6 +50,7 @@ impl Engine {
             }
         });
         let mut waiting: Vec<_> = waiting.collect();
+        // The map has no order, and jobs begin in the order of their calls.
         waiting.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
     }
@@ -174,7 +175,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Begins a job (row 22). False: it has ended, or had begun.
+    /// Begins a job (row 22). False: it has ended.
     pub fn begin_job(&mut self, id: &CorrelationId) -> bool {
         self.apply(id, LifecycleEvent::Begin);
         self.commands.phase_of(id) == Some(CommandPhase::Working)

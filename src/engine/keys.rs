@@ -42,6 +42,7 @@ impl KeyedCommand {
 impl IdempotencyKeys {
     /// The command for a key of this client.
     pub(super) fn find(&self, caller: &Caller, key: &str, now: Timestamp) -> Option<&KeyedCommand> {
+        // An expired key stays until a newer one comes, so its age is checked here.
         let known = self.0.get(caller)?.known.get(key)?;
         is_fresh(known.accepted, now).then_some(known)
     }

@@ -35,14 +35,14 @@ pub struct NewLink {
 }
 
 impl Engine {
-    /// The outbox of a link has room for so many frames.
+    /// The outbox of a link has room for this many frames.
     pub fn note_room(&mut self, browser: &BrowserId, link: LinkId, room: usize) {
         if let Some(known) = self.browsers.get_mut(browser) {
             known.set_room(link, room);
         }
     }
 
-    /// Whether an outbox with room for so many frames takes a command: the last ones are kept
+    /// Whether an outbox with room for this many frames takes a command: the last ones are kept
     /// free for answers.
     #[must_use]
     pub const fn is_room_for_command(room: usize) -> bool {
@@ -54,6 +54,7 @@ impl Transaction<'_> {
     /// Attaches an extension. A link that its browser has already is replaced.
     pub fn attach(&mut self, link: NewLink) {
         let NewLink { id, peer, transport, extension_version, room } = link;
+        // First, so that the old link's commands are back in their lanes when the new one is ready.
         self.end_link(&peer.browser, CloseReason::Replaced);
         let now = self.now();
         let new = || BrowserState::new(now);
@@ -77,12 +78,13 @@ impl Transaction<'_> {
         let is_current = self.touch(&peer.browser, link);
         match frame {
             FromExtension::Report { correlation_id, attempt, report } => {
+                // From any link: the browser holds the attempt, not its worker (decision 9).
                 let event = LifecycleEvent::Report(peer.clone(), attempt, report);
                 self.answer(peer, &correlation_id, attempt, event);
             }
-            // What follows is the current link's to say.
+            // All other frames count only from the current link.
             _ if !is_current => {}
-            // What has not begun goes on in the next life of the daemon.
+            // The next run of the daemon delivers commands that have not begun (decision 98).
             FromExtension::Claim { .. } if self.is_shutting_down => {}
             FromExtension::Claim { correlation_id, attempt } => {
                 let event = LifecycleEvent::Claim(peer.clone(), attempt);
@@ -150,6 +152,7 @@ impl Transaction<'_> {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(id) else { return };
         let Some(link) = browser.take_link() else { return };
+        // It was there until this moment, even if it had nothing to say.
         browser.touch(now);
         let held: Vec<_> = browser.held().cloned().collect();
         self.effects().closed.push((link, why));
@@ -158,18 +161,21 @@ impl Transaction<'_> {
         }
     }
 
-    /// The extension may have commands from here on: what it had is settled first
+    /// The extension may get commands from here on. Those that it had are settled first
     /// (rows 11a, 12).
     fn ready(&mut self, peer: &Peer, ready: ReadyFrame) {
         let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
+        // Before `apply_ready`, which replaces the tabs that this compares.
         let kept = targets::kept_by_new_session(browser, &ready);
         let session = browser.apply_ready(label, &ready);
         let held: Vec<_> = browser.held().cloned().collect();
+        // Before the first command, which the extension has to judge by them (decision 248).
         self.send_decisions(&peer.browser);
         if let Some(session) = session {
             self.record(JournalEntry::Session(peer.browser.clone(), session));
         }
+        // Before any delivery: these commands hold their lanes until their fate is known.
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
             let of_this =
@@ -183,6 +189,7 @@ impl Transaction<'_> {
         self.reconcile_drawing_tools(&peer.browser, ready.draws_for.unwrap_or_default());
         self.forget_closed_captures(&peer.browser);
         self.place_waiting(&peer.browser);
+        // After the placing, so that Stop also ends the commands that were just placed here.
         self.set_stopped(&peer.browser, ready.stopped == Some(true));
         self.may_deliver_to(&peer.browser);
     }

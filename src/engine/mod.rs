@@ -160,6 +160,7 @@ impl Engine {
     ) -> R {
         let mut transaction = Transaction::new(self, now, effects);
         let result = happen(&mut transaction);
+        // After every input, so that no input has to know which lanes it may have freed.
         transaction.deliver_ready();
         result
     }
@@ -171,6 +172,7 @@ impl Engine {
     }
 
     const fn next_seq(&mut self) -> JournalSeq {
+        // The journal counts the same entries, so the number is known before the entry is written.
         self.appended = self.appended.next();
         self.appended
     }

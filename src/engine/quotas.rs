@@ -78,6 +78,7 @@ impl Transaction<'_> {
         let of_client = self.client(caller).take_call(now);
         let limits = self.limits;
         let rates = self.quotas.rates_of(&caller.owner, &limits, now);
+        // The client first: one above its own limit must not use up the calls of its owner.
         let taken = of_client.and_then(|()| rates.calls.take(now));
         taken.map_err(|retry_after| self.refuse(caller, RefusalReason::RateLimited { retry_after }))
     }

@@ -1,4 +1,4 @@
-//! What callers read of their commands.
+//! Reads of commands by their callers.
 
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, Lane, LifecycleEvent, Tombstone};
@@ -39,9 +39,10 @@ impl Engine {
         self.scheduler.lane_of(id)
     }
 
-    /// What is remembered of a command whose record is gone, if this owner may know of it.
+    /// The memory of a command whose record is gone, if this owner may know of it.
     #[must_use]
     pub fn tombstone(&self, owner: &Owner, id: &CorrelationId) -> Option<&Tombstone> {
+        // Another owner must not learn that there was such a command.
         self.retention.tombstone(id).filter(|gone| gone.owner == *owner)
     }
 

@@ -70,6 +70,7 @@ impl Transaction<'_> {
         let spec = command.spec();
         let (id, client) = (spec.id.clone(), spec.client.clone());
         self.client(&Caller { owner: spec.owner.clone(), client: client.clone() });
+        // Number 0, since an earlier run has recorded the acceptance: nobody waits for it.
         let update =
             CommandUpdate::New { command: command.clone(), accepted: JournalSeq::default() };
         self.effects().commands.push(update);
@@ -87,6 +88,7 @@ impl Transaction<'_> {
                 if was_over {
                     self.shelve(&command);
                 } else {
+                    // The restart has ended it, so this run must record the end.
                     let recorded = Some(self.record_change(&command));
                     let update = CommandUpdate::Changed { command: command.clone(), recorded };
                     self.effects().commands.push(update);
@@ -96,6 +98,8 @@ impl Transaction<'_> {
             }
             CommandPhase::Queued => {
                 self.scheduler.note_selector(&id, selector);
+                // In the order of acceptance, in which the journal lists the commands (decision
+                // 83).
                 self.scheduler.join(command.spec(), lane);
             }
             CommandPhase::Sent | CommandPhase::Started => self.resume(&command, lane),

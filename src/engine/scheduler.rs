@@ -45,6 +45,7 @@ impl Scheduler {
     /// Moves a waiting command to the back of another lane. A command whose call named a tab is still
     /// shown with that tab.
     pub(super) fn send_elsewhere(&mut self, spec: &CommandSpec, lane: Lane, limits: &Limits) {
+        // For the queue it ends and joins again. It has not run, so it frees no lane.
         let _ = self.queue.follow(&spec.id, CommandPhase::Ended, limits);
         if !self.has_named_tab(&spec.id) {
             self.note_lane(&spec.id, lane.clone());

@@ -50,6 +50,7 @@ impl Transaction<'_> {
 
     /// Sets the widenings without a confirmation, and sends them to all connected browsers.
     pub fn set_unconfirmed(&mut self, widenings: Vec<UnconfirmedWidening>) {
+        // The daemon reads its file once a second (decision 306).
         if *self.decided.unconfirmed == *widenings {
             return;
         }
@@ -112,6 +113,7 @@ impl Transaction<'_> {
 
     /// The person at a browser stops one of its commands.
     pub(super) fn stop_one(&mut self, browser: &BrowserId, id: &CorrelationId) {
+        // An extension may stop the commands of its own browser and no others.
         if self.scheduler.lane_of(id).is_some_and(|lane| lane.browser == *browser) {
             self.apply(id, LifecycleEvent::Stop);
         }
@@ -126,6 +128,7 @@ impl Transaction<'_> {
         if !stopped {
             return self.may_deliver_to(browser);
         }
+        // Commands that have ended are among them; for those the event changes nothing.
         for id in self.scheduler.of_browser(browser) {
             self.apply(&id, LifecycleEvent::Stop);
         }
@@ -151,6 +154,7 @@ impl Transaction<'_> {
         } else {
             site_refusal()
         };
+        // In the extension's name, so that the command ends like one that the extension refuses.
         let report = ExtensionReport::Error { error };
         self.apply(&command.spec().id, LifecycleEvent::Report(peer.clone(), attempt, report));
         true

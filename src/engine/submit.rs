@@ -120,12 +120,14 @@ impl Transaction<'_> {
         let Submission { action, selector, timeout, .. } = call;
         let estimate = self.run_lengths.estimate(action);
         let work = CommandWork::Browser(action.clone());
+        // First of all: a repeated call gets its answer even while new calls are refused.
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known;
         }
         self.check_accepting(caller)?;
         let queued = self.scheduler.queued(&caller.client);
         if self.scheduler.is_full_for(&caller.client, &self.limits) {
+            // About the time in which one of the queued commands ends.
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(RefusalReason::QueueFull { queued, retry_after });
         }
@@ -133,6 +135,7 @@ impl Transaction<'_> {
         let lane = targets::resolve(&self.browsers, current.as_ref(), selector, action)?;
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
             let label = || browser.label().to_owned();
+            // Refused and not queued: only the person ends a stop (decision 251).
             if browser.is_stopped() {
                 return Err(RefusalReason::StoppedByUser { browser: label() });
             }
@@ -140,6 +143,7 @@ impl Transaction<'_> {
                 return Err(RefusalReason::ExtensionChanged { browser: label() });
             }
         }
+        // Nothing below can fail: a refused call must have changed nothing.
         let spec = self.new_spec(caller, work, (*timeout).min(limits::EXECUTE_MAX));
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);
@@ -187,11 +191,13 @@ impl Transaction<'_> {
         let known = self.keys.find(caller, &call.key, self.now())?;
         let (id, query_id) = (known.id.clone(), known.query_id.clone());
         if !known.is_of(call) {
+            // The other command's id as an answer would be a lie (decision 97).
             return Some(Err(RefusalReason::KeyReused { id }));
         }
         let browser = self.scheduler.lane_of(&id).and_then(|lane| self.browsers.get(&lane.browser));
         let needs_none = work.action().is_none();
         let reachable = needs_none || browser.is_some_and(BrowserState::is_connected);
+        // Not the entry of a later change, which this call did not ask for (decision 104).
         let recorded = self.commands.accepted(&id);
         let accepted = CommandReceipt { id, query_id, estimate, reachable };
         Some(Ok(SubmittedCommand { accepted, recorded, is_new: false }))
@@ -212,7 +218,9 @@ impl Transaction<'_> {
     /// Withdraws a command that no caller knows of: its acceptance could not be recorded, or its work
     /// cannot begin.
     pub fn withdraw(&mut self, caller: &Caller, id: &CorrelationId) {
+        // Otherwise the same call after a crash would be told that it is accepted (decision 105).
         self.keys.forget_command(caller, id);
+        // It may be on its way to an extension already.
         self.apply(id, LifecycleEvent::Cancel);
         self.forget(id, "");
         self.record(JournalEntry::Withdrawn(id.clone()));
@@ -273,10 +281,12 @@ impl Transaction<'_> {
         let _recorded = self.insert_command(caller, spec, &lane, &selector, key);
         self.notify_observers_of(&id);
         self.scheduler.note_selector(&id, selector);
+        // `place_waiting` gives it a lane when a browser connects.
         let Some(lane) = lane else { return false };
         self.remember_current(&id, &lane);
         let reachable = self.browsers.get(&lane.browser).is_some_and(BrowserState::is_connected);
         if reachable {
+            // Decides whether it expires as `not_delivered` or as `no_extension`.
             self.apply(&id, LifecycleEvent::Reachable);
             self.may_deliver_to(&lane.browser);
         }
@@ -297,6 +307,7 @@ impl Transaction<'_> {
         self.follow_deadline(&command);
         self.quotas.add(&command);
         let accepted = self.record_accepted(command.clone(), lane, selector, key);
+        // The shell must have the command before its first change.
         self.effects().commands.push(CommandUpdate::New { command: command.clone(), accepted });
         self.commands.insert(command, accepted);
         self.client(caller).add_command(id);
@@ -311,6 +322,7 @@ impl Transaction<'_> {
         key: Option<CallKey>,
     ) -> JournalSeq {
         let spec = command.spec();
+        // In the same entry, so that a crash leaves no more keys than a client may have.
         let dropped_keys = key.as_ref().map_or_else(Vec::new, |key| {
             let kept = RecordedKey::of(spec, key);
             let limits = self.limits;

@@ -24,6 +24,7 @@ pub(super) fn resolve(
     action: &Action,
 ) -> Result<Option<Lane>, RefusalReason> {
     let Some((id, browser)) = choose_browser(browsers, current, selector)? else { return Ok(None) };
+    // The extension of a browser that is away may come back in another version.
     if browser.is_connected() && !browser.supports(action) {
         let extension_version = browser.extension_version().to_owned();
         return Err(RefusalReason::UnsupportedAction { action: action.name(), extension_version });
@@ -32,6 +33,7 @@ pub(super) fn resolve(
         if poller.is_switched_off() {
             return Err(RefusalReason::ControlSwitchedOff { browser: browser.label().to_owned() });
         }
+        // It would act in the tab that it follows, which may be another one.
         if let Some(wanted) = selector.tab {
             return Err(RefusalReason::NoChoiceOfTab {
                 wanted,
@@ -45,9 +47,11 @@ pub(super) fn resolve(
     if action.is_browser_wide() {
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
     }
+    // The number of a tab in another browser means nothing here.
     let of_this_browser = current.filter(|current| current.browser == *id);
     let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
     let tab = match wanted {
+        // A closed tab never comes back; a browser that is away may still have it (decision 12).
         Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
             return Err(no_such_tab(browser, Some(wanted)));
         }
@@ -104,9 +108,11 @@ pub(super) fn choose_browser<'a>(
         those.filter(move |(id, _)| is_poller(id) == polls).collect::<Vec<_>>()
     };
     let proven = connected(false);
+    // A client that used an extension without proof leaves it once a proven browser is there.
     if let Some(current) = current
         && (proven.is_empty() || !is_poller(&current.browser))
     {
+        // Never another browser instead: the call would act on pages that its agent has not seen.
         return match browsers.get_key_value(&current.browser) {
             Some(known) => Ok(Some(known)),
             None => Err(gone(browsers, current.browser.as_str())),
@@ -117,6 +123,7 @@ pub(super) fn choose_browser<'a>(
         ([], None) => Ok(None),
         // The tab of a disconnected browser: in any other browser the number means another tab.
         ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),
+        // Even without the wanted tab: the refusal then lists the tabs that it has.
         ([only], _) => Ok(Some(*only)),
         (several, Some(tab)) => only_one_with(tab, several.iter().copied())
             .map(Some)
@@ -138,6 +145,8 @@ fn named<'a>(
     browsers: &'a HashMap<BrowserId, BrowserState>,
     wanted: &str,
 ) -> Result<BrowserRef<'a>, RefusalReason> {
+    // Ids before labels: an extension chooses its label, and must not get another browser's
+    // commands by it.
     if let Some(known) = browsers.iter().find(|(id, _)| id.as_str() == wanted) {
         return Ok(known);
     }
@@ -246,6 +255,7 @@ impl Transaction<'_> {
     fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
         let has_named = self.scheduler.has_named_tab(id);
         let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
+        // A tab that cannot exist, so that older extensions fail the command too (decision 68).
         let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
         let Some(spec) = self.commands.get(id).map(|command| command.spec().clone()) else {
             return;
@@ -270,6 +280,7 @@ impl Transaction<'_> {
                 continue;
             }
             let Some(lane) = self.lane_in(browser, &id) else { continue };
+            // The client's next command without a target then follows this one.
             self.remember_current(&id, &lane);
             self.record(JournalEntry::Placed(id.clone(), lane.clone()));
             self.scheduler.place(&id, lane);
@@ -317,7 +328,7 @@ impl Transaction<'_> {
             return;
         };
         let CommandOutcome::Complete { result, .. } = outcome else { return };
-        // What another extension may have sent instead names no tab; then all stays.
+        // Another extension may send a result that names no tab. Then the current tab stays.
         let Ok(TabOpenResult { value: OpenedTab { tab_id } }) = serde_json::from_str(result.get())
         else {
             return;
@@ -327,7 +338,7 @@ impl Transaction<'_> {
     }
 }
 
-/// What must be known of the result of `tab_open`.
+/// The part of the result of `tab_open` that names the tab.
 #[derive(Deserialize)]
 struct TabOpenResult {
     value: OpenedTab,

@@ -89,6 +89,7 @@ impl<'a> Transaction<'a> {
         let now = self.now;
         let is_read = matches!(event, LifecycleEvent::Read);
         let before = self.commands.get(id)?;
+        // Read before the event: a command that returns to the queue has no delivery any more.
         let holder = before.delivery().map(|delivery| delivery.peer.browser.clone());
         let furthest = before.furthest();
         let (step, command) = self.engine.commands.apply(id, event, now)?;
@@ -96,12 +97,15 @@ impl<'a> Transaction<'a> {
             Transition::Unchanged(reply) => return Some(reply),
             Transition::Changed { from, to, reply, cancel } => (from, to, reply, cancel),
         };
+        // Large parts are shared, and the steps below need the whole engine.
         let command = command.clone();
         let has_ended = to.is_terminal() && !from.is_terminal();
+        // Appended before the update, which tells waiters the entry that they have to wait for.
         let recorded = if command.is_to_be_recorded_since(from) {
             Some(self.record_change(&command))
         } else {
             if is_read {
+                // A crash may lose this entry; the outcome then counts as unread.
                 self.record_for_later(JournalEntry::Read(id.clone(), now));
             }
             None
@@ -110,12 +114,16 @@ impl<'a> Transaction<'a> {
         self.effects.commands.push(update);
         self.follow_deadline(&command);
         self.follow_holder(&command, holder);
+        // The event need not come from the browser that has the command: its owner may cancel it.
         if let (Some(reason), Some(delivery)) = (cancel, command.delivery()) {
             let correlation_id = id.clone();
             self.send(&delivery.peer.browser, ToExtension::Cancel { correlation_id, reason });
         }
+        // Only marks the browser. The next command goes out at the end of the transaction, behind
+        // the `cancel` above.
         self.follow_lane(id, to);
         if has_ended {
+            // The parameters have counted since the acceptance.
             self.quotas.add_result(&command);
             self.ended(&command);
         }
@@ -134,6 +142,7 @@ impl<'a> Transaction<'a> {
         attempt: Attempt,
         event: LifecycleEvent,
     ) {
+        // With a `nack` the extension stops repeating a report on a command that was dropped.
         let reply = self.apply(id, event).unwrap_or(EventReply::Nack(NackReason::UnknownCommand));
         let correlation_id = id.clone();
         match reply {
@@ -154,12 +163,14 @@ impl<'a> Transaction<'a> {
     /// Sends a frame to a browser, if it has a link. A frame that confirms something recorded waits
     /// until the journal has recorded all entries so far.
     pub(super) fn send(&mut self, browser: &BrowserId, frame: ToExtension) {
+        // Entries are written in order, so the last one stands for all before it.
         let after =
             if frame.tells_what_is_recorded() { self.last_seq() } else { JournalSeq::default() };
         let Some(known) = self.engine.browsers.get_mut(browser) else { return };
         match known.reserve_room() {
             Ok(Some(link)) => self.effects.frames.push(LinkFrame { link, frame, after }),
             Ok(None) => {}
+            // Not closed here: the caller may be in the middle of the commands that the link holds.
             Err(_full) => self.overflowing.push(browser.clone()),
         }
     }
@@ -198,6 +209,7 @@ impl<'a> Transaction<'a> {
             | CommandPhase::Leaving
             | CommandPhase::Ended => None,
         };
+        // Removed before it is added: both may be the same browser.
         if let Some(browser) = before.and_then(|browser| self.browsers.get_mut(&browser)) {
             browser.remove_held(id);
         }
@@ -212,6 +224,7 @@ impl<'a> Transaction<'a> {
         let spec = command.spec();
         tracing::debug!(id = %spec.id, outcome = ?command.phase(), "command ended");
         self.scheduler.forget_selector(&spec.id);
+        // At the end and not when it is read: the next call may come without reading the result.
         self.remember_opened(command);
         self.clients.remove_command(&spec.client, &spec.id);
         self.follow_wait(spec);
@@ -222,6 +235,7 @@ impl<'a> Transaction<'a> {
         if let Some(took) = command.running_time() {
             self.run_lengths.note(spec.work.name(), took);
         }
+        // The limit is per client, so a command can only push out one of its own client.
         let one_too_many = self.retention.keep(&spec.client, spec.id.clone(), &limits);
         if let Some(id) = one_too_many {
             self.forget(&id, DROPPED);
@@ -233,6 +247,7 @@ impl<'a> Transaction<'a> {
         let Some(command) = self.commands.remove(id) else { return };
         let spec = command.spec();
         self.deadlines.remove(id);
+        // Taken before the record goes: the failure of an unread result names its tab.
         let target = self.scheduler.forget_lane(id);
         // The lane may still be held for a page that did not report.
         self.follow_lane(id, CommandPhase::Ended);
@@ -250,6 +265,7 @@ impl<'a> Transaction<'a> {
         let unread = unread_result.then(|| command.as_unread(target.as_ref(), if_unread, at));
         let limits = self.limits;
         let forgotten = self.retention.evict(&spec.client, id, gone.clone(), unread, &limits);
+        // A crash may lose the entry below; the next run then drops the record again.
         let (id, client) = (id.clone(), spec.client.clone());
         self.effects.commands.push(CommandUpdate::Forgotten(id.clone()));
         self.record_for_later(JournalEntry::Evicted(Eviction { id, client, gone, forgotten }));
@@ -274,6 +290,7 @@ impl<'a> Transaction<'a> {
     /// may free a lane, and a delivery may overflow a link.
     pub(super) fn deliver_ready(&mut self) {
         loop {
+            // Before any delivery: commands of a closed link return to the front of their lanes.
             if let Some(browser) = self.overflowing.pop() {
                 tracing::warn!(browser = %browser, "the extension does not read: link closed");
                 self.end_link(&browser, CloseReason::Overflow);
@@ -293,6 +310,7 @@ impl<'a> Transaction<'a> {
 
     /// Row 3. False: this browser may have no command now.
     fn deliver_next(&mut self, browser: &BrowserId) -> bool {
+        // The next run finds these commands in the journal and delivers them (decision 98).
         if self.is_shutting_down {
             return false;
         }
@@ -300,13 +318,16 @@ impl<'a> Transaction<'a> {
         let (peer, transport) = match known.recipient() {
             Ok(recipient) => recipient,
             Err(starved) => {
+                // Nothing else would look at the waiting command again once there is room.
                 self.effects.starved.extend(starved);
                 return false;
             }
         };
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
+        // Before the frame is made, which carries the attempt that this event counts.
         self.apply(&id, LifecycleEvent::Deliver(peer.clone(), transport));
+        // A deadline may have ended the command instead: it then has no frame.
         let Some(command) = self.commands.get(&id).cloned() else { return true };
         if self.is_withheld(&peer, &command) {
             return true;

@@ -110,7 +110,7 @@ impl UsualFolder {
         self.base.join(&self.below)
     }
 
-    /// The same with what leads to its base resolved: below that no link is followed.
+    /// The same with the links in its base resolved: below the base no link is followed.
     fn resolved(&self) -> io::Result<Self> {
         Ok(Self { base: fs::canonicalize(&self.base)?, below: self.below.clone() })
     }
@@ -221,6 +221,7 @@ impl AgentFiles {
         let mut parts = Vec::new();
         for part in below.components() {
             match part {
+                // The name is UTF-8, so each of its parts is.
                 Component::Normal(part) => parts.extend(part.to_str().map(str::to_owned)),
                 Component::CurDir => {}
                 Component::Prefix(_) | Component::RootDir | Component::ParentDir => {

@@ -163,9 +163,11 @@ impl DrawingStore {
         {
             return Ok((describe(&record, files), false));
         }
+        // A damaged drawing is written anew: nobody can have read it whole (decision 164).
         folder.strip(id)?;
         let record = DrawingRecord::new(drawing, at);
         let text = record.to_json();
+        // Before anything is written, so that a refusal leaves no files.
         make_room(&mut folder, text.len() + record.picture_size())?;
         put(&path, drawing, &record, &text)?;
         let bytes = (text.len() + record.picture_size()) as u64;
@@ -332,6 +334,7 @@ fn put(
     if let Some((screenshot, picture)) = &picture {
         write(path, picture, &screenshot.bytes)?;
     }
+    // Last, because the record makes the drawing count (decision 161).
     let written = write(path, &folder::record_path(path, &drawing.drawing_id), text.as_bytes());
     if let (Err(_), Some((_, picture))) = (&written, &picture) {
         // The disk may be full, and the picture is of no use alone. If this fails, it is swept later.

@@ -99,6 +99,7 @@ fn write_aside(aside: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(aside)?;
     file.write_all(bytes)?;
+    // Before the rename: after a power failure the name must not lead to an empty file.
     file.sync_all()
 }
 
@@ -112,6 +113,7 @@ pub(super) fn read_text(path: &Path, most: usize) -> Result<String, ReadError> {
     let io = FileError::at(path);
     let file = File::open(path).map_err(|source| ReadError::Io(io(source)))?;
     let mut text = String::new();
+    // One byte more than allowed shows that there is more.
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     match file.take(limit).read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {

@@ -67,6 +67,7 @@ impl StateDirectory {
     /// [`StateDirectoryError::Io`].
     pub fn has_daemon(&self) -> Result<bool, StateDirectoryError> {
         let path = self.dir.join(DAEMON_LOCK);
+        // Without this, looking would leave a lock file in a directory that no daemon has used.
         if !path.exists() {
             return Ok(false);
         }

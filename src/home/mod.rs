@@ -153,6 +153,7 @@ impl StateDirectory {
             .mode(0o700)
             .create(dir)
             .map_err(|source| StateDirectoryError::Io { path: dir.to_owned(), source })?;
+        // Before the secret is read or written, which another user could then see.
         check_private(dir, 0o700)?;
         let auth = read_or_make_key(dir)?;
         Ok(Self { dir: dir.to_owned(), auth })
@@ -216,6 +217,7 @@ impl StateDirectory {
     /// Whether the secret was replaced since this was opened.
     #[must_use]
     pub fn is_key_replaced(&self) -> bool {
+        // A file that cannot be read does not prove that there is another secret.
         read_key(&self.dir).is_ok_and(|key| key.as_bytes() != self.auth.as_bytes())
     }
 

@@ -79,7 +79,7 @@ impl StateDirectory {
                 None if unconfirmed.as_ref() == Some(&path) => removal.stays.push(path),
                 Some(is_own) => removal.add_owners_folder(&path, is_own)?,
                 None if is_own_file(&path) => removal.goes.push(path),
-                // A folder may have become empty by what has gone.
+                // A folder may be empty once the paths in `gone` are.
                 None if is_emptied(&path, gone)? => removal.goes.push(path),
                 None => removal.stays.push(path),
             }
@@ -118,6 +118,7 @@ impl StateDirectoryRemoval {
     ) -> Result<(), StateDirectoryError> {
         let before = self.stays.len();
         for owner in sorted_entries(folder)? {
+            // Tabwire encodes the names of its folders; another name is from somebody else.
             if !is_folder(&owner) || name_of(&owner).and_then(decode).is_none() {
                 self.stays.push(owner);
                 continue;

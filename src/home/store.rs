@@ -153,6 +153,7 @@ impl ValueStore {
         make_folder(&folder)?;
         let path = folder.join(name.file());
         let is_new = !path.try_exists().map_err(FileError::at(&path))?;
+        // A value that is replaced takes no further place.
         if is_new && names(&folder)?.count() >= VALUES_MAX {
             return Err(StoreError::Full);
         }

@@ -46,6 +46,7 @@ impl StateDirectory {
         let (what, take_back) = (what.to_owned(), take_back.map(str::to_owned));
         let widening = UnconfirmedWidening { id: proof::random_hex::<8>(), at, what, take_back };
         kept.push(widening.clone());
+        // Before the widening takes effect: rather a note too many than one too few (decision 278).
         write_json(&self.dir.join(UNCONFIRMED), &kept)?;
         Ok(widening)
     }

@@ -42,6 +42,7 @@ impl ClockSample {
 
     /// Whether the machine has been running since then.
     pub(super) fn is_same_boot(&self, then: &ClockAnchor) -> bool {
+        // A monotonic clock that went back belongs to another boot.
         self.boot == then.boot && self.monotonic >= then.monotonic
     }
 }

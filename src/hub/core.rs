@@ -66,6 +66,7 @@ impl Hub {
     ) -> LinkId {
         let mut core = self.core();
         let id = LinkId(core.next_number());
+        // Before the transaction, whose effects may already need the link.
         core.links.insert(id, end);
         core.transact(&self.0, |tx| happen(tx, id));
         id
@@ -80,6 +81,7 @@ impl Hub {
         let mut core = self.core();
         let id = PollId(core.next_number());
         let (assign, assigned) = oneshot::channel();
+        // Before the transaction, which may answer the poll.
         core.polls.insert(id, assign);
         let result = core.transact(&self.0, |tx| happen(tx, id));
         (id, assigned, result)
@@ -139,6 +141,7 @@ impl HubCore {
     fn carry_out(&mut self, inner: &HubState, effects: Effects) {
         let Effects { log, commands, events, frames, closed, is_sooner, polls, starved, .. } =
             effects;
+        // Entries first: the waiters that wake below wait for them.
         log.into_iter().for_each(|entry| append(inner, entry));
         commands.into_iter().for_each(|update| publish(inner, update));
         for event in events {
@@ -158,6 +161,7 @@ impl HubCore {
         for answer in polls {
             self.answer(inner, answer);
         }
+        // Last, because it may run a transaction of its own.
         for link in starved {
             self.wait_for_room(inner, link);
         }
@@ -175,6 +179,7 @@ impl HubCore {
 
     fn answer(&mut self, inner: &HubState, answer: PollAnswer) {
         match answer {
+            // The dropped channel tells the request that nothing comes.
             PollAnswer::Nothing(poll) => drop(self.polls.remove(&poll)),
             PollAnswer::Command(poll, assignment) => {
                 let unheard = match self.polls.remove(&poll) {
@@ -218,6 +223,7 @@ fn publish(inner: &HubState, update: CommandUpdate) {
         }
         CommandUpdate::Changed { command, recorded } => {
             let id = &command.spec().id;
+            // Cloned, so that no guard of the map is held while waiters wake.
             let Some(tracked) = inner.commands.get(id).map(|entry| entry.clone()) else { return };
             // Before the change: a waiter that wakes must know which entry to wait for.
             if let Some(seq) = recorded {

@@ -1,4 +1,4 @@
-//! What the person decides of browsers, and who asks to be let in.
+//! Decisions of the person, and extensions that ask for admission.
 
 use std::sync::Arc;
 
@@ -8,29 +8,28 @@ use crate::home::PollingPolicy;
 use crate::protocol::{InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening};
 
 impl Hub {
-    /// Which sites may be used from here on, in all browsers; those that are here are told.
+    /// Sets the sites that agents may use, and sends them to all connected browsers.
     pub fn set_site_rules(&self, rules: SiteRules) {
         self.transact(|tx| tx.set_site_rules(rules));
     }
 
-    /// What was widened and no person has confirmed yet; the browsers that are here are told.
+    /// Sets the widenings without a confirmation, and sends them to all connected browsers.
     pub fn set_unconfirmed(&self, widenings: Vec<UnconfirmedWidening>) {
         self.transact(|tx| tx.set_unconfirmed(widenings));
     }
 
-    /// Which sites may be used.
+    /// The sites that agents may use.
     #[must_use]
     pub fn site_rules(&self) -> Arc<SiteRules> {
         self.view(|engine| engine.site_rules())
     }
 
-    /// Which local files agents may open from here on, in all browsers; those that are here are
-    /// told.
+    /// Sets the local files that agents may open, and sends them to all connected browsers.
     pub fn set_local_files(&self, rules: LocalFileRules) {
         self.transact(|tx| tx.set_local_files(rules));
     }
 
-    /// Which local files agents may open.
+    /// The local files that agents may open.
     #[must_use]
     pub fn local_files(&self) -> Arc<LocalFileRules> {
         self.view(|engine| engine.local_files())
@@ -63,8 +62,8 @@ impl Hub {
         self.transact(|tx| tx.knock_list())
     }
 
-    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
-    /// it from a browser: no other is connected, or it `lacks` the one that it named.
+    /// The extensions that are let in to poll, and those that ask. The latter only if they matter to
+    /// an agent: no browser is connected, or the agent `lacks` the one that it named.
     #[must_use]
     pub fn poller_news(&self, lacks: bool) -> (Arc<PollingPolicy>, KnockList) {
         self.transact(|tx| tx.poller_news(lacks))

@@ -50,6 +50,7 @@ impl Hub {
     pub fn count_request(&self, is_admitted: bool) {
         let RequestCounters { admitted, refused } = &self.0.requests;
         let counter = if is_admitted { admitted } else { refused };
+        // A statistic, which orders nothing.
         counter.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -28,7 +28,7 @@ impl Hub {
         })
     }
 
-    /// Begins a job (row 22). False: it has ended, or had begun.
+    /// Begins a job (row 22). False: it has ended.
     #[must_use]
     pub fn begin_job(&self, id: &CorrelationId) -> bool {
         self.transact(|tx| tx.begin_job(id))

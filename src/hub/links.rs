@@ -1,8 +1,8 @@
 //! Attached extensions.
 //!
-//! A transport (the WebSocket edge) attaches with [`Hub::attach`], feeds what it
-//! receives to its [`ExtensionLink`] and sends what comes out of its [`Outbox`]: a transport is
-//! a pair of channels. Dropping the link detaches it.
+//! A transport attaches with [`Hub::attach`], passes the frames that it receives to its
+//! [`ExtensionLink`], and sends the frames that come out of its [`Outbox`]. Dropping the link
+//! detaches the extension.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +19,8 @@ use crate::protocol::{
     Transport, UploadCopy, UploadRefusal,
 };
 
-/// The transport's end of a link: what the extension says goes in here. Dropping it
-/// detaches the extension.
+/// The transport's end of a link, for the frames of the extension. Dropping it detaches the
+/// extension.
 #[derive(Debug)]
 pub struct ExtensionLink {
     hub: Hub,
@@ -76,8 +76,9 @@ impl Hub {
 }
 
 impl ExtensionLink {
-    /// Takes what the extension sent.
+    /// Handles a frame of the extension.
     pub fn receive(&self, frame: FromExtension) {
+        // Entries stay out of the engine, so that a flood of them holds up no command.
         if let FromExtension::Events { stream, entries } = frame {
             if self.hub.transact(|tx| tx.touch(&self.peer.browser, self.id)) {
                 self.hub.0.streams.enqueue(&self.peer.browser, &stream, entries);
@@ -96,12 +97,12 @@ impl ExtensionLink {
         self.hub.transact(|tx| tx.note_changed(&self.peer.browser, self.id, is_changed));
     }
 
-    /// Tells the extension that what it sent is no frame.
+    /// Tells the extension that it sent something other than a frame.
     pub fn refuse(&self, reason: NackReason) {
         self.reply(ToExtension::Nack { correlation_id: None, attempt: None, reason });
     }
 
-    /// Tells the extension that a drawing is kept, or why it is not.
+    /// Tells the extension that a drawing is stored, or why it is not.
     pub fn acknowledge_drawing(&self, drawing_id: DrawingId, error: Option<DrawingRefusal>) {
         self.reply(ToExtension::AnnotationsAck { drawing_id, error });
     }
@@ -126,17 +127,17 @@ impl ExtensionLink {
         self.reply(ToExtension::UploadCopies { request, files, error });
     }
 
-    /// Tells the person why a change that they made of the open folders does not count.
+    /// Tells the person why their change of the open folders does not count.
     pub fn refuse_local_file_change(&self, problem: String) {
         self.hub.transact(|tx| tx.tell_local_files(&self.peer.browser, Some(problem)));
     }
 
-    /// Tells the person why a change that they made of the rules does not count.
+    /// Tells the person why their change of the rules does not count.
     pub fn refuse_site_change(&self, problem: String) {
         self.hub.transact(|tx| tx.tell_site_rules(&self.peer.browser, Some(problem)));
     }
 
-    /// Tells the person why what they decided of an older extension does not count.
+    /// Tells the person why their decision on an older extension does not count.
     pub fn refuse_older_extension(&self, problem: String) {
         self.hub.transact(|tx| tx.show_older_extensions(&self.peer.browser, Some(problem)));
     }

@@ -131,6 +131,7 @@ impl Hub {
         let started = clock.now();
         let is_same_boot = history.anchor.as_ref().is_some_and(|last| reading.is_same_boot(last));
         let ClockSample { boot, monotonic, .. } = reading.clone();
+        // The first entry of the run, so that the engine counts on from it.
         journal.append(JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at: started }));
         let engine = Engine::new(limits, NameSource::generate(), journal.last(), started);
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
@@ -151,6 +152,7 @@ impl Hub {
             large: Semaphore::new(1),
             agent_files: OnceLock::new(),
         }));
+        // Before the timer starts, and before anybody else has the hub.
         hub.transact(|tx| tx.recover(history, is_same_boot));
         hub.0.tasks.spawn(timer::run(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
@@ -205,9 +207,10 @@ impl Hub {
     ) -> Result<SubmittedCommand, CallRefusal> {
         let key = call.key();
         let is_large = call.is_large();
-        // What is large takes milliseconds to record, and what comes after it in the journal
-        // waits for that: never for more than one.
+        // A large entry takes milliseconds to write, and later entries wait for it: never for more
+        // than one of them (decision 269).
         let _turn = if is_large { self.0.large.acquire().await.ok() } else { None };
+        // The engine does not know the journal, so each submission brings its state along.
         let trouble = self.trouble();
         let submitted = self.transact(|tx| {
             tx.note_storage(trouble);
@@ -219,7 +222,7 @@ impl Hub {
         Ok(submitted)
     }
 
-    /// What keeps the journal from being written, if anything does.
+    /// Why the journal cannot be written now, if it cannot.
     fn trouble(&self) -> Option<Arc<str>> {
         self.0.journal.trouble().map(|WriteFailure(why)| why)
     }
@@ -247,8 +250,8 @@ impl Hub {
         }
     }
 
-    /// Takes back a wait or job that nobody was told of, since what it was for cannot be done.
-    /// One that another call has brought stays.
+    /// Withdraws a wait or a job that no caller knows of, because its work cannot begin. A task that
+    /// another call has brought stays.
     pub fn withdraw(&self, caller: &Caller, submitted: &SubmittedCommand) {
         if submitted.is_new() {
             self.transact(|tx| tx.withdraw(caller, &submitted.accepted.id));
@@ -269,9 +272,10 @@ impl Hub {
         })
     }
 
-    /// Lets running commands finish, for a while; nothing new is taken or delivered from
-    /// here on. What still waits goes on in the next life of the daemon.
+    /// Lets running commands finish, for `at_most`. From here on no command is accepted or delivered.
+    /// Commands that still wait continue in the next run of the daemon.
     pub async fn drain(&self, at_most: Duration) {
+        // First, so that the end of the last running command is not missed.
         let mut changes = self.0.changes.subscribe();
         self.transact(|tx| tx.begin_shutdown());
         let idle = async {
@@ -295,13 +299,13 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
-    /// Takes no more records, and returns once all there are are written. To be called when
-    /// nobody is answered any more.
+    /// Accepts no more entries, and returns once all are written. Call it when no caller gets an
+    /// answer any more.
     pub async fn close_journal(&self) {
         self.0.journal.close().await;
     }
 
-    /// How what must outlive the process is kept.
+    /// The state of the storage.
     #[must_use]
     pub fn storage(&self) -> StorageStatus {
         let journal = &self.0.journal;
@@ -319,7 +323,7 @@ impl Hub {
     }
 }
 
-/// Has written what nobody waits for.
+/// Has the journal write entries that nobody waits for.
 async fn write_unawaited(journal: Journal, closed: CancellationToken) {
     let written = async {
         loop {

@@ -1,4 +1,4 @@
-//! What is to be sent to an extension, and when it may leave.
+//! The frames for an extension, and the moment at which each may leave.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct OutgoingFrame {
     pub(super) after: JournalSeq,
 }
 
-/// What is to be sent to the extension.
+/// The frames for an extension.
 #[derive(Debug)]
 pub struct Outbox {
     hub: Hub,
@@ -137,8 +137,8 @@ impl Outbox {
                 }
             };
             let outgoing = tokio::select! {
-                // A link that was taken over must not send what is left. Acknowledgements come
-                // last: nobody waits for them.
+                // A link that was taken over must not send its remaining frames. Acknowledgements
+                // come last: nobody waits for them.
                 biased;
                 close = &mut self.close => {
                     let close = close.unwrap_or(CloseReason::Shutdown);
@@ -161,6 +161,7 @@ impl Outbox {
             let is_go = matches!(outgoing.frame, ToExtension::Go { .. });
             let overtakes = is_go && seeded_bug::is_on("go-before-the-journal");
             if !overtakes && !journal.has_recorded(outgoing.after) {
+                // Others pass it: a `cancel` must not wait for the disk (decision 94).
                 self.held.push_back(outgoing);
             } else if let Some(command) = self.hub.awaited_outcome(&outgoing.frame) {
                 let leaves_by = self.hub.now() + ACK_WAIT;
@@ -172,9 +173,9 @@ impl Outbox {
         }
     }
 
-    /// Before the daemon ends: what is recorded by then and can still be told.
+    /// A last acknowledgement before the daemon ends, if the journal has recorded its end.
     fn last_frame(&mut self) -> Option<ToExtension> {
-        // A link that was taken over, or that nobody reads, must not send what is left.
+        // A link that was taken over, or that nobody reads, must not send its remaining frames.
         if self.ending != Some(CloseReason::Shutdown) {
             return None;
         }
@@ -189,12 +190,12 @@ impl Outbox {
         std::iter::from_fn(next).find(can_be_told).map(|left| left.frame)
     }
 
-    /// Waits until the hub ends the link, whatever is left to send.
+    /// Waits until the hub ends the link, even if there are frames left.
     ///
     /// Cancel safe.
     pub async fn ended(&mut self) -> CloseReason {
         if self.ending.is_some() {
-            // It has been told; what is being sent are the last words.
+            // The transport knows it, and is sending the last acknowledgements.
             return std::future::pending().await;
         }
         // A transport asks only while it can write nothing.
@@ -229,8 +230,8 @@ impl Hub {
         (tracked.receiver_count() > 0).then_some(tracked)
     }
 
-    /// Whether a frame still says what is so: `go` must not leave for a command that has
-    /// been cancelled since. If it leaves, the command may have run from here on (row 5a).
+    /// Whether a frame is still true: `go` must not leave for a command that has been
+    /// cancelled since. If it leaves, the command may have run from here on (row 5a).
     fn may_leave(&self, frame: &ToExtension) -> bool {
         let ToExtension::Go { correlation_id, attempt } = frame else { return true };
         self.transact(|tx| tx.may_go(correlation_id, *attempt))

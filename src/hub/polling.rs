@@ -22,7 +22,7 @@ struct OpenPoll {
     id: PollId,
     /// Until it is closed.
     assigned: Option<oneshot::Receiver<Assignment>>,
-    /// What it is to be answered with.
+    /// The command for its answer.
     assignment: Option<Assignment>,
 }
 
@@ -41,6 +41,7 @@ impl OpenPoll {
     async fn finish(mut self) -> Option<LegacyQuery> {
         self.close();
         let Assignment { id, after, .. } = self.assignment.as_ref()?;
+        // A polled command may begin as soon as it is handed over.
         match self.hub.0.journal.recorded(*after).await {
             Ok(()) => self.assignment.take().map(|assignment| *assignment.query),
             Err(trouble) => {
@@ -79,8 +80,7 @@ impl Hub {
         self.view(|engine| engine.extension_of(session))
     }
 
-    /// The browser in which this extension was heard of last: what it posts of pages does not
-    /// say which session it is of.
+    /// The browser in which this extension was last active. Its posts about pages name no session.
     #[must_use]
     pub fn browser_with(&self, extension_id: &str) -> BrowserId {
         self.view(|engine| engine.browser_with(extension_id))
@@ -107,13 +107,13 @@ impl Hub {
         Some(OpenPoll { hub, browser, id, assigned: Some(assigned), assignment: None })
     }
 
-    /// Takes what an extension that polls posts of a command. When this returns, what it
-    /// leads to is recorded.
+    /// Applies a report of an extension that polls. When this returns, the journal has recorded the
+    /// consequences.
     ///
     /// # Errors
     ///
-    /// [`WriteFailure`]: it counts, but that cannot be recorded for now. Posted again, it is
-    /// accepted once it can.
+    /// [`WriteFailure`]: it counts, but the journal cannot be written now. The extension posts it
+    /// again, and it is accepted once it can.
     pub async fn take_report(
         &self,
         extension_id: &str,
@@ -131,13 +131,13 @@ impl Hub {
         self.view(|engine| engine.pending_queries(now))
     }
 
-    /// Takes what a `/sync` request reports, and lets it have the next command. When this
-    /// returns, what it reports is recorded. `None`: its browser is gone.
+    /// Applies the reports of a `/sync` request, and assigns the next command to it. When this
+    /// returns, the journal has recorded the reports. `None`: its browser is gone.
     ///
     /// # Errors
     ///
-    /// [`WriteFailure`]: what it reports counts, but that cannot be recorded for now. Sent again, it
-    /// is accepted once it can.
+    /// [`WriteFailure`]: the reports count, but the journal cannot be written now. The extension sends
+    /// them again, and they are accepted once it can.
     pub async fn begin_sync(
         &self,
         extension_id: &str,
@@ -177,7 +177,7 @@ impl OpenSync {
     /// [`limits::SYNC_HOLD`] or when there is nothing to wait for.
     pub async fn answer(mut self) -> LegacySyncAnswer {
         if self.is_held {
-            // Whichever comes first: `finish` takes what was given at the last moment.
+            // `finish` also takes a command that was assigned at the last moment.
             let _ = tokio::time::timeout(limits::SYNC_HOLD, self.open.wait()).await;
         }
         let Self { open, can_be_held, version, .. } = self;

@@ -37,11 +37,13 @@ impl Hub {
         let Some(tracked) = self.tracked(caller, id) else {
             return Ok(self.lookup_evicted(caller, id));
         };
+        // A borrow that lasted over the await would block every change of the command.
         let (mut report, is_over) = {
             let command = tracked.borrow();
             (command.report(with_trace), command.phase().is_terminal())
         };
         self.explain_absence(&mut report);
+        // A caller must not hear of an end that a crash could undo (decision 91).
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
             recorded.map_err(|WriteFailure(why)| {
@@ -67,6 +69,7 @@ impl Hub {
             return Ok(self.lookup_evicted(caller, id));
         };
         let mut receiver = tracked.subscribe();
+        // It holds the sender: the channel could not close when the record is dropped.
         drop(tracked);
         let _seat = self.acquire_waiter_permit(caller)?;
         let over = async {

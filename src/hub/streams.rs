@@ -1,9 +1,9 @@
-//! What browsers send on their own: taken in, kept, and read by whoever may call tools.
+//! The recorded streams: entries that browsers send on their own.
 //!
-//! What comes on a link waits in a line and is read and redacted by a task that lets others
-//! have their turn after a few entries, so that a flood of log lines holds up no command.
-//! The line is bounded: its oldest batches go, and readers are told how many entries that
-//! were. The lock around the rings is held to put entries in, or to copy references out.
+//! Entries from a link wait in a queue. A task parses and redacts them, and yields after a few, so
+//! that a flood of log lines holds up no command (decision 121). The queue is bounded: its oldest
+//! batches are dropped, and readers learn how many entries those were. The lock around the rings is
+//! held only to put entries in, or to copy references out.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::streams::{
     WebVitals,
 };
 
-/// After so many entries other tasks have their turn: about 0.1 ms.
+/// After this many entries other tasks have their turn: about 0.1 ms.
 const TURN: usize = 32;
 
 /// How many entries of a ring are looked at in one turn: with the longest texts and a hundred
@@ -43,21 +43,21 @@ pub(super) struct StreamStore {
 #[derive(Debug)]
 struct StreamState {
     rings: StreamRings,
-    /// What each owner does not want to read.
+    /// The noise rules of each owner.
     noise: HashMap<Owner, NoiseRules>,
-    /// What each owner has cleared.
+    /// The places up to which each owner has cleared the streams.
     cleared: HashMap<Owner, ClearedPlaces>,
     waterfall: WaterfallHistory,
 }
 
 impl StreamState {
-    /// What an owner has cleared.
+    /// The places up to which an owner has cleared the streams.
     fn cleared_by(&self, owner: &Owner) -> ClearedPlaces {
         self.cleared.get(owner).copied().unwrap_or_default()
     }
 }
 
-/// What came and is not read yet.
+/// Batches that are not parsed yet.
 #[derive(Debug, Default)]
 struct BatchQueue {
     batches: VecDeque<EntryBatch>,
@@ -71,7 +71,7 @@ struct EntryBatch {
     entries: Vec<Box<RawValue>>,
 }
 
-/// What became of a batch.
+/// The counts of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct IngestCounts {
@@ -81,7 +81,7 @@ pub struct IngestCounts {
     pub rejected: usize,
 }
 
-/// How a page did, from what is kept.
+/// The errors and measurements of a page, from the stored entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageRecord {
     /// Errors and exceptions in its console.
@@ -90,7 +90,7 @@ pub struct PageRecord {
     pub failed_requests: usize,
     /// How many of both are noise.
     pub hidden: usize,
-    /// What was measured last.
+    /// The last measurements.
     pub vitals: Option<WebVitals>,
 }
 
@@ -143,7 +143,7 @@ impl StreamStore {
         self.more.notify_one();
     }
 
-    /// Reads entries, and keeps what can be read.
+    /// Parses entries, and stores the well-formed ones.
     pub(super) fn take(
         &self,
         hub: &Hub,
@@ -151,6 +151,7 @@ impl StreamStore {
         stream: StreamKind,
         json: &[Box<RawValue>],
     ) -> IngestCounts {
+        // Before the lock is taken, because parsing and redaction take most of the time.
         let read = json.iter().filter_map(|json| StreamEntry::read(stream, json.get()).ok());
         let entries: Vec<_> = read.collect();
         let taken = IngestCounts { received: entries.len(), rejected: json.len() - entries.len() };
@@ -183,7 +184,7 @@ impl EntryBatch {
     }
 }
 
-/// Reads what waits, for as long as the hub is open.
+/// Parses the waiting batches until the hub closes.
 pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
     let streams = &hub.0.streams;
     let kept = async {
@@ -211,8 +212,8 @@ pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
 }
 
 impl Hub {
-    /// Takes what an extension posts that only polls. It is read and redacted beside all else:
-    /// of a large body that takes a while.
+    /// Stores the entries of an extension that only polls. Another thread parses and redacts them,
+    /// because a large body takes a while.
     ///
     /// # Errors
     ///
@@ -238,13 +239,13 @@ impl Hub {
         Ok(IngestCounts { received: batch.received, rejected: batch.rejected })
     }
 
-    /// Drops the console's lines of one browser, as its person asked for. How many.
+    /// Drops the console lines of one browser, as its person asked. Returns their number.
     pub fn clear_logs(&self, browser: &BrowserId) -> usize {
         self.0.streams.shelf().rings.clear_of(StreamKind::Logs, browser)
     }
 
-    /// Hides from this owner all that is kept of these streams; the others keep it. How many
-    /// entries of each the owner could see.
+    /// Hides all entries of these streams from this owner; other owners keep them. Returns how many
+    /// entries of each stream the owner could see.
     pub fn clear_streams(
         &self,
         owner: &Owner,
@@ -262,7 +263,7 @@ impl Hub {
         self.0.streams.shelf().rings.count(stream)
     }
 
-    /// Reads a page of what is kept.
+    /// Reads a page of the stored entries.
     pub async fn read_streams(&self, caller: &Caller, query: PageQuery) -> EntryPage {
         let now = self.now();
         let mut reader = {
@@ -277,7 +278,7 @@ impl Hub {
         reader.page()
     }
 
-    /// How a page did, from what is kept of its tab.
+    /// The errors and measurements of a page, from the stored entries of its tab.
     pub async fn page_record(
         &self,
         caller: &Caller,
@@ -294,6 +295,7 @@ impl Hub {
             let kept =
                 StreamView::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
             let is_error = |kept: &&Arc<StoredEntry>| kept.entry.level() == LogLevel::Error;
+            // References only. The noise rules are applied after the lock is released.
             let errors: Vec<_> = kept.filter(of_tab).filter(is_error).cloned().collect();
             let mut measured = shelf.rings.all(StreamKind::Performance).filter(of_tab);
             let vitals = measured.next_back().and_then(|kept| kept.entry.vitals().cloned());
@@ -309,7 +311,7 @@ impl Hub {
         record
     }
 
-    /// What an owner does not want to read, from here on.
+    /// Sets the noise rules of an owner.
     pub fn set_noise(&self, owner: &Owner, rules: NoiseRules) {
         self.0.streams.shelf().noise.insert(owner.clone(), rules);
     }

@@ -23,6 +23,7 @@ pub(super) async fn run(hub: Hub, closed: CancellationToken) {
         tokio::select! {
             biased;
             () = closed.cancelled() => return,
+            // Nothing is due yet; the next turn of the loop asks for the new deadline.
             () = hub.0.sooner.notified() => {}
             () = sleep => hub.transact(|tx| tx.tick()),
             () = tokio::time::sleep(SWEEP_AT_LEAST) => hub.transact(|tx| tx.tick()),

@@ -35,8 +35,8 @@ pub const SYNC_UNHELD: Duration = Duration::from_millis(200);
 /// The same while the daemon ends.
 pub const SYNC_ENDING: Duration = Duration::from_secs(1);
 
-/// After how long an extension that says what runs, and does not name the command that it was
-/// given, is taken not to have it: by then no request is on its way that was made before.
+/// The time after which an extension that names its running commands should name an assigned one:
+/// by then no request is on its way that was made before.
 pub const SYNC_UNMENTIONED: Duration = Duration::from_secs(1);
 
 /// In how many requests in a row it must not be named for that.
@@ -52,8 +52,8 @@ pub const EXECUTE_MAX: Duration = Duration::from_secs(300);
 /// the report of a timeout should win against the timeout.
 pub const REPORT_GRACE: Duration = Duration::from_secs(2);
 
-/// What a command has on top of its running time, from creation: for the queue, for
-/// a browser that has yet to connect, for redelivery.
+/// The time of a command on top of its running time, from creation: for the queue, for a browser
+/// that has yet to connect, for redelivery.
 pub const QUEUE_ALLOWANCE: Duration = Duration::from_secs(20);
 
 /// How long a browser may be away in mid-command before the command is given up: a
@@ -69,12 +69,12 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a result is kept. From the command's end.
 pub const RETAIN: Duration = Duration::from_secs(60);
 
-/// How long a person may take to draw. From the creation of the wait (seed 000). So long a
-/// drawing can be read, too.
+/// How long a person may take to draw. From the creation of the wait (seed 000). The
+/// drawing can be read for the same time.
 pub const PERSON: Duration = Duration::from_secs(600);
 
-/// How long the result of a job is kept. From its end: whoever began it may look for it much
-/// less often than for a command's.
+/// How long the result of a job is kept. From its end: its caller looks for it less often than for
+/// a command's result.
 pub const RETAIN_JOB: Duration = Duration::from_secs(600);
 
 /// How long a key that a call brings stands for its command: the same key is the same
@@ -103,8 +103,8 @@ pub const CLIENT_LISTED: Duration = Duration::from_secs(600);
 /// How long a client with nothing of its own left is remembered, above all its current tab.
 pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// How many times what one client may call in a minute all clients of an owner may together: a
-/// client's name is free, an owner's is not.
+/// The rate of all clients of an owner together, as a multiple of one client's rate: anyone can make
+/// up a client's name, but not an owner's.
 pub const OWNER_CLIENTS: usize = 20;
 
 /// The capacities that a person can set. See [`Limits::set`] for their names.
@@ -150,11 +150,11 @@ pub struct Limits {
     pub bodies: usize,
     /// Messages of pages' WebSockets.
     pub websocket: usize,
-    /// What the person did in pages.
+    /// Actions of the person in pages.
     pub actions: usize,
     /// Measurements of pages.
     pub performance: usize,
-    /// What extensions say of themselves.
+    /// Lines of the extensions' own logs.
     pub extension_logs: usize,
     /// MiB of all streams together; the oldest entry of all leaves first.
     pub streams_mib: usize,
@@ -177,10 +177,9 @@ impl Default for Limits {
             mib_per_minute: 64,
             outbound: 64,
             clients: 1_000,
-            // What the calls of ten minutes need at the default rate.
+            // The calls of ten minutes at the default rate (decision 96).
             idempotency_keys: 10_000,
-            // Three quarters of what the journal may have: the rest is for what is on its
-            // way.
+            // Three quarters of the journal's size: the rest is for entries that are on their way.
             kept_mib: 192,
             logs: 1_000,
             network: 1_000,
@@ -251,7 +250,7 @@ impl Limits {
             "waiters" => (&mut self.waiters, 1),
             "calls_per_minute" => (&mut self.calls_per_minute, 0),
             "mib_per_minute" => (&mut self.mib_per_minute, 0),
-            // Room for one command and for the answers to what the extension sends.
+            // Room for one command and for the answers to the extension's frames.
             "outbound" => (&mut self.outbound, 8),
             "clients" => (&mut self.clients, 1),
             "idempotency_keys" => (&mut self.idempotency_keys, 1),

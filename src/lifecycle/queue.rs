@@ -165,6 +165,7 @@ impl CommandQueue {
         if mode == SchedulingMode::InTurn {
             let lane_state = self.lane_state(mode, &lane);
             if lane_state.occupant.is_some() {
+                // It may run in the page already, so it cannot be made to wait.
                 mode = SchedulingMode::PassingLanes;
             } else {
                 lane_state.occupant = Some(id.clone());
@@ -299,6 +300,7 @@ impl CommandQueue {
         self.loads.entry(client.clone()).or_default().queued += 1;
         let waiting = &mut self.lane_state(*mode, lane).waiting;
         waiting.insert(client, *number, id.clone());
+        // It has waited for this turn once (row 7).
         waiting.move_to_front(client);
         self.scheduled.insert(id, place);
     }
@@ -319,6 +321,7 @@ impl CommandQueue {
                 self.lane_state(mode, &lane).waiting.remove(&client, id);
                 self.drop_if_idle(mode, &lane);
             }
+            // It occupied no lane, and no limit counted it.
             Slot::Running(_) if mode == SchedulingMode::PassingLanes => {}
             Slot::Running(lane) => {
                 load.lanes = load.lanes.saturating_sub(1);
@@ -326,6 +329,7 @@ impl CommandQueue {
                 self.drop_if_idle(mode, &lane);
             }
         }
+        // Anyone can make up client names, so idle ones leave nothing behind.
         if self.loads.get(&client).is_some_and(|load| load.queued == 0 && load.lanes == 0) {
             self.loads.remove(&client);
         }
@@ -339,6 +343,7 @@ impl CommandQueue {
     fn drop_if_idle(&mut self, mode: SchedulingMode, lane: &Lane) {
         let Some(lanes_of) = self.lanes_of.get_mut(&lane.browser) else { return };
         let name = LaneKey::of(mode, lane);
+        // Tabs come and go, and their lanes must not stay for ever.
         if lanes_of.get(&name).is_some_and(|t| t.occupant.is_none() && t.waiting.is_empty()) {
             lanes_of.remove(&name);
         }

@@ -41,6 +41,7 @@ impl TokenBucket {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let next = self.full_at.max(now) + MINUTE * count / per_minute;
         let debt = next.since(now);
+        // A full bucket has a debt of nothing, and an empty one of a minute.
         if debt > MINUTE {
             return Err(debt - MINUTE);
         }

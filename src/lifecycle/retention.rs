@@ -53,6 +53,7 @@ impl Retention {
         if ended.len() <= limits.retained {
             return None;
         }
+        // A result that was read is in its caller's hands; an unread one would be lost.
         let oldest_read = ended.iter().position(|kept| kept.read);
         ended.remove(oldest_read.unwrap_or(0)).map(|kept| kept.id)
     }
@@ -60,6 +61,7 @@ impl Retention {
     /// Marks an ended command as read.
     pub fn mark_read(&mut self, client: &ClientId, id: &CorrelationId) {
         let Some(history) = self.histories.get_mut(client) else { return };
+        // From the newest on, because outcomes are mostly read right after the end.
         if let Some(kept) = history.ended.iter_mut().rev().find(|kept| kept.id == *id) {
             kept.read = true;
         }

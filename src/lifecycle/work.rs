@@ -108,6 +108,7 @@ impl CommandWork {
 
     /// Whether an extension that polls reports `pending` while it runs this action.
     pub(super) fn reports_pending(&self) -> bool {
+        // The timeout makes no difference to this answer.
         let known = self.action().and_then(|action| action.in_legacy_words(0));
         known.is_some_and(|known| known.says_pending)
     }

@@ -35,6 +35,8 @@ impl EntryRecord {
     /// Visits every text, each once.
     pub(super) fn each_text(&mut self, visit: &mut TextVisitor<'_>) {
         match self {
+            // Every text of a record has to be visited: one that is left out is neither cut nor
+            // redacted.
             Self::Log(log) => {
                 visit(&mut log.source, TextKind::Word);
                 visit(&mut log.text, TextKind::Text);

@@ -92,6 +92,7 @@ impl StreamEntry {
     #[must_use]
     pub fn level(&self) -> LogLevel {
         match &self.record {
+            // An extension may give an exception any level.
             EntryRecord::Log(log) if &*log.source == "exception" => LogLevel::Error,
             EntryRecord::Log(log) => log.level,
             EntryRecord::ExtensionLog(log) => log.level,

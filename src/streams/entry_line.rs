@@ -34,6 +34,7 @@ fn of_log(log: &ConsoleLine) -> String {
     match (log.script_url.as_deref().map(file_name), &log.line) {
         (Some(file), Some(number)) => line.word(&format!("{file}:{number}")),
         (Some(file), None) => line.word(file),
+        // A `-` in its place, so that the text of the page cannot pass for a file name.
         (None, _) => line.word(""),
     }
     line.ending_in(&log.text)

@@ -109,6 +109,8 @@ impl LegacyStream {
         let mut batch = LegacyBatch::default();
         for (number, item) in items.iter().enumerate() {
             let read = item.as_object().and_then(|item| {
+                // Not every version names the request; the number tells the items of one body
+                // apart.
                 let id = || format!("legacy-{}-{number}", now.unix_millis()).into();
                 Some((item, self.record(item, page.as_deref(), id)?))
             });
@@ -169,6 +171,7 @@ impl WaterfallHistory {
 /// A hash that tells a request from the others of its page.
 fn mark(page: Option<&str>, item: &Map<String, Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
+    // A page may request one URL many times.
     let start = item.get("startTime").map(Value::to_string);
     (page, text(item, &["url"]), start).hash(&mut hasher);
     hasher.finish()
@@ -276,6 +279,7 @@ fn action(item: &Map<String, Value>) -> Option<UserAction> {
         kind: text(item, &["type"])?,
         url: text(item, &["url", "toUrl", "to_url"]).unwrap_or_default(),
         target: item.get("selectors").and_then(Value::as_object).and_then(target),
+        // Not every version masks the text of a password field itself.
         value: text(item, &["value", "selectedValue", "selected_value"]).filter(|_| !masked),
         masked,
         key: text(item, &["key"]),

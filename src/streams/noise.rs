@@ -51,6 +51,7 @@ impl TryFrom<StoredNoiseRules> for NoiseRules {
         }
         for NoiseRule { id, pattern } in &rules {
             let number = id.strip_prefix(ID).and_then(|number| number.parse::<u64>().ok());
+            // With a lower `last` the next rule would get an id that is in use.
             if number.is_none_or(|number| number > last) {
                 return Err(format!("there can be no rule {id}"));
             }
@@ -85,6 +86,7 @@ impl NoiseRules {
         if self.rules.len() >= RULES {
             return Err(NoiseRuleError::Full);
         }
+        // Numbers do not come again, so an old id cannot remove a newer rule.
         self.last += 1;
         let id = format!("{ID}{}", self.last);
         self.rules.push(NoiseRule { id: id.clone(), pattern: pattern.to_owned() });

@@ -108,6 +108,7 @@ impl PageCursor {
         if parts.next() != Some(view.name()) {
             return Err(CursorError::Foreign);
         }
+        // Places begin anew with each daemon, so an old cursor names other entries (decision 123).
         if parts.next() != Some(life) {
             return Err(CursorError::Stale);
         }
@@ -290,6 +291,7 @@ impl PageReader {
         if query.from != PageStart::Newest {
             ahead.reverse();
         }
+        // Counted from the arrival, because the browser's clock may differ (decision 126).
         let oldest =
             query.filter.within.map_or(Timestamp::from_unix_micros(0), |within| now - within);
         let room = query.room;
@@ -332,6 +334,8 @@ impl PageReader {
         }
         let stream = kept.entry.stream();
         if let Some(place) = self.places.iter_mut().find(|place| place.stream == stream) {
+            // Entries that the filter passed over count too: `dropped` is about places without an
+            // entry.
             place.seen += 1;
         }
         true
@@ -366,6 +370,7 @@ impl PageReader {
         } else {
             self.page.has_more = self.is_full;
             for place in &mut self.places {
+                // `ahead` is in reverse, and the next page begins at its first unread entry.
                 let mut ahead = self.ahead.iter().rev();
                 let unread = ahead.find(|kept| kept.entry.stream() == place.stream);
                 place.next = unread.map_or(place.next, |kept| kept.seq);

@@ -191,7 +191,7 @@ pub(super) struct ExtensionLog {
 }
 
 impl EntryRecord {
-    /// About how many bytes the names of headers take, with what holds them together.
+    /// About how many bytes the names of headers take, with their place in the map.
     pub(super) fn weight_of_names(&self) -> usize {
         let Self::Request(request) = self else { return 0 };
         let both = [&request.request_headers, &request.response_headers];

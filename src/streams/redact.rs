@@ -71,6 +71,7 @@ impl<'a> RedactionScan<'a> {
         let bytes = text.as_bytes();
         let mut scan =
             Self { text, bytes, is_body, found: Vec::new(), pairs: PairTracker::default() };
+        // Every arm returns a later place, so no text can stall the scan.
         let mut at = 0;
         while at < bytes.len() {
             at = match bytes[at] {
@@ -112,6 +113,7 @@ impl<'a> RedactionScan<'a> {
     fn secret(&mut self, found: Option<TextSpan>, otherwise: usize) -> usize {
         match found {
             Some((from, to)) if from < to => {
+                // The scan goes on behind it: the text inside is gone with the secret.
                 self.found.push((from, to));
                 to.max(otherwise)
             }

@@ -13,6 +13,7 @@ use super::secret_names::is_secret_name;
 #[must_use]
 pub fn redact_json(json: &RawValue) -> Option<Box<RawValue>> {
     let mut value = serde_json::from_str(json.get()).ok()?;
+    // Without a secret the text stays as it came, byte for byte (decision 297).
     if !redact_value(&mut value) {
         return None;
     }
@@ -28,6 +29,7 @@ fn redact_value(value: &mut Value) -> bool {
             true
         }
         Value::Array(items) => {
+            // `|` and not `||`: every item must be redacted.
             items.iter_mut().fold(false, |found, item| redact_value(item) | found)
         }
         Value::Object(fields) => redact_fields(fields),

@@ -86,6 +86,7 @@ impl StreamRings {
             entry,
         };
         ring.next += 1;
+        // Readers copy the reference under the lock and read without it.
         ring.kept.push_back(Arc::new(kept));
         if ring.kept.len() > self.limits.entries_of(stream) {
             self.drop_oldest(stream);
@@ -113,6 +114,7 @@ impl StreamRings {
     /// Clears a stream for one owner, up to its last entry. Returns how many entries this owner saw.
     pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: StreamKind) -> usize {
         let shown = self.all(stream).filter(|kept| cleared.show(kept)).count();
+        // A position and no deletion: other owners keep the entries (decision 321).
         cleared.0[stream as usize] = self.rings[stream as usize].next;
         shown
     }

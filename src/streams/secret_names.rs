@@ -142,6 +142,7 @@ pub(super) enum NameClass {
 
 /// The class of a name.
 pub(super) fn class_of(name: &str) -> NameClass {
+    // `PlainName` has a bit for each byte, and longer names mean nothing to a person.
     if name.len() > LONGEST_NAME {
         return NameClass::Open;
     }

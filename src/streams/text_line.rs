@@ -86,6 +86,7 @@ impl TextLine {
                 return;
             }
             match character {
+                // A space would end the word, and the rest could pass for the next field.
                 ' ' if is_word => self.0.push_str("%20"),
                 '\n' => self.0.push_str("\\n"),
                 '\r' => self.0.push_str("\\r"),

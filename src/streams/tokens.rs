@@ -36,6 +36,7 @@ pub(super) fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
 /// Where the token ends that begins with this word, if it is one.
 pub(super) fn token_end(text: &str, at: usize, end: usize) -> Option<usize> {
     let word = &text[at..end];
+    // Nearly every word of a text ends here, at its first byte.
     match word.as_bytes()[0] {
         b'e' if word.starts_with("eyJ") => web_token_end(text, at),
         b'A' if is_access_key(word) => Some(end),
@@ -55,6 +56,7 @@ pub(super) fn token_end(text: &str, at: usize, end: usize) -> Option<usize> {
 fn web_token_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let header = word_end(bytes, at);
+    // Other words begin with `eyJ` too, but are shorter.
     (header - at >= 10 && bytes.get(header) == Some(&b'.')).then_some(())?;
     let payload = word_end(bytes, header + 1);
     (payload - header > 10).then_some(())?;
@@ -74,6 +76,7 @@ pub(super) fn user_info(text: &str, at: usize) -> Option<(usize, usize)> {
     let rest = text[at..].strip_prefix("://")?;
     let host = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>".contains(c));
     let authority = &rest[..host.unwrap_or(rest.len())];
+    // A password may have an `@` that is not encoded; the last one comes before the host.
     let length = authority.rfind('@')?;
     Some((at + 3, at + 3 + length))
 }

@@ -144,6 +144,7 @@ fn container(text: &str) -> usize {
                 }
             }
             b'"' => {
+                // In JSON within JSON the closing quote has as many backslashes as the opening one.
                 let slashes = bytes[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
                 let quote = &text[at - slashes..=at];
                 match closing(&text[at + 1..], quote) {

@@ -86,7 +86,7 @@ struct NamelessPolls {
     last: NamelessPoller,
 }
 
-/// What the hub knows of extensions that poll and are not let in, and of who is.
+/// The extensions that poll without being let in, and those that are let in.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Knocks {
     known: Vec<Knock>,
@@ -94,7 +94,7 @@ pub(in crate::engine) struct Knocks {
     not_shown: u64,
     /// Who is let in, as it stands in the state directory.
     rights: Arc<PollingPolicy>,
-    /// What paired extensions were told last.
+    /// The list that paired extensions got last.
     told: Arc<OlderExtensions>,
 }
 
@@ -226,6 +226,7 @@ impl Transaction<'_> {
     /// Notes that an extension that is not let in names a session and so asks to be.
     pub fn note_knock(&mut self, extension_id: &str, session: &InstanceId, version: &str) {
         let now = self.now();
+        // Only the first time: it asks every 2 s and would fill the log.
         if self.knocks.note(extension_id, Some(session), version, now) {
             tracing::warn!(
                 extension_id,
@@ -261,8 +262,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// What an agent may have to hear: who is let in to poll, and who asks, if that is what keeps
-    /// it from a browser: no other is connected, or it `lacks` the one that it named.
+    /// The extensions that are let in to poll, and those that ask. The latter only if they matter to
+    /// an agent: no browser is connected, or the agent `lacks` the one that it named.
     pub fn poller_news(&mut self, lacks: bool) -> (Arc<PollingPolicy>, KnockList) {
         let asks = lacks || !self.browsers.values().any(BrowserState::is_connected);
         let knocks = if asks { self.knock_list() } else { KnockList::default() };

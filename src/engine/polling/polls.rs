@@ -106,6 +106,7 @@ impl Transaction<'_> {
         let is_its = |poller: &Poller| poller.peer.instance == *session;
         let mut browsers = self.browsers.values_mut();
         if let Some(browser) = browsers.find(|b| b.poller().is_some_and(is_its)) {
+            // It names its session in a request of its own, which shows as well that it is there.
             browser.touch(now);
         }
     }
@@ -113,6 +114,7 @@ impl Transaction<'_> {
     /// Answers a poll with the next command for this extension, if there is one. Returns its browser;
     /// `None`: no extension has named this session.
     pub fn poll(&mut self, id: PollId, poll: &PollRequest) -> Option<BrowserId> {
+        // A poll names its session only.
         let extension_id = self.sessions.extension_of(&poll.session)?;
         let browser = self.begin_poll(id, extension_id, poll)?;
         self.deliver_all(&browser);
@@ -133,6 +135,7 @@ impl Transaction<'_> {
         // Nothing that an extension without proof sends is shown, except for digits and points.
         known.attach_poller(plain_version(&poll.extension_version), now);
         let poller = known.poller_mut()?;
+        // Said with every poll, because the person may switch it at any time.
         poller.is_pilot_on = poll.is_pilot_on;
         poller.transport = poll.transport;
         let is_back = poller.polled(now);
@@ -160,6 +163,7 @@ impl Transaction<'_> {
 
     /// Puts back a command whose answer could not be sent: the extension has never seen it.
     pub fn take_back(&mut self, id: &CorrelationId, attempt: Attempt) {
+        // Only this delivery: the command may have been put back and delivered again since.
         if self.commands.attempt_of(id) == Some(attempt) {
             self.apply(id, LifecycleEvent::LinkClosed);
         }
@@ -193,6 +197,7 @@ impl Transaction<'_> {
         let spec = command.spec();
         let timeout_ms = u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX);
         let known = spec.work.action().and_then(|action| action.in_legacy_words(timeout_ms));
+        // A call may have named a tab while this extension was away.
         let known = known.filter(|_| lane.tab.is_none());
         let Some(LegacyAction { kind, params, says_pending }) = known else {
             return self.answer_for_poller(peer, command, lane);
@@ -264,6 +269,7 @@ impl Transaction<'_> {
         let Some(command) = self.commands.get(&id) else { return unknown };
         let (delivery, action) =
             (command.delivery().cloned(), command.spec().work.action().cloned());
+        // It has no secret, so it may report on nothing but commands that it got by polling.
         let is_its = |delivery: &&Delivery| {
             delivery.transport.runs_at_once() && is_browser_of(&delivery.peer.browser, extension_id)
         };

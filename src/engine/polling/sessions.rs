@@ -138,6 +138,7 @@ impl Poller {
     ///
     /// No request is open.
     pub(super) fn assign(&mut self, assignment: Assignment) -> Result<Vec<PollAnswer>, Assignment> {
+        // No request so far could have named the new command.
         self.sync.unmentioned = 0;
         let Some(newest) = self.open.pop() else { return Err(assignment) };
         let mut answers: Vec<_> = self.close_all().collect();
@@ -187,6 +188,8 @@ impl Engine {
         if let Some((id, ..)) = pollers.iter().find(|(.., p)| p.peer.instance == *session) {
             return (*id).clone();
         }
+        // Two profiles with one extension poll by turns, and would otherwise take each other's
+        // commands (decision 110).
         let was_displaced = self.sessions.displaced.contains(session);
         let longest_ago = pollers.iter().min_by_key(|(_, last_seen, _)| *last_seen);
         match longest_ago {
@@ -228,6 +231,7 @@ impl Transaction<'_> {
             is_here: false,
             is_pilot_on: poll.is_pilot_on,
             last_poll: now,
+            // As such extensions usually poll; the second poll corrects it.
             interval: Duration::from_secs(1),
             transport: poll.transport,
             open: Vec::new(),

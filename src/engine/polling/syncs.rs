@@ -32,6 +32,7 @@ impl Transaction<'_> {
         request: &LegacySyncRequest,
     ) -> (Option<BegunSync>, JournalSeq) {
         let mut reported = JournalSeq::default();
+        // Reports first: they free the lane for the command that the answer may bring.
         for report in request.reports() {
             let (verdict, seq) = self.take_report(extension_id, report);
             if let ReportDisposition::Refused(reason) = verdict {
@@ -60,6 +61,7 @@ impl Transaction<'_> {
             let Some(command) = self.commands.get(&id) else { continue };
             let names = [id.as_str(), command.spec().query_id.as_str()];
             let is_received = received.iter().any(|name| names.contains(&name.as_str()));
+            // A request that left the extension before the answer arrived cannot name the command.
             let is_overdue = now.since(command.delivered_at()) >= limits::SYNC_UNMENTIONED;
             let delivery =
                 command.delivery().filter(|_| command.phase() == CommandPhase::Sent).cloned();
@@ -67,6 +69,7 @@ impl Transaction<'_> {
             else {
                 continue;
             };
+            // A report in its name starts the command, and a started command is never sent again.
             if is_received {
                 let report = ExtensionReport::Pending { message: None, progress: None };
                 self.apply(&id, LifecycleEvent::Report(delivery.peer, delivery.attempt, report));
@@ -77,8 +80,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Counts a request that does not name the assigned command. True: there were so many that the
-    /// answer with the command must have been lost.
+    /// Counts a request that does not name the assigned command. True: after this many,
+    /// the answer with the command must have been lost.
     fn is_lost(&mut self, browser: &BrowserId) -> bool {
         let poller = self.browsers.get_mut(browser).and_then(|known| known.poller_mut());
         let Some(poller) = poller else { return false };

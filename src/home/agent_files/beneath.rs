@@ -65,6 +65,7 @@ impl FolderHandle {
     /// The same, made for its owner alone if it is not there.
     pub(super) fn make(self, name: &OsStr) -> Result<Self, NoFollowError> {
         match mkdirat(&self.handle, name, Mode::RWXU) {
+            // If a link has that name, `enter` refuses it.
             Ok(()) | Err(Errno::EXIST) => self.enter(name),
             Err(error) => Err(at(&self.path.join(name))(error)),
         }

@@ -106,6 +106,7 @@ impl StateDirectory {
         person: Option<&Path>,
     ) -> Result<PathBuf, AgentFolderError> {
         let io = |source| AgentFolderError::Io { path: folder.to_owned(), source };
+        // The folder is opened and not the link that named it, which may lead elsewhere later.
         let path = fs::canonicalize(folder).map_err(io)?;
         if !path.is_dir() {
             return Err(AgentFolderError::NoFolder(path));
@@ -136,6 +137,7 @@ impl StateDirectory {
             ));
         }
         let kept = kept_from_agents(&self.dir, person)?;
+        // In both directions: from a folder above, an agent could write into it.
         let overlaps =
             |(kept, _): &&(PathBuf, &'static str)| path.starts_with(kept) || kept.starts_with(path);
         Ok(kept.iter().find(overlaps).map(|(_, why)| *why))

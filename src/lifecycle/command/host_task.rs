@@ -16,6 +16,7 @@ impl Command {
 
     /// Row 22.
     pub(super) fn begin(&mut self, now: Timestamp) -> Transition {
+        // A wait for a drawing has nothing to begin: the person does.
         if !matches!(self.state, CommandState::Waiting) || self.spec.work.kind() != WorkKind::Job {
             return Transition::Unchanged(EventReply::Nothing);
         }

@@ -75,6 +75,7 @@ impl Command {
             created_at: self.spec.created,
             delivered_at: self.reached(TracePhase::Delivered),
             started_at: self.reached(TracePhase::Started),
+            // Until there is progress, no text of a page is in the report.
             page: progress.as_ref().and_then(|_| self.page_mark(None)),
             progress,
             message,
@@ -369,7 +370,7 @@ impl Command {
         self.spec.work.aim(target.and_then(|lane| lane.tab))
     }
 
-    /// What callers read when the result expired unread (row 20).
+    /// The message for a result that expired unread (row 20).
     #[must_use]
     pub fn unread_at_last(&self) -> &'static str {
         match self.spec.work.kind() {
@@ -380,8 +381,7 @@ impl Command {
         }
     }
 
-    /// How long it took from `go` to its result, if it has one: what estimates are
-    /// made of.
+    /// How long it took from `go` to its result, if it has one. Estimates are made of these times.
     #[must_use]
     pub fn running_time(&self) -> Option<Duration> {
         let done = match &self.state {
@@ -393,6 +393,7 @@ impl Command {
             | CommandState::Working { .. }
             | CommandState::Ended { .. } => return None,
         };
+        // A safe command gets no `go` and runs from its delivery on.
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
         Some(done.since(began))
     }

@@ -133,6 +133,7 @@ impl Command {
             CommandPhase::Queued | CommandPhase::Waiting => false,
             CommandPhase::Working => from != CommandPhase::Working,
             CommandPhase::Sent => runs_at_once && from == CommandPhase::Queued,
+            // A polled command was recorded when it was handed over.
             CommandPhase::Started => from != CommandPhase::Started && !runs_at_once,
             CommandPhase::Leaving | CommandPhase::Ended => !from.is_terminal(),
         }

@@ -56,6 +56,8 @@ impl Command {
                 *let_go = true;
                 self.changed(CommandPhase::Started, EventReply::Go)
             }
+            // `may_go` lets only Started through: this one has had its `go`, and a repeated claim
+            // gets it again.
             CommandState::Started { .. }
             | CommandState::Queued { .. }
             | CommandState::Sent { .. }

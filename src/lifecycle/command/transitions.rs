@@ -37,8 +37,10 @@ impl Command {
     /// the extension, if it must stop.
     fn elapse(&mut self, now: Timestamp) -> Option<Option<CancelReason>> {
         let mut taken = None;
+        // Several may be over if the timer was late, or the daemon was down.
         while !self.is_forgettable() && self.next_deadline() <= now {
             let stop = self.pass_deadline(self.next_deadline());
+            // The extension is told the first reason, which is the one that ended the command.
             taken = Some(taken.flatten().or(stop));
         }
         taken
@@ -56,6 +58,7 @@ impl Command {
         let due = self.next_deadline();
         let may_have_run = self.may_have_run();
         match &mut self.state {
+            // The extension had it and said nothing; the loss of its link gives it no more time.
             CommandState::Queued { respond_by: Some(by), .. } if *by <= due => {
                 self.expire(ExpiryReason::ExtensionNoResponse, may_have_run, at);
             }
@@ -80,6 +83,7 @@ impl Command {
                 self.expire(lost, may_have_run, at);
             }
             CommandState::Started { execute_by, .. } if *execute_by <= due => {
+                // The page may go on until the extension has stopped it: the lane stays occupied.
                 let outcome = CommandOutcome::overran(self.spec.timeout);
                 self.end_leaving(outcome, at);
                 return Some(CancelReason::ExecutionTimeout);
@@ -135,6 +139,7 @@ impl Command {
 
     /// Row 3.
     fn deliver(&mut self, by: Peer, transport: Transport, now: Timestamp) -> Transition {
+        // A deadline that was over may have ended it in this very call.
         let CommandState::Queued { attempts, .. } = self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
@@ -208,12 +213,14 @@ impl Command {
     fn progress(&mut self, peer: &Peer, said: CommandProgress, now: Timestamp) -> Transition {
         let from = self.phase();
         if from == CommandPhase::Sent {
+            // It runs without a claim: it is a safe command, or it was polled for.
             let _ = self.start(peer.clone(), true, now);
         }
         let CommandState::Started { delivery, progress, away, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
         *progress = Some(said);
+        // The report shows that the browser is back, perhaps before its `ready`.
         *away = None;
         let attempt = delivery.attempt;
         self.mark_first_pending(now, Some(attempt));
@@ -239,7 +246,7 @@ impl Command {
             Ok(reported) if from_holder && reported == *outcome => EventReply::Ack,
             Ok(_) => EventReply::Nack(NackReason::AlreadyTerminal),
         };
-        // A stale attempt says nothing about what runs in the page now.
+        // A stale attempt says nothing about the page now.
         if from_holder {
             *lane_until = None;
         }
