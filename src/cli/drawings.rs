@@ -17,14 +17,19 @@ const NO_DRAWINGS: &str = "no drawings";
 #[derive(Subcommand, Debug)]
 pub(super) enum DrawingsCommand {
     /// List the drawings (default)
+    #[command(after_help = "Example:\n  tabwire drawings list --owner ci --json")]
     List,
     /// Delete one drawing and its screenshot
+    #[command(after_help = "Example:\n  tabwire drawings delete 4f2a")]
     Delete {
         /// The drawing's id, or its first characters
         #[arg(value_parser = beginning_of_id)]
         id: String,
     },
     /// Delete all drawings, or those of one session
+    #[command(
+        after_help = "Examples:\n  tabwire drawings clear --session checkout\n  tabwire drawings clear --json"
+    )]
     Clear {
         /// Delete the drawings of this session only
         #[arg(long, value_name = "NAME", value_parser = SessionName::parse)]

@@ -28,6 +28,7 @@ pub(super) enum ExtensionCommand {
         json: bool,
     },
     /// Print the extension's id
+    #[command(after_help = "Example:\n  tabwire extension id --json")]
     Id {
         /// Print id and version as JSON
         #[arg(long)]

@@ -18,6 +18,7 @@ use crate::terminal::{clean, print_line};
 #[derive(Subcommand, Debug)]
 pub(super) enum FilesCommand {
     /// List the folders (default)
+    #[command(after_help = "Example:\n  tabwire files list --json")]
     List,
     /// Open a folder to agents
     #[command(

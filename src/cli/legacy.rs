@@ -20,8 +20,12 @@ use crate::terminal::{print, print_line};
 #[derive(Subcommand, Debug)]
 pub(super) enum LegacyCommand {
     /// List allowed and asking extensions (default)
+    #[command(after_help = "Example:\n  tabwire legacy list --json")]
     List,
     /// Allow an extension, from its next request on
+    #[command(
+        after_help = "Examples:\n  tabwire legacy allow\n  tabwire legacy allow abcdefghijklmnopabcdefghijklmnop --unattended"
+    )]
     Allow {
         /// The extension's id, 32 letters from a to p [default: choose an asking extension]
         #[arg(value_parser = extension_id)]
@@ -30,18 +34,23 @@ pub(super) enum LegacyCommand {
         consent: UnattendedFlag,
     },
     /// Block an extension
+    #[command(after_help = "Example:\n  tabwire legacy remove abcdefghijklmnopabcdefghijklmnop")]
     Remove {
         /// Its id, 32 letters from a to p
         #[arg(value_parser = extension_id)]
         id: String,
     },
     /// Allow only the extensions that a person allows (initial mode)
+    #[command(after_help = "Example:\n  tabwire legacy ask")]
     Ask(UnattendedFlag),
     /// Allow the first one that polls, until the Tabwire extension connects or you remove one
+    #[command(after_help = "Example:\n  tabwire legacy auto --unattended")]
     Auto(UnattendedFlag),
     /// Allow every extension that polls
+    #[command(after_help = "Example:\n  tabwire legacy any --unattended")]
     Any(UnattendedFlag),
     /// Block all of them, even those allowed before
+    #[command(after_help = "Example:\n  tabwire legacy deny")]
     Deny,
 }
 

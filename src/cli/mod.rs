@@ -110,7 +110,7 @@ enum CliCommand {
     },
     /// Replace the secret, which revokes every key and token
     #[command(
-        after_help = "The command ends a running daemon; the next call of a client starts one with the new secret. An\nextension pairs itself again in a browser that `tabwire install` has set up. Pair any other\nextension with `tabwire pair`, and give out new tokens with `tabwire token`."
+        after_help = "The command ends a running daemon; the next call of a client starts one with the new secret. An\nextension pairs itself again in a browser that `tabwire install` has set up. Pair any other\nextension with `tabwire pair`, and give out new tokens with `tabwire token`.\n\nExamples:\n  tabwire unpair\n  tabwire unpair --json"
     )]
     Unpair {
         /// Print the result as JSON
@@ -118,6 +118,9 @@ enum CliCommand {
         json: bool,
     },
     /// Native messaging host: browsers start it to give the extension its key
+    #[command(
+        after_help = "The command speaks Chrome's native messaging on stdin and stdout, to the Tabwire extension only.\nYou need not run it: `tabwire install` registers it with each browser.\n\nExample, as a browser runs it:\n  tabwire native-host chrome-extension://abcdefghijklmnopabcdefghijklmnop/"
+    )]
     NativeHost {
         /// The origin of the caller, as the browser passes it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -160,13 +163,18 @@ enum CliCommand {
     #[command(after_help = call::AFTER_HELP)]
     Call(call::CallArguments),
     /// End the daemon
+    #[command(
+        after_help = "Running commands get 2 s to finish. Commands that have not begun continue in the next daemon.\n\nExamples:\n  tabwire stop\n  tabwire stop --json"
+    )]
     Stop {
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Show the daemon, its browsers and its clients
-    #[command(after_help = "Exit codes: 0 it runs, 3 no daemon runs, 1 it does not answer.")]
+    #[command(
+        after_help = "Exit codes: 0 it runs, 3 no daemon runs, 1 it does not answer.\n\nExamples:\n  tabwire status\n  tabwire status --json | jq -r '.browsers[].label'"
+    )]
     Status {
         /// Print JSON
         #[arg(long)]
@@ -202,6 +210,9 @@ enum CliCommand {
         json: bool,
     },
     /// Print a bearer token for POST /mcp
+    #[command(
+        after_help = "A program with the token can use your browser as an agent does: keep the token private.\n\nExamples:\n  tabwire token\n  tabwire token --owner ci\n  claude mcp add --transport http tabwire http://127.0.0.1:7890/mcp \\\n    --header \"Authorization: Bearer $(tabwire token)\""
+    )]
     Token {
         /// Issue the token for this owner; other owners cannot read the owner's commands
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
@@ -211,13 +222,19 @@ enum CliCommand {
         json: bool,
     },
     /// Print the JSON entry for an MCP client's configuration
+    #[command(
+        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config | jq .mcpServers.tabwire"
+    )]
     McpConfig {
         /// Accepted for uniformity: the output is JSON in any case
         #[arg(long)]
         json: bool,
     },
     /// Unpack the browser extension, print its id, or allow another one
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  tabwire extension unpack\n  tabwire extension id\n  tabwire extension allow abcdefghijklmnopabcdefghijklmnop"
+    )]
     Extension(extension::ExtensionCommand),
     /// List or change the older, polling extensions that may connect
     #[command(
@@ -394,6 +411,20 @@ mod tests {
     #[test]
     fn flags_do_not_contradict_each_other() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_every_subcommand_has_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) = help.split_once("Example").unwrap_or_default();
+            let is_of_this = |line: &str| line.contains(path);
+            assert!(examples.lines().any(is_of_this), "`{path} --help` has no example: {help}");
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        check(&Cli::command(), "tabwire");
     }
 
     #[test]

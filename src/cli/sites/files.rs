@@ -19,6 +19,7 @@ use crate::terminal::{clean, print_line};
 #[derive(Subcommand, Debug)]
 pub(in crate::cli) enum LocalFilesCommand {
     /// List the open folders
+    #[command(after_help = "Example:\n  tabwire sites files list --json")]
     List,
     /// Let agents open the files in a folder and its subfolders
     #[command(

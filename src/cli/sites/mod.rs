@@ -18,8 +18,12 @@ use crate::terminal::print_line;
 #[derive(Subcommand, Debug)]
 pub(super) enum SitesCommand {
     /// List the rules (default)
+    #[command(after_help = "Example:\n  tabwire sites list --json")]
     List,
     /// Let agents use this site; with the first allow rule they lose all other sites
+    #[command(
+        after_help = "Examples:\n  tabwire sites allow example.com\n  tabwire sites allow '*.corp.example' --unattended"
+    )]
     Allow {
         /// A site, for example example.com or *.example.com
         #[arg(value_parser = SitePattern::parse)]
@@ -28,12 +32,16 @@ pub(super) enum SitesCommand {
         consent: UnattendedFlag,
     },
     /// Block a site for agents, even if an allow rule covers it
+    #[command(
+        after_help = "Examples:\n  tabwire sites deny bank.example\n  tabwire sites deny '*.bank.example' --json"
+    )]
     Deny {
         /// A site, for example example.com, *.example.com or file:
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
     },
     /// Remove a rule
+    #[command(after_help = "Example:\n  tabwire sites remove bank.example")]
     Remove {
         /// The site, as the list prints it
         #[arg(value_parser = SitePattern::parse)]
