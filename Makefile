@@ -135,7 +135,7 @@ advisories: cargo-deny
 # How fast: the push beside a bare relay, and an agent's call through a real browser.
 bench: browser
 	$(CARGO) bench --locked --bench push
-	$(CARGO) bench --locked --bench carriers
+	$(CARGO) bench --locked --bench transports
 	$(CARGO) bench --locked --bench browser
 	$(CARGO) bench --locked --bench cancel
 	$(CARGO) bench --locked --bench waits

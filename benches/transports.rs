@@ -1,17 +1,17 @@
-//! What each carrier costs: how soon a command is at the extension, and how much later than
+//! The cost of each transport: how soon a command is at the extension, and how much later than
 //! the action itself its answer is at the caller.
 //!
-//! `cargo bench --bench carriers` starts the release binary as a process of its own
+//! `cargo bench --bench transports` starts the release binary as a process of its own
 //! (`tabwire serve`, guard on) and plays the MCP clients and the extensions, each pair with
 //! a browser of its own. The simulated extension takes as long over a command as it is told
 //! to, and says `pending` after 2 s as the shim does; what it really took is subtracted, so
-//! the coarseness of timers does not count. All carriers are measured in one run, one after
+//! the coarseness of timers does not count. All transports are measured in one run, one after
 //! the other for each length, so compare figures of one run only.
 //!
 //! After `--`: `--quick` for fewer calls, `--check` to exit with 1 if a required bound is
 //! missed. The table is Markdown, for `docs/performance.md`.
 
-#[path = "carriers/poller.rs"]
+#[path = "transports/poller.rs"]
 mod poller;
 
 use std::io::{self, Write as _};
@@ -42,7 +42,7 @@ const PAIRS: usize = 10;
 
 /// What brings commands to an extension and results back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carrier {
+enum MeasuredTransport {
     /// The socket.
     WebSocket,
     /// The same frames over HTTP.
@@ -53,8 +53,12 @@ enum Carrier {
     Sync,
 }
 
-const CARRIERS: [Carrier; 4] =
-    [Carrier::WebSocket, Carrier::Fallback, Carrier::Sync, Carrier::Poll];
+const TRANSPORTS: [MeasuredTransport; 4] = [
+    MeasuredTransport::WebSocket,
+    MeasuredTransport::Fallback,
+    MeasuredTransport::Sync,
+    MeasuredTransport::Poll,
+];
 
 /// The extension's end.
 enum End {
@@ -72,7 +76,7 @@ impl End {
     }
 }
 
-impl Carrier {
+impl MeasuredTransport {
     const fn name(self) -> &'static str {
         match self {
             Self::WebSocket => "WebSocket",
@@ -132,9 +136,9 @@ impl Carrier {
     }
 }
 
-/// Measures what each carrier costs.
+/// Measures the cost of each transport.
 #[derive(Parser)]
-#[command(name = "carriers")]
+#[command(name = "transports")]
 struct Options {
     /// A tenth of the calls, or one each
     #[arg(long)]
@@ -150,7 +154,7 @@ struct Options {
     bench: bool,
 }
 
-/// What was measured of one carrier with actions of one length.
+/// The figures of one transport with actions of one length.
 #[derive(Default)]
 struct Cost {
     /// From the call until the command is at the extension.
@@ -160,7 +164,7 @@ struct Cost {
 }
 
 fn main() -> ExitCode {
-    load::run("carriers", |options: &Options| options.check, bench)
+    load::run("transports", |options: &Options| options.check, bench)
 }
 
 async fn bench(options: &Options) -> anyhow::Result<bool> {
@@ -169,26 +173,26 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
     let server = MeasuredServer::daemon(&options.daemon, &path, &[])?;
     let home = StateDirectory::open(&path)?;
     let mut costs = Vec::new();
-    for carrier in CARRIERS {
+    for transport in TRANSPORTS {
         let mut pairs = Vec::new();
         for number in 0..PAIRS {
-            pairs.push(Pair::connect(carrier, &server, &home, number).await?);
+            pairs.push(Pair::connect(transport, &server, &home, number).await?);
         }
         // What does not count: connections and caches are warm then.
-        measure(&mut pairs, Duration::ZERO, carrier.calls(Duration::ZERO, true)).await?;
-        let mut of_carrier = Vec::new();
+        measure(&mut pairs, Duration::ZERO, transport.calls(Duration::ZERO, true)).await?;
+        let mut of_transport = Vec::new();
         for length in LENGTHS {
-            of_carrier
-                .push(measure(&mut pairs, length, carrier.calls(length, options.quick)).await?);
+            of_transport
+                .push(measure(&mut pairs, length, transport.calls(length, options.quick)).await?);
         }
-        costs.push((carrier, of_carrier));
+        costs.push((transport, of_transport));
     }
     show(&costs)
 }
 
 /// A client, and an extension in a browser of its own.
 struct Pair {
-    carrier: Carrier,
+    transport: MeasuredTransport,
     client: LoadClient,
     extension: End,
     body: Bytes,
@@ -196,23 +200,23 @@ struct Pair {
 
 impl Pair {
     async fn connect(
-        carrier: Carrier,
+        transport: MeasuredTransport,
         server: &MeasuredServer,
         home: &StateDirectory,
         number: usize,
     ) -> anyhow::Result<Self> {
-        let (extension, browser) = carrier.connect(server, home, number).await?;
+        let (extension, browser) = transport.connect(server, home, number).await?;
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let mut client = LoadClient::connect(server.port, token, Duration::from_millis(1)).await?;
         client.name.clone_from(&browser);
         // Extensions that only poll have no choice of tab.
-        let tab = match carrier {
-            Carrier::WebSocket | Carrier::Fallback => r#","tab_id":7"#,
-            Carrier::Poll | Carrier::Sync => "",
+        let tab = match transport {
+            MeasuredTransport::WebSocket | MeasuredTransport::Fallback => r#","tab_id":7"#,
+            MeasuredTransport::Poll | MeasuredTransport::Sync => "",
         };
         let target = format!(r#""browser":"{browser}","wait_ms":20000{tab}"#);
         let body = load::interact(&format!("{},{target}", load::SCRIPT));
-        let mut pair = Self { carrier, client, extension, body };
+        let mut pair = Self { transport, client, extension, body };
         while !pair.is_known(&browser).await? {}
         Ok(pair)
     }
@@ -229,7 +233,7 @@ impl Pair {
     async fn work(&mut self, length: Duration, calls: usize) -> anyhow::Result<Cost> {
         let mut cost = Cost::default();
         for number in 0..calls {
-            tokio::time::sleep(self.carrier.pause(number)).await;
+            tokio::time::sleep(self.transport.pause(number)).await;
             let request = self.client.request("/mcp", self.body.clone())?;
             let began = self.client.begin().await;
             let ran = self.extension.run_for(length);
@@ -274,29 +278,33 @@ async fn measure(pairs: &mut Vec<Pair>, length: Duration, calls: usize) -> anyho
 }
 
 /// Prints the table. Whether a required bound is missed.
-fn show(costs: &[(Carrier, Vec<Cost>)]) -> anyhow::Result<bool> {
+fn show(costs: &[(MeasuredTransport, Vec<Cost>)]) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     if cfg!(debug_assertions) {
         writeln!(out, "NOT A RELEASE BUILD: these figures say nothing")?;
     }
     writeln!(out, "Times in ms, p50 / p99.\n")?;
-    writeln!(out, "| Carrier | submit → frame | late, 5 ms | late, 250 ms | late, 5,000 ms |")?;
+    writeln!(out, "| Transport | submit → frame | late, 5 ms | late, 250 ms | late, 5,000 ms |")?;
     writeln!(out, "|---|---|---|---|---|")?;
     let cell = |series: &SampleSeries| {
         format!("{:.2} / {:.2}", series.p50() / 1_000.0, series.p99() / 1_000.0)
     };
-    for (carrier, costs) in costs {
+    for (transport, costs) in costs {
         let late: Vec<_> = costs.iter().map(|cost| cell(&cost.late)).collect();
         let frame = costs.first().map(|cost| cell(&cost.frame)).unwrap_or_default();
-        writeln!(out, "| {} | {frame} | {} |", carrier.name(), late.join(" | "))?;
+        writeln!(out, "| {} | {frame} | {} |", transport.name(), late.join(" | "))?;
     }
     let mut missed = false;
-    for (carrier, costs) in costs {
+    for (transport, costs) in costs {
         let worst = costs.iter().map(|cost| cost.late.p99()).fold(0.0, f64::max);
-        if carrier.latest().is_some_and(|latest| worst > latest) {
+        if transport.latest().is_some_and(|latest| worst > latest) {
             missed = true;
             let (worst, latest) = (worst / 1_000.0, LATE / 1_000.0);
-            writeln!(out, "\nMISSED: {}: {worst:.0} ms late, {latest:.0} at most", carrier.name())?;
+            writeln!(
+                out,
+                "\nMISSED: {}: {worst:.0} ms late, {latest:.0} at most",
+                transport.name()
+            )?;
         }
     }
     Ok(missed)
