@@ -94,10 +94,8 @@ fn tools() -> ToolSet {
 /// What requests take behind the guard, and at a bare hyper.
 async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, SampleSeries)> {
     let token = StateDirectory::open(home)?.auth().token(&DEFAULT_OWNER.into());
-    let request = format!(
-        "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{PORT}\r\nAuthorization: Bearer {token}\r\n\
-         Accept: application/json\r\nUser-Agent: bench\r\n\r\n"
-    );
+    let head = testkit::authorized("GET /nothing", PORT, &token);
+    let request = format!("{head}Accept: application/json\r\nUser-Agent: bench\r\n\r\n");
     let tools = tools();
     let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None);
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);

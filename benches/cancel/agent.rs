@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use testkit::StdioClient;
+use testkit::{StdioClient, authorized};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
@@ -169,12 +169,10 @@ impl Agent {
                 name.unwrap_or_default()
             ),
         };
+        let authorized = authorized("POST /mcp", self.port, &self.token);
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             {more}Content-Length: {}\r\n\r\n",
-            self.port,
-            self.token,
+            "{authorized}Content-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{more}Content-Length: {}\r\n\r\n",
             body.len(),
         );
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await?;

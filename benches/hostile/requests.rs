@@ -60,7 +60,7 @@ impl Target {
     }
 
     fn bearer(&self) -> String {
-        format!("Authorization: Bearer {}", self.token)
+        testkit::authorization(&self.token)
     }
 
     /// A request as it goes out, with the right token.

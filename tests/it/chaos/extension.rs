@@ -4,7 +4,7 @@
 //! its results in a file until they are acknowledged, as an extension does in its session
 //! storage, and forgets what it had not begun when the daemon is another one.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use testkit::{
-    DeliveredCommand, ExtensionBuilder, FakeExtension, ProgramSandbox, active_tab, signal, tab,
+    AttemptStage, DeliveredCommand, ExtensionAttempts, ExtensionBuilder, FakeExtension,
+    ProgramSandbox, active_tab, signal, tab,
 };
 use testkit::{SeededRandom, any_seed};
 
@@ -101,30 +102,31 @@ struct Browser {
     home: PathBuf,
     name: String,
     instance: String,
-    epoch: String,
     dice: SeededRandom,
-    claimed: HashMap<String, DeliveredCommand>,
-    running: HashMap<String, DeliveredCommand>,
+    /// Its reports are frames, which also stand in a file.
+    attempts: ExtensionAttempts<DeliveredCommand, Value>,
     /// Each ends when its command has run its time.
     runs: JoinSet<String>,
-    /// Results that are not acknowledged, each with its command.
-    outbox: HashMap<String, Value>,
 }
 
 impl Browser {
     fn new(home: PathBuf, name: String) -> Self {
         let outbox = fs::read(home.join(format!("chaos-outbox-{name}"))).ok();
         let outbox = outbox.and_then(|text| serde_json::from_slice(&text).ok());
+        let outbox: BTreeMap<String, Value> = outbox.unwrap_or_default();
+        let mut attempts = ExtensionAttempts::default();
+        for (id, frame) in outbox {
+            let attempt = frame["attempt"].as_u64().unwrap_or_default();
+            let command = DeliveredCommand { id: id.clone(), attempt, command: Value::Null };
+            attempts.restore_report(id, attempt, command, frame);
+        }
         Self {
             home,
             name,
             instance: tabwire::proof::random_hex::<8>(),
-            epoch: String::new(),
             dice: SeededRandom::new(any_seed()),
-            claimed: HashMap::new(),
-            running: HashMap::new(),
+            attempts,
             runs: JoinSet::new(),
-            outbox: outbox.unwrap_or_default(),
         }
     }
 
@@ -139,10 +141,7 @@ impl Browser {
         let shim = shim.tabs(vec![active_tab(7), tab(8)]);
         let Some(mut extension) = shim.try_open().await else { return };
         let Some(welcome) = extension.try_hello().await else { return };
-        if welcome["epoch"] != self.epoch.as_str() {
-            self.epoch = welcome["epoch"].as_str().unwrap_or_default().to_owned();
-            self.claimed.clear();
-        }
+        self.attempts.welcome(welcome["epoch"].as_str().unwrap_or_default());
         if self.go_on(&mut extension).await.is_none() {
             return;
         }
@@ -164,13 +163,8 @@ impl Browser {
 
     /// Says what is in flight, and replays what was not acknowledged.
     async fn go_on(&mut self, extension: &mut FakeExtension) -> Option<()> {
-        let entry = |id: &str, attempt: &Value, state: &str| json!({"correlation_id": id, "attempt": attempt, "state": state});
-        let claimed = self.claimed.values().map(|c| entry(&c.id, &c.attempt.into(), "claimed"));
-        let running = self.running.values().map(|c| entry(&c.id, &c.attempt.into(), "running"));
-        let done = self.outbox.iter().map(|(id, frame)| entry(id, &frame["attempt"], "done"));
-        let in_flight: Vec<_> = claimed.chain(running).chain(done).collect();
-        extension.try_ready(&in_flight).await?;
-        for frame in self.outbox.values() {
+        extension.try_ready(&self.attempts.in_flight()).await?;
+        for (_, _, frame) in self.attempts.reports() {
             extension.try_send(frame).await?;
         }
         Some(())
@@ -178,33 +172,37 @@ impl Browser {
 
     async fn take(&mut self, extension: &mut FakeExtension, frame: &Value) -> Option<()> {
         let id = frame["correlation_id"].as_str().unwrap_or_default();
+        let attempt = frame["attempt"].as_u64().unwrap_or_default();
         match frame["type"].as_str()? {
             "command" => {
                 let command = DeliveredCommand::of(frame);
                 extension.try_send(&command.answer("claim")).await?;
-                self.claimed.insert(command.id.clone(), command);
+                let id = command.id.clone();
+                self.attempts.accept(&id, attempt, false, command);
             }
-            "go" if self.claimed.get(id).is_some_and(|c| frame["attempt"] == c.attempt) => {
-                let command = self.claimed.remove(id)?;
+            "go" => {
+                let Some(command) = self.attempts.begin(id, attempt).cloned() else {
+                    return Some(());
+                };
                 self.write_down(&command);
-                let (id, length) = (command.id.clone(), Duration::from_millis(self.dice.below(40)));
-                self.running.insert(id.clone(), command);
+                let (id, length) = (command.id, Duration::from_millis(self.dice.below(40)));
                 self.runs.spawn(async move {
                     tokio::time::sleep(length).await;
                     id
                 });
             }
             "cancel" => {
-                if let Some(command) = self.claimed.remove(id) {
-                    let stopped = command.frame("cancelled", json!({"may_have_run": false}));
+                let known = self.attempts.get(id);
+                if let Some(known) = known.filter(|c| matches!(c.stage, AttemptStage::Claimed)) {
+                    let attempt = known.attempt;
+                    let stopped = known.command.frame("cancelled", json!({"may_have_run": false}));
+                    self.attempts.settle(id, attempt);
                     extension.try_send(&stopped).await?;
                 }
             }
             "result_ack" | "nack" => {
-                self.claimed.remove(id);
-                if self.outbox.remove(id).is_some() {
-                    self.keep_outbox();
-                }
+                self.attempts.settle(id, attempt);
+                self.keep_outbox();
             }
             "ping" => extension.try_send(&json!({"type": "pong", "t": frame["t"]})).await?,
             _ => {}
@@ -214,10 +212,8 @@ impl Browser {
 
     /// Reports what has run its time.
     async fn finish(&mut self, extension: &mut FakeExtension, id: String) -> Option<()> {
-        let command = self.running.remove(&id)?;
-        let result = json!({"success": true, "value": command.script(), "type": "string"});
-        let frame = command.frame("complete", json!({"result": result}));
-        self.outbox.insert(id, frame.clone());
+        let command = self.attempts.report(&id, |known| complete(&known.command))?;
+        let frame = complete(command);
         self.keep_outbox();
         extension.try_send(&frame).await
     }
@@ -229,10 +225,17 @@ impl Browser {
         runs.write_all(line.as_bytes()).unwrap();
     }
 
-    fn keep_outbox(&self) {
+    fn keep_outbox(&mut self) {
         let path = self.home.join(format!("chaos-outbox-{}", self.name));
         let aside = path.with_extension("new");
-        fs::write(&aside, serde_json::to_vec(&self.outbox).unwrap()).unwrap();
+        let outbox: BTreeMap<_, _> =
+            self.attempts.reports().map(|(id, _, frame)| (id, frame)).collect();
+        fs::write(&aside, serde_json::to_vec(&outbox).unwrap()).unwrap();
         fs::rename(aside, path).unwrap();
     }
+}
+
+fn complete(command: &DeliveredCommand) -> Value {
+    let result = json!({"success": true, "value": command.script(), "type": "string"});
+    command.frame("complete", json!({"result": result}))
 }

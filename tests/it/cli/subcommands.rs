@@ -14,7 +14,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use testkit::PollingExtension;
 use testkit::{
-    ExtensionBuilder, ProgramSandbox, StdioClient, TestDaemon, cli_of, finish, raw, signal, soon,
+    ExtensionBuilder, OWN_TOKEN, ProgramSandbox, StdioClient, TestDaemon, authorization, cli_of,
+    finish, raw, signal, soon,
 };
 
 const SUBCOMMANDS: [&[&str]; 38] = [
@@ -672,11 +673,11 @@ async fn what_the_command_line_asks_is_for_holders_of_a_token_and_each_owner_see
     let client = testkit::McpClient::legacy(&daemon);
     let id = client.script("1", 7).await;
     let command = format!("/api/commands/{id}");
-    let other = format!("Authorization: Bearer {}", daemon.token_of("other"));
+    let other = authorization(&daemon.token_of("other"));
     let get = async |path: &str, token: &str| {
         raw(&daemon, &[&format!("GET {path} HTTP/1.1"), "Host: HOST", token], b"").await
     };
-    let own = "Authorization: Bearer TOKEN";
+    let own = OWN_TOKEN;
     for path in ["/api/status", "/api/commands", "/api/commands?follow=1", &command] {
         assert_eq!(get(path, "Accept: */*").await.status, 401, "{path}");
         let line = format!("POST {path} HTTP/1.1");

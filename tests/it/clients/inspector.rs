@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::driver::{Transport, installed, node, server, token, url};
 use testkit::{
     DeliveredCommand, ExtensionBuilder, FakeExtension, LEGACY, MODERN, ProgramSandbox,
-    ServedDaemon, TOOLS,
+    ServedDaemon, TOOLS, authorization,
 };
 
 /// How long a run may take on a busy machine; each starts an interpreter.
@@ -55,7 +55,7 @@ impl Stage {
     fn add_target(&self, command: &mut Command) {
         match self.transport {
             Transport::Http => {
-                let token = format!("Authorization: Bearer {}", self.token);
+                let token = authorization(&self.token);
                 command.args(["--server-url", &self.url, "--header", &token]);
             }
             Transport::Stdio => {

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use testkit::{
-    ExtensionBuilder, FrozenClock, McpClient, RawAnswer, RawConnection, TestDaemon, raw,
+    ExtensionBuilder, FrozenClock, McpClient, OWN_TOKEN, RawAnswer, RawConnection, TestDaemon,
+    bearer, raw,
 };
 
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -178,10 +179,10 @@ async fn a_preflight_is_never_granted() {
 async fn nobody_gets_in_without_a_token() {
     let daemon = TestDaemon::start().await;
     let authorization = "Authorization";
-    let other = format!("Bearer {}", daemon.token_of("ci"));
-    let forged = format!("Bearer ci.{}", daemon.token());
+    let other = bearer(&daemon.token_of("ci"));
+    let forged = bearer(&format!("ci.{}", daemon.token()));
     let mut two = post("two tokens", &[], 401);
-    two.lines.push("Authorization: Bearer TOKEN".into());
+    two.lines.push(OWN_TOKEN.into());
     let cases = [
         post("the user's", &[], 200),
         post("in lower case", &[(authorization, "bearer TOKEN")], 200),
@@ -283,7 +284,7 @@ async fn wrong_tokens_are_looked_at_twenty_times_a_minute_and_the_right_one_alwa
     let retry_after: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&retry_after), "{retry_after}");
     assert_eq!(ask(&daemon, &right).await.status, 200, "never the right one");
-    let other = format!("Bearer {}", daemon.token_of("ci"));
+    let other = bearer(&daemon.token_of("ci"));
     let other = post("another owner's", &[("Authorization", &other)], 200);
     assert_eq!(ask(&daemon, &other).await.status, 200, "nor another owner's");
     time.pass_ms(retry_after * 1_000).await;
@@ -317,12 +318,7 @@ fn chunked(body: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn a_body_of_one_mib_is_taken_and_one_byte_more_is_refused_however_it_is_sent() {
     let daemon = TestDaemon::start().await;
-    let head = [
-        "POST /mcp HTTP/1.1",
-        "Host: HOST",
-        "Content-Type: application/json",
-        "Authorization: Bearer TOKEN",
-    ];
+    let head = ["POST /mcp HTTP/1.1", "Host: HOST", "Content-Type: application/json", OWN_TOKEN];
     for (length, status) in [(MIB, 200), (MIB + 1, 413), (20 * MIB, 413)] {
         let body = call_of(length);
         let content_length = format!("Content-Length: {length}");

@@ -2,7 +2,7 @@
 //! connections cut at random. Each command runs once, counted where it runs, and each gets
 //! its result.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use testkit::{
-    DeliveredCommand, ExtensionBuilder, ExtensionSession, FakeExtension, HttpExtension, McpClient,
-    TestDaemon,
+    DeliveredCommand, DeliveryReaction, ExtensionAttempts, ExtensionBuilder, ExtensionSession,
+    FakeExtension, HttpExtension, McpClient, TestDaemon,
 };
 use testkit::{SeededRandom, any_seed};
 
@@ -53,17 +53,13 @@ impl Carrier {
     }
 }
 
-/// The extension in one browser, as the shim is: it keeps what it has claimed, what runs
-/// and what is reported but not acknowledged, whatever becomes of its connections.
+/// The extension in one browser. It keeps its attempts over all its connections.
 struct Worker {
     shim: ExtensionBuilder,
     http: ExtensionSession,
     dice: SeededRandom,
     counts: Arc<Mutex<Counts>>,
-    claimed: HashMap<String, DeliveredCommand>,
-    running: Option<DeliveredCommand>,
-    outbox: HashMap<String, DeliveredCommand>,
-    finished: HashSet<String>,
+    attempts: ExtensionAttempts<DeliveredCommand, ()>,
     /// A command that was lost before it began comes three times at most, so one that comes
     /// again is left in peace.
     is_left_in_peace: bool,
@@ -118,10 +114,11 @@ impl Worker {
         loop {
             // What a command takes.
             let length = Duration::from_micros(self.dice.below(2_000));
+            let is_running = self.attempts.running().next().is_some();
             let frame = tokio::select! {
                 biased;
                 frame = carrier.next() => Some(frame.ok_or(Cut)?),
-                () = tokio::time::sleep(length), if self.running.is_some() => None,
+                () = tokio::time::sleep(length), if is_running => None,
             };
             match frame {
                 Some(frame) => self.handle(&frame, carrier).await?,
@@ -131,14 +128,9 @@ impl Worker {
     }
 
     async fn introduce(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
-        let entry = |command: &DeliveredCommand, state: &str| json!({"correlation_id": command.id, "attempt": command.attempt, "state": state});
-        let mut in_flight: Vec<_> =
-            self.claimed.values().map(|command| entry(command, "claimed")).collect();
-        in_flight.extend(self.running.iter().map(|command| entry(command, "running")));
-        in_flight.extend(self.outbox.values().map(|command| entry(command, "done")));
-        let ready = self.shim.ready_frame(&in_flight);
+        let ready = self.shim.ready_frame(&self.attempts.in_flight());
         carrier.send(&ready).await.ok_or(Cut)?;
-        for command in self.outbox.values() {
+        for (_, command, ()) in self.attempts.reports() {
             carrier.send(&report(command)).await.ok_or(Cut)?;
         }
         Ok(())
@@ -146,25 +138,22 @@ impl Worker {
 
     async fn handle(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
         let id = frame["correlation_id"].as_str().unwrap_or_default();
+        let attempt = frame["attempt"].as_u64().unwrap_or_default();
         match frame["type"].as_str().unwrap() {
-            "command" => self.take(DeliveredCommand::of(frame), carrier).await,
+            "command" => self.take(frame, carrier).await,
             "go" => {
-                let is_claimed = |command: &&DeliveredCommand| frame["attempt"] == command.attempt;
-                if self.claimed.get(id).filter(is_claimed).is_some() {
-                    let command = self.claimed.remove(id).unwrap();
+                if self.attempts.begin(id, attempt).is_some() {
                     *self.counts.lock().unwrap().runs.entry(id.to_owned()).or_default() += 1;
-                    self.running = Some(command);
                 }
                 self.may_cut()
             }
             "result_ack" => {
-                self.outbox.remove(id);
+                self.attempts.settle(id, attempt);
                 self.is_left_in_peace = false;
                 self.may_cut()
             }
             "nack" => {
-                self.claimed.remove(id);
-                self.outbox.remove(id);
+                self.attempts.settle(id, attempt);
                 Ok(())
             }
             "ping" => self.say(&json!({"type": "pong", "t": frame["t"]}), carrier).await,
@@ -172,34 +161,28 @@ impl Worker {
         }
     }
 
-    async fn take(&mut self, command: DeliveredCommand, carrier: &mut Carrier) -> Result<(), Cut> {
+    async fn take(&mut self, frame: &Value, carrier: &mut Carrier) -> Result<(), Cut> {
+        let (command, reaction) = self.attempts.deliver_frame(frame);
         self.is_left_in_peace = command.attempt > 1;
-        if let Some(done) = self.outbox.get_mut(&command.id) {
-            done.attempt = command.attempt;
-            let again = report(done);
-            return self.say(&again, carrier).await;
+        match reaction {
+            DeliveryReaction::ReportAgain => self.say(&report(&command), carrier).await,
+            DeliveryReaction::SayPending => self.say(&command.answer("pending"), carrier).await,
+            DeliveryReaction::Ignore => Ok(()),
+            DeliveryReaction::Claim => {
+                self.may_cut()?;
+                self.say(&command.answer("claim"), carrier).await
+            }
+            DeliveryReaction::Run => panic!("a script is not safe: {frame}"),
         }
-        if let Some(running) = self.running.as_mut().filter(|running| running.id == command.id) {
-            running.attempt = command.attempt;
-            let pending = running.answer("pending");
-            return self.say(&pending, carrier).await;
-        }
-        if self.finished.contains(&command.id) {
-            return Ok(());
-        }
-        let claim = command.answer("claim");
-        self.claimed.insert(command.id.clone(), command);
-        self.may_cut()?;
-        self.say(&claim, carrier).await
     }
 
     async fn finish(&mut self, carrier: &mut Carrier) -> Result<(), Cut> {
         self.may_cut()?;
-        let Some(command) = self.running.take() else { return Ok(()) };
-        self.finished.insert(command.id.clone());
-        self.outbox.insert(command.id.clone(), command.clone());
+        let running = self.attempts.running().next().map(str::to_owned);
+        let Some(id) = running else { return Ok(()) };
+        let reported = self.attempts.report(&id, |_| ()).map(report);
         self.may_cut()?;
-        self.say(&report(&command), carrier).await
+        self.say(&reported.unwrap(), carrier).await
     }
 
     /// Sends a frame; at times the connection is cut in the middle of it.
@@ -261,10 +244,7 @@ async fn ten_thousand_commands_run_once_each_while_their_carriers_are_cut_and_ch
             shim,
             dice: SeededRandom::new(dice.next()),
             counts: counts.clone(),
-            claimed: HashMap::new(),
-            running: None,
-            outbox: HashMap::new(),
-            finished: HashSet::new(),
+            attempts: ExtensionAttempts::default(),
             is_left_in_peace: false,
         };
         workers.spawn(worker.work());

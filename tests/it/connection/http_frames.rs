@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use testkit::{
     DeliveredCommand, ExtensionBuilder, ExtensionSession, FrozenClock, HttpAnswer, McpClient,
-    RawConnection, Stopwatch, TestDaemon, answering, commands, raw, soon, until,
+    OWN_TOKEN, RawConnection, Stopwatch, TestDaemon, answering, authorization, authorized,
+    commands, raw, soon, until,
 };
 
 const OUR_ID: &str = "cojpnlnglaiojkhnmkknknhgnedlcmlg";
@@ -164,7 +165,7 @@ fn lines<'a>(request: &'a str, headers: &'a [&'a str]) -> Vec<&'a str> {
 async fn pages_and_other_extensions_get_403_at_each_of_its_routes_and_no_leave_to_ask() {
     let daemon = TestDaemon::start().await;
     let (session, _) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
-    let token = format!("Authorization: Bearer {}", session.token());
+    let token = authorization(session.token());
     let own = format!("Origin: chrome-extension://{OUR_ID}");
     let other = format!("Origin: chrome-extension://{OTHER_ID}");
     let evil = format!("Origin: chrome-extension://{OUR_ID}.evil");
@@ -185,7 +186,7 @@ async fn pages_and_other_extensions_get_403_at_each_of_its_routes_and_no_leave_t
         ("another extension's poll", get(&[&token, &other, none]), 403),
         ("an id with more behind it", get(&[&token, &evil]), 403),
         ("a poll without a token", get(&[none]), 401),
-        ("a poll with the user's token", get(&["Authorization: Bearer TOKEN", none]), 401),
+        ("a poll with the user's token", get(&[OWN_TOKEN, none]), 401),
         ("a poll with a wrong token", get(&["Authorization: Bearer x", none]), 401),
         ("a worker's post", post("/frames", &[&token, &own, none]), 400),
         ("a post without an origin", post("/frames", &[&token, none]), 403),
@@ -243,12 +244,8 @@ async fn what_a_broken_connection_took_along_comes_again_until_it_has_come() {
     let mut first = Vec::new();
     for _ in 0..3 {
         let mut lost = RawConnection::open(&daemon).await;
-        let token = session.token();
-        let head = format!(
-            "GET /frames?{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {token}\r\n\r\n",
-            daemon.port()
-        );
-        lost.send(head).await;
+        let head = authorized(&format!("GET /frames?{query}"), daemon.port(), session.token());
+        lost.send(head + "\r\n").await;
         first = lost.answer().await.unwrap().json()["frames"].as_array().unwrap().clone();
         assert_eq!(first[0]["type"], "command");
     }
@@ -268,12 +265,8 @@ async fn a_newer_poll_ends_an_older_one_and_gets_what_comes() {
     let (session, last) = ExtensionSession::connect(&ExtensionBuilder::of(&daemon)).await;
     let query = format!("wait_ms=25000&after={last}");
     let mut older = RawConnection::open(&daemon).await;
-    let token = session.token();
-    let head = format!(
-        "GET /frames?{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {token}\r\n\r\n",
-        daemon.port()
-    );
-    older.send(head).await;
+    let head = authorized(&format!("GET /frames?{query}"), daemon.port(), session.token());
+    older.send(head + "\r\n").await;
     let newer = session.poll(&query);
     let ended = async {
         let answer = older.answer().await.unwrap();

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use testkit::{
     ExtensionBuilder, FrozenClock, McpClient, ProgramSandbox, RawConnection, RowReport,
-    ServedDaemon, Stopwatch, TestDaemon, finish, soon,
+    ServedDaemon, Stopwatch, TestDaemon, authorized, finish, soon,
 };
 
 /// A request that is answered without a token.
@@ -19,19 +19,13 @@ fn health(daemon: &TestDaemon) -> String {
 
 /// A request that proves who calls.
 fn with_token(daemon: &TestDaemon, path: &str) -> String {
-    let (port, token) = (daemon.port(), daemon.token());
-    format!(
-        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
-    )
+    authorized(&format!("GET {path}"), daemon.port(), &daemon.token()) + "\r\n"
 }
 
 /// A POST whose body is still to come.
 fn begin_post(daemon: &TestDaemon, token: &str, length: &str) -> String {
-    format!(
-        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\n{length}\r\n\r\n",
-        daemon.port()
-    )
+    let head = authorized("POST /mcp", daemon.port(), token);
+    format!("{head}Content-Type: application/json\r\n{length}\r\n\r\n")
 }
 
 async fn assert_answers(connection: &mut RawConnection, request: &str, status: u16) {
@@ -235,10 +229,8 @@ async fn an_owner_who_takes_all_places_locks_nobody_out() {
     let daemon = serve_with_files(&place, 128).await;
     let home = place.home();
     let mut extension = ExtensionBuilder::at(daemon.port, &home).connect().await;
-    let (port, token) = (daemon.port, home.auth().token(&"greedy".into()));
-    let status = format!(
-        "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
-    );
+    let token = home.auth().token(&"greedy".into());
+    let status = authorized("GET /api/status", daemon.port, &token) + "\r\n";
     let mut kept = Vec::new();
     for _ in 0..200 {
         let mut connection = RawConnection::to(daemon.port).await;

@@ -12,7 +12,7 @@ use tabwire::proof::DEFAULT_OWNER;
 
 use testkit::{
     ExtensionBuilder, ProgramSandbox, RawConnection, RowReport, ServedDaemon, StdioClient,
-    active_tab,
+    active_tab, authorization,
 };
 
 /// What stands in everything private that the session has to do with.
@@ -87,8 +87,9 @@ async fn be_refused(place: &ProgramSandbox, daemon: &ServedDaemon) {
     let (wrong, right) = (private("token"), token.as_str());
     let secret = private("header");
     let headers = |token: &str| {
+        let authorization = authorization(token);
         format!(
-            "Host: 127.0.0.1:{}\r\nAuthorization: Bearer {token}\r\nCookie: {secret}\r\n\
+            "Host: 127.0.0.1:{}\r\n{authorization}\r\nCookie: {secret}\r\n\
              X-Secret: {secret}\r\n",
             daemon.port
         )

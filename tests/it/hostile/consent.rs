@@ -7,8 +7,9 @@ use tabwire::protocol::{EXTENSION_ID, Timestamp};
 
 use testkit::PollingExtension;
 use testkit::{
-    BrowserUser, ExtensionBuilder, FakeExtension, McpClient, ProgramOutput, ProgramSandbox,
-    PseudoTerminal, RowReport, TestDaemon, TestPages, body, first_tab, raw, soon, until,
+    BrowserUser, ExtensionBuilder, FakeExtension, McpClient, OWN_TOKEN, ProgramOutput,
+    ProgramSandbox, PseudoTerminal, RowReport, TestDaemon, TestPages, body, first_tab, raw, soon,
+    until,
 };
 
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
@@ -289,13 +290,7 @@ async fn row_35_whoever_has_a_token_confirms_nothing() {
         let body = body.to_string();
         let (first, length) =
             (format!("POST {path} HTTP/1.1"), format!("Content-Length: {}", body.len()));
-        let lines = [
-            &*first,
-            "Host: HOST",
-            "Authorization: Bearer TOKEN",
-            "Content-Type: application/json",
-            &length,
-        ];
+        let lines = [&*first, "Host: HOST", OWN_TOKEN, "Content-Type: application/json", &length];
         raw(&daemon, &lines, body.as_bytes()).await;
         row.tried(path, home.unconfirmed().unwrap() == [one.clone()], "confirmed");
     }

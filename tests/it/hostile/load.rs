@@ -9,7 +9,9 @@ use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::FromExtension;
 use tokio_tungstenite::tungstenite::Message;
 
-use testkit::{ExtensionBuilder, McpClient, RawConnection, RowReport, Stopwatch, TestDaemon, soon};
+use testkit::{
+    ExtensionBuilder, McpClient, RawConnection, RowReport, Stopwatch, TestDaemon, authorized, soon,
+};
 
 const MIB: usize = 1024 * 1024;
 
@@ -34,10 +36,10 @@ fn dense(begin: &str, size: usize, end: &str) -> String {
 
 /// A request for `/mcp` of this owner.
 fn request(daemon: &TestDaemon, owner: &str, client: usize, body: &[u8]) -> Vec<u8> {
-    let (port, token) = (daemon.port(), daemon.token_of(owner));
+    let authorized = authorized("POST /mcp", daemon.port(), &daemon.token_of(owner));
     let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\
-         X-Tabwire-Client: {client}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "{authorized}X-Tabwire-Client: {client}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body].concat()
@@ -169,10 +171,7 @@ async fn row_34_bytes_are_counted_also_where_no_request_is_large() {
 async fn row_34_before_a_valid_hello_64_kib_are_read_also_where_something_else_was_proved() {
     let daemon = TestDaemon::start().await;
     let mut row = RowReport::new(34);
-    let (port, token) = (daemon.port(), daemon.token());
-    let proving = format!(
-        "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
-    );
+    let proving = authorized("GET /api/status", daemon.port(), &daemon.token()) + "\r\n";
     let mut connection = RawConnection::open(&daemon).await;
     connection.send(proving).await;
     assert_eq!(connection.answer().await.expect("closed").status, 200);

@@ -17,6 +17,7 @@ use tabwire::tools::ToolSet;
 use testkit::PollingExtension;
 use testkit::{
     ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, StateDir, TestDaemon,
+    authorized,
 };
 
 const TRIES: usize = 100;
@@ -155,9 +156,7 @@ async fn row_25_where_users_are_not_told_apart_nobody_polls_without_a_proof() {
     let id = client.script("1", 7).await;
     extension.run(&json!(1)).await;
     assert_eq!(client.outcome(&id).await["status"], "complete");
-    let status = format!(
-        "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
-    );
+    let status = authorized("GET /api/status", port, &token) + "\r\n";
     assert_eq!(answer_to(port, status).await.json()["peer_users"], "unknown");
     drop(extension);
     server.end().await;

@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 use super::scene::Scene;
 use crate::connection::websocket::{PROTOCOL, handshake};
 use testkit::{
-    ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, Stopwatch, TestDaemon, raw,
+    ExtensionBuilder, McpClient, OWN_TOKEN, RawAnswer, RawConnection, RowReport, Stopwatch,
+    TestDaemon, authorization, authorized, raw,
 };
 
 const OURS: &str = "Origin: chrome-extension://cojpnlnglaiojkhnmkknknhgnedlcmlg";
@@ -61,7 +62,7 @@ async fn row_1_what_a_page_can_ask_by_itself_is_turned_away() {
                 "Origin: null",
                 "Origin: ",
             ] {
-                let headers = ["Host: HOST", "Authorization: Bearer TOKEN", JSON, from];
+                let headers = ["Host: HOST", OWN_TOKEN, JSON, from];
                 let answer = ask(&scene.daemon, route, &headers).await;
                 let is_refused = answer.status == 403 && !has_cors(&answer);
                 row.tried(&format!("{route}, {from}"), is_refused, answer.status);
@@ -81,7 +82,7 @@ async fn row_2_a_body_that_a_form_can_send_is_turned_away() {
             let kind = format!("Content-Type: {kind}");
             for (from, status) in [("X-From: a program", 415), ("Origin: http://evil.example", 403)]
             {
-                let headers = ["Host: HOST", "Authorization: Bearer TOKEN", &kind, from];
+                let headers = ["Host: HOST", OWN_TOKEN, &kind, from];
                 let answer = ask(&scene.daemon, "POST /mcp", &headers).await;
                 row.tried(&format!("{kind}, {from}"), answer.status == status, answer.status);
             }
@@ -174,12 +175,12 @@ async fn row_5_only_our_own_names_are_answered() {
                 "127.0.0.1@evil",
             ] {
                 let host = format!("Host: {name}:{port}");
-                let headers = [host.as_str(), "Authorization: Bearer TOKEN", JSON];
+                let headers = [host.as_str(), OWN_TOKEN, JSON];
                 let answer = ask(&scene.daemon, route, &headers).await;
                 row.tried(&format!("{route}, {host}"), answer.status == 403, answer.status);
             }
             for hosts in [&[][..], &["Host: HOST", "Host: HOST"], &["Host: HOST", "Host: evil"]] {
-                let headers = [hosts, &["Authorization: Bearer TOKEN", JSON]].concat();
+                let headers = [hosts, &[OWN_TOKEN, JSON]].concat();
                 let answer = ask(&scene.daemon, route, &headers).await;
                 row.tried(&format!("{route}, {hosts:?}"), answer.status == 400, answer.status);
             }
@@ -260,7 +261,7 @@ async fn row_10_who_guesses_tokens_is_slowed_down_and_the_right_one_is_not() {
     let attack = async {
         let mut slowed = 0;
         for guess in 0..200 {
-            let token = format!("Authorization: Bearer {guess:043}");
+            let token = authorization(&format!("{guess:043}"));
             let answer = ask(&scene.daemon, "POST /mcp", &["Host: HOST", JSON, &token]).await;
             let says_when =
                 answer.header("retry-after").is_some_and(|secs| secs.parse::<u64>().is_ok());
@@ -268,7 +269,7 @@ async fn row_10_who_guesses_tokens_is_slowed_down_and_the_right_one_is_not() {
             row.tried("a guess", [401, 429].contains(&answer.status), answer.status);
         }
         assert!(slowed >= 180, "{slowed} of 200 were not even looked at");
-        let right = ["Host: HOST", JSON, "Authorization: Bearer TOKEN"];
+        let right = ["Host: HOST", JSON, OWN_TOKEN];
         assert_eq!(ask(&scene.daemon, "POST /mcp", &right).await.status, 200);
     };
     scene.while_others_work(attack).await;
@@ -317,8 +318,7 @@ async fn row_13_a_body_that_is_too_large_is_turned_away() {
             let polls = route.contains("result") || route.contains("draw");
             let origin = if polls { old } else { origin };
             let declared = format!("Content-Length: {}", length + 1);
-            let lines =
-                [&first, "Host: HOST", JSON, "Authorization: Bearer TOKEN", origin, &declared];
+            let lines = [&first, "Host: HOST", JSON, OWN_TOKEN, origin, &declared];
             let answer = raw(&scene.daemon, &lines, &vec![b' '; length + 1]).await;
             row.tried(&format!("{route}, declared"), answer.status == 413, answer.status);
         }
@@ -332,13 +332,8 @@ async fn row_13_a_body_that_is_too_large_is_turned_away() {
 /// The status of a call with a body of so many bytes, whose length nobody says before.
 async fn chunked(daemon: &TestDaemon, length: usize) -> u16 {
     let mut connection = RawConnection::open(daemon).await;
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n{JSON}\r\n\
-         Transfer-Encoding: chunked\r\n\r\n",
-        daemon.port(),
-        daemon.token()
-    );
-    connection.send(head).await;
+    let head = authorized("POST /mcp", daemon.port(), &daemon.token());
+    connection.send(format!("{head}{JSON}\r\nTransfer-Encoding: chunked\r\n\r\n")).await;
     let chunk = format!("10000\r\n{}\r\n", " ".repeat(1 << 16));
     for _ in 0..length / (1 << 16) {
         connection.send(&chunk).await;
@@ -397,7 +392,7 @@ async fn row_20_nobody_gets_in_through_a_tunnel() {
                 "x-forwarded-proto: https",
                 "X-FORWARDED-ANYTHING: 1",
             ] {
-                let headers = ["Host: HOST", "Authorization: Bearer TOKEN", JSON, header];
+                let headers = ["Host: HOST", OWN_TOKEN, JSON, header];
                 let answer = ask(&scene.daemon, route, &headers).await;
                 row.tried(&format!("{route}, {header}"), answer.status == 403, answer.status);
             }
@@ -431,7 +426,7 @@ async fn row_21_what_nobody_declared_answers_nobody() {
             "CONNECT /mcp",
             "GET /.well-known/x",
         ] {
-            let given = ["Host: HOST", JSON, "Authorization: Bearer TOKEN"];
+            let given = ["Host: HOST", JSON, OWN_TOKEN];
             // Whoever has the token is told whether there is such a thing, nobody else.
             for (headers, refusals) in
                 [(&given[..], [403, 404, 405]), (&given[..2], [400, 401, 403])]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use testkit::{
     DeliveredCommand, ExtensionBuilder, FakeDaemon, FakeExtension, McpClient, ProgramSandbox,
-    RawConnection, StdioClient, TestDaemon, active_tab, modern_meta, soon, tab,
+    RawConnection, StdioClient, TestDaemon, active_tab, authorized, modern_meta, soon, tab,
 };
 
 /// Arguments of a call that waits for its script.
@@ -35,13 +35,9 @@ pub(crate) async fn ask(
     let params = json!({"name": tool, "arguments": arguments});
     let (headers, message) = client.message(id, "tools/call", params);
     let body = message.to_string();
-    let mut head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n\
-         Authorization: Bearer {}\r\nContent-Length: {}\r\n",
-        daemon.port(),
-        daemon.token(),
-        body.len(),
-    );
+    let mut head = authorized("POST /mcp", daemon.port(), &daemon.token());
+    let length = body.len();
+    head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {length}\r\n"));
     let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
     for (name, value) in headers.chain(more.iter().copied()) {
         head.push_str(&format!("{name}: {value}\r\n"));

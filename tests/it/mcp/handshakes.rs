@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use testkit::{
     ExtensionBuilder, McpClient, ProgramSandbox, RawConnection, StdioClient, TestDaemon,
-    modern_meta,
+    authorized, modern_meta,
 };
 
 fn initialize(version: &str, name: &str) -> Value {
@@ -131,14 +131,13 @@ async fn a_modern_client_says_with_each_request_which_program_it_is() {
 async fn requests_sent_at_once_on_one_connection_are_all_answered_in_order() {
     let daemon = TestDaemon::start().await;
     let mut connection = RawConnection::open(&daemon).await;
-    let (host, token) = (format!("127.0.0.1:{}", daemon.port()), daemon.token());
+    let head = authorized("POST /mcp", daemon.port(), &daemon.token());
     let mut bytes = String::new();
     for id in 1..=20 {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": health()});
         let body = body.to_string();
         bytes.push_str(&format!(
-            "POST /mcp HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            "{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         ));
     }

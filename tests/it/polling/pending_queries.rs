@@ -8,7 +8,8 @@ use tabwire::home::{LegacyApprover, LegacyMode};
 use tabwire::protocol::{DOCTOR_CLIENT, EXTENSION_ID};
 
 use testkit::{
-    ExtensionBuilder, McpClient, PollingExtension, TestDaemon, cli_of, finish, phases, raw, soon,
+    ExtensionBuilder, McpClient, OWN_TOKEN, PollingExtension, TestDaemon, cli_of, finish, phases,
+    raw, soon,
 };
 
 /// The recorded traffic of an extension that polls.
@@ -256,7 +257,7 @@ async fn nobody_but_an_allowed_extension_posts_a_drawing() {
         (vec![json], 403),
         (vec![json, "Origin: http://evil.example"], 403),
         (vec![json, "Origin: chrome-extension://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], 403),
-        (vec![json, "Authorization: Bearer TOKEN"], 403),
+        (vec![json, OWN_TOKEN], 403),
         (vec![json, &ours, "Sec-Fetch-Site: cross-site"], 403),
         (vec!["Content-Type: text/plain", &ours], 415),
         (vec![json, &ours], 200),
@@ -295,8 +296,7 @@ fn other(daemon: &TestDaemon) -> PollingExtension<'_> {
 
 /// Who is let in and who asks, as `tabwire status` shows it.
 async fn older_extensions(daemon: &TestDaemon) -> Value {
-    let token = format!("Authorization: Bearer {}", daemon.token());
-    let answer = raw(daemon, &["GET /api/status HTTP/1.1", "Host: HOST", &token], &[]).await;
+    let answer = raw(daemon, &["GET /api/status HTTP/1.1", "Host: HOST", OWN_TOKEN], &[]).await;
     answer.json()["older_extensions"].clone()
 }
 

@@ -9,8 +9,8 @@ use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::polling::pending_queries::call_for;
 use testkit::{
-    ExtensionBuilder, McpClient, RawConnection, SyncingExtension, TestDaemon, cli_of, finish, raw,
-    result_of, soon, until,
+    ExtensionBuilder, McpClient, OWN_TOKEN, RawConnection, SyncingExtension, TestDaemon, cli_of,
+    finish, raw, result_of, soon, until,
 };
 
 const EXTENSION: &str = SyncingExtension::ID;
@@ -335,7 +335,7 @@ async fn only_an_extension_that_may_poll_gets_a_command_or_reports_one() {
         vec![],
         vec!["Origin: http://evil.example"],
         vec!["Origin: null"],
-        vec!["Authorization: Bearer TOKEN"],
+        vec![OWN_TOKEN],
         vec![ours.as_str(), "Sec-Fetch-Site: cross-site"],
     ] {
         let mut lines =

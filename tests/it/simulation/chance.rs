@@ -1,34 +1,27 @@
-//! What a seed decides. A generator of our own: a seed means the same whatever becomes of
-//! the crates.
+//! The decisions of a seed.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use testkit::SeededRandom;
+
 /// One stream of random numbers of a seed.
 #[derive(Debug)]
-pub(super) struct Chance(Cell<u64>);
+pub(super) struct Chance(RefCell<SeededRandom>);
 
 impl Chance {
     /// The stream of this name: what one actor draws does not shift what another does.
     pub(super) fn of(seed: u64, stream: &str) -> Self {
         let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let name = stream.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
-        Self(Cell::new(name ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-    }
-
-    /// `SplitMix64`.
-    fn next(&self) -> u64 {
-        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0.set(state);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let own = SeededRandom::new(name ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Self(RefCell::new(own))
     }
 
     /// A number less than `end`.
     pub(super) fn below(&self, end: u64) -> u64 {
-        self.next() % end
+        self.0.borrow_mut().below(end)
     }
 
     /// True once in `n` times.

@@ -18,7 +18,7 @@ use turmoil::net::TcpStream;
 use super::agents::Lost;
 use super::daemon::Call;
 use super::world::{DAEMON, PORT, World};
-use testkit::check_answer;
+use testkit::{bearer, check_answer};
 
 /// How long an answer is waited for beyond what the call itself may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ impl Http {
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", "2025-11-25")
-            .header("authorization", format!("Bearer {}", self.token))
+            .header("authorization", bearer(&self.token))
             .header(CLIENT_HEADER, &self.client);
         if let Some(key) = key {
             request = request.header(IDEMPOTENCY_HEADER, key);

@@ -1,13 +1,12 @@
-//! What the simulated extension does with frames: what the contract asks of it, in the
-//! same steps as the real one (`extension-shim/src/commands/dispatcher.js`,
-//! `outbox.js`).
+//! What the simulated extension does with frames: what the contract asks of it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tabwire::protocol::InFlightState;
+use testkit::{CommandAttempt, DeliveredCommand, DeliveryReaction, ExtensionAttempts};
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
@@ -36,30 +35,28 @@ pub(super) struct Shim {
 struct State {
     /// Which life of the worker this is.
     instance: u32,
-    epoch: String,
-    /// Attempts without a report.
-    entries: BTreeMap<String, Entry>,
-    /// What has had its report.
-    finished: HashSet<String>,
-    outbox: Vec<Kept>,
+    attempts: Attempts,
     /// Where frames go.
     link: Option<mpsc::UnboundedSender<Value>>,
     /// Which connection that is.
     link_number: u64,
 }
 
-#[derive(Clone)]
-struct Entry {
-    attempt: u64,
-    command: Value,
-    is_running: bool,
-}
+type Attempt = CommandAttempt<DeliveredCommand, SentReport>;
+type Attempts = ExtensionAttempts<DeliveredCommand, SentReport>;
 
 /// A report that was not acknowledged.
-struct Kept {
-    id: String,
-    frame: Value,
+#[derive(Clone)]
+struct SentReport {
+    kind: &'static str,
+    fields: Value,
     sent: Option<Duration>,
+}
+
+impl SentReport {
+    fn frame(&self, command: &DeliveredCommand) -> Value {
+        command.frame(self.kind, self.fields.clone())
+    }
 }
 
 impl Shim {
@@ -78,23 +75,23 @@ impl Shim {
 
     /// Reports that the daemon has not acknowledged.
     pub(super) fn n_unacknowledged(&self) -> usize {
-        self.state.borrow().outbox.len()
+        self.state.borrow_mut().attempts.reports().count()
     }
 
     /// The worker dies. What it ran is lost, what it had stored is not.
     pub(super) fn die(&self) {
         let now = self.world().now();
         let mut state = self.state.borrow_mut();
-        let State { instance, outbox, .. } = std::mem::take(&mut *state);
-        let is_stored = |kept: &Kept| kept.sent.is_none_or(|sent| now >= sent + STORE_AFTER);
-        let outbox = outbox.into_iter().filter(is_stored).collect();
-        *state = State { instance: instance + 1, outbox, ..State::default() };
+        let State { instance, mut attempts, .. } = std::mem::take(&mut *state);
+        attempts.end_worker();
+        attempts.retain_reports(|report| report.sent.is_none_or(|sent| now >= sent + STORE_AFTER));
+        *state = State { instance: instance + 1, attempts, ..State::default() };
     }
 
     /// The browser dies, and what it had stored for the session with it.
     pub(super) fn die_with_browser(&self) {
         self.die();
-        self.state.borrow_mut().outbox.clear();
+        self.state.borrow_mut().attempts.retain_reports(|_| false);
     }
 
     /// The daemon has proven itself: what is sent goes to `link` from here on. At a new
@@ -111,29 +108,19 @@ impl Shim {
             return None;
         }
         state.link_number = number;
-        if state.epoch != epoch {
-            epoch.clone_into(&mut state.epoch);
-            state.entries.retain(|_, entry| entry.is_running);
-        }
+        state.attempts.welcome(epoch);
         state.link = Some(link);
-        let open = state.entries.iter().map(|(id, entry)| {
-            let doing = if entry.is_running { "running" } else { "claimed" };
-            json!({"correlation_id": id, "attempt": entry.attempt, "state": doing})
-        });
-        let done = state.outbox.iter().map(|kept| {
-            json!({"correlation_id": kept.id, "attempt": kept.frame["attempt"], "state": "done"})
-        });
-        Some(open.chain(done).collect())
+        Some(state.attempts.in_flight().into())
     }
 
     /// Sends everything again that was not acknowledged.
     pub(super) fn replay(&self) {
         let now = self.world().now();
-        let state = &mut *self.state.borrow_mut();
-        for kept in &mut state.outbox {
-            kept.sent = Some(now);
-            if let Some(link) = &state.link {
-                let _ = link.send(kept.frame.clone());
+        let State { attempts, link, .. } = &mut *self.state.borrow_mut();
+        for (_, command, report) in attempts.reports() {
+            report.sent = Some(now);
+            if let Some(link) = link {
+                let _ = link.send(report.frame(command));
             }
         }
     }
@@ -150,10 +137,10 @@ impl Shim {
         let id = frame["correlation_id"].as_str().unwrap_or_default();
         let attempt = frame["attempt"].as_u64().unwrap_or_default();
         match frame["type"].as_str().unwrap_or_default() {
-            "command" => self.handle_command(attempt, &frame["command"]),
+            "command" => self.handle_command(frame),
             "go" => self.handle_go(id, attempt),
             "cancel" => self.handle_cancel(id),
-            "result_ack" => self.drop_report(id, attempt),
+            "result_ack" => self.state.borrow_mut().attempts.settle(id, attempt),
             "nack" => self.handle_nack(id, attempt, &frame["reason"]),
             "ping" => {
                 self.send(json!({"type": "pong", "t": frame["t"]}));
@@ -162,38 +149,27 @@ impl Shim {
         }
     }
 
-    fn handle_command(self: &Rc<Self>, attempt: u64, command: &Value) {
-        let id = command["correlation_id"].as_str().unwrap().to_owned();
-        let is_safe = command["safe"] == true;
-        let mut state = self.state.borrow_mut();
-        if let Some(at) = state.outbox.iter().position(|kept| kept.id == id) {
-            state.outbox[at].frame["attempt"] = attempt.into();
-            let frame = state.outbox[at].frame.clone();
-            drop(state);
-            self.send(frame);
-            return;
-        }
-        if state.finished.contains(&id) && !is_safe {
-            return;
-        }
-        match state.entries.get_mut(&id) {
-            Some(known) if known.is_running => {
-                known.attempt = attempt;
-                drop(state);
-                self.send(json!({"type": "pending", "correlation_id": id, "attempt": attempt}));
-                return;
+    fn handle_command(self: &Rc<Self>, frame: &Value) {
+        let (command, reaction) = self.state.borrow_mut().attempts.deliver_frame(frame);
+        match reaction {
+            DeliveryReaction::Claim => {
+                self.send(command.answer("claim"));
             }
-            Some(known) if known.attempt > attempt => return,
-            Some(_) | None => {}
+            DeliveryReaction::Run => self.start(&command),
+            DeliveryReaction::SayPending => {
+                self.send(command.answer("pending"));
+            }
+            DeliveryReaction::ReportAgain => self.report_again(&command),
+            DeliveryReaction::Ignore => {}
         }
-        let entry = Entry { attempt, command: command.clone(), is_running: false };
-        state.entries.insert(id.clone(), entry);
+    }
+
+    fn report_again(&self, command: &DeliveredCommand) {
+        let mut state = self.state.borrow_mut();
+        let report = state.attempts.reports().find(|(id, ..)| *id == command.id);
+        let frame = report.map(|(_, _, report)| report.frame(command));
         drop(state);
-        if is_safe {
-            self.start(&id);
-        } else {
-            self.send(json!({"type": "claim", "correlation_id": id, "attempt": attempt}));
-        }
+        self.send(frame.unwrap());
     }
 
     fn handle_go(self: &Rc<Self>, id: &str, attempt: u64) {
@@ -202,9 +178,9 @@ impl Shim {
             let name = world.ledger.borrow().name(id);
             world.breaks(format!("{name}: `go` for a start that was not recorded"));
         }
-        let entry = self.state.borrow().entries.get(id).cloned();
-        if entry.is_some_and(|entry| entry.attempt == attempt && !entry.is_running) {
-            self.start(id);
+        let command = self.state.borrow_mut().attempts.begin(id, attempt).cloned();
+        if let Some(command) = command {
+            self.start(&command);
         }
     }
 
@@ -213,41 +189,22 @@ impl Shim {
         if self.chance.one_in(4) {
             return;
         }
-        let entry = self.state.borrow().entries.get(id).cloned();
-        if let Some(entry) = entry {
-            self.settle(id, "cancelled", json!({"may_have_run": entry.is_running}));
-        }
+        self.settle(id, "cancelled", |known| json!({"may_have_run": known.is_running()}));
     }
 
     fn handle_nack(&self, id: &str, attempt: u64, reason: &Value) {
         if reason == "malformed" || reason == "unknown_type" {
             self.world().breaks(format!("the daemon did not understand: {reason}"));
         }
-        let mut state = self.state.borrow_mut();
-        let is_it = |entry: &Entry| entry.attempt == attempt && !entry.is_running;
-        if state.entries.get(id).is_some_and(is_it) {
-            state.entries.remove(id);
-        }
-        drop(state);
-        self.drop_report(id, attempt);
-    }
-
-    fn drop_report(&self, id: &str, attempt: u64) {
-        let is_it = |kept: &Kept| kept.id == id && kept.frame["attempt"] == attempt;
-        self.state.borrow_mut().outbox.retain(|kept| !is_it(kept));
+        self.state.borrow_mut().attempts.settle(id, attempt);
     }
 
     /// Runs a command, in a page that goes on whatever becomes of the connection.
-    fn start(self: &Rc<Self>, id: &str) {
-        let mut state = self.state.borrow_mut();
-        let instance = state.instance;
-        let Some(entry) = state.entries.get_mut(id) else { return };
-        entry.is_running = true;
-        let command = entry.command.clone();
-        drop(state);
+    fn start(self: &Rc<Self>, DeliveredCommand { id, command, .. }: &DeliveredCommand) {
+        let instance = self.instance();
         if command["tab_id"].as_i64().is_some_and(|tab| !TABS.contains(&tab)) {
             let error = json!({"code": "no_such_tab", "message": "there is no such tab"});
-            return self.settle(id, "error", json!({"error": error}));
+            return self.settle(id, "error", |_| json!({"error": error}));
         }
         let script = command["params"]["script"].as_str();
         let world = self.world();
@@ -261,7 +218,7 @@ impl Shim {
             6..=8 => chance.millis(300..=2_500),
             _ => chance.millis(2_000..=6_000),
         };
-        let (this, id) = (self.clone(), id.to_owned());
+        let (this, id) = (self.clone(), id.clone());
         spawn_local(async move {
             tokio::time::sleep(takes.min(timeout).min(PENDING_AFTER)).await;
             this.say_pending(&id, instance);
@@ -276,10 +233,9 @@ impl Shim {
 
     fn say_pending(&self, id: &str, instance: u32) {
         let state = self.state.borrow();
-        let Some(entry) = state.entries.get(id).filter(|_| state.instance == instance) else {
-            return;
-        };
-        let frame = json!({"type": "pending", "correlation_id": id, "attempt": entry.attempt});
+        let known = state.attempts.get(id).filter(|known| known.is_running());
+        let Some(known) = known.filter(|_| state.instance == instance) else { return };
+        let frame = known.command.answer("pending");
         drop(state);
         self.send(frame);
     }
@@ -287,31 +243,37 @@ impl Shim {
     fn finish(&self, id: &str, in_time: bool, throws: bool, value: &str) {
         if !in_time {
             let error = json!({"code": "execution_timeout", "message": "took too long"});
-            self.settle(id, "timeout", json!({"error": error}));
+            self.settle(id, "timeout", |_| json!({"error": error}));
         } else if throws {
             let error = json!({"code": "script_error", "message": "threw"});
-            self.settle(id, "error", json!({"error": error}));
+            self.settle(id, "error", |_| json!({"error": error}));
         } else {
             let result = json!({"success": true, "value": value, "type": "string"});
-            self.settle(id, "complete", json!({"result": result}));
+            self.settle(id, "complete", |_| json!({"result": result}));
         }
     }
 
-    /// Exactly one report an attempt: whoever comes second finds the entry gone.
-    fn settle(&self, id: &str, kind: &str, fields: Value) {
+    /// Exactly one report for an attempt: a second one finds the first.
+    fn settle(&self, id: &str, kind: &'static str, fields: impl Fn(&Attempt) -> Value) {
         let world = self.world();
-        let Some(entry) = self.state.borrow_mut().entries.remove(id) else { return };
-        self.state.borrow_mut().finished.insert(id.to_owned());
-        let mut frame = json!({"type": kind, "correlation_id": id, "attempt": entry.attempt});
-        if let (Some(frame), Value::Object(fields)) = (frame.as_object_mut(), fields) {
-            frame.extend(fields);
+        let state = self.state.borrow();
+        let is_open = |known: &Attempt| known.state() != InFlightState::Done;
+        if !state.attempts.get(id).is_some_and(is_open) {
+            return;
         }
-        let instance = self.instance();
+        let instance = state.instance;
+        drop(state);
         world.reach(Step::ProgramOutput);
         if self.instance() != instance {
             return;
         }
-        let sent = self.send(frame.clone()).then(|| world.now());
-        self.state.borrow_mut().outbox.push(Kept { id: id.to_owned(), frame, sent });
+        let mut state = self.state.borrow_mut();
+        let State { attempts, link, .. } = &mut *state;
+        let report = |known: &Attempt| SentReport { kind, fields: fields(known), sent: None };
+        attempts.report(id, report);
+        let report = attempts.reports().find(|(known, ..)| *known == id);
+        if let (Some((_, command, report)), Some(link)) = (report, link) {
+            report.sent = link.send(report.frame(command)).is_ok().then(|| world.now());
+        }
     }
 }

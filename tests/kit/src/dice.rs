@@ -1,6 +1,8 @@
 //! Chance that can be repeated.
 
-/// SplitMix64: small, and good enough to choose victims by.
+/// SplitMix64: small, and good enough to choose victims by. A generator of our own, so that a seed
+/// stays the same run for any version of a crate.
+#[derive(Clone, Debug)]
 pub struct SeededRandom(u64);
 
 impl SeededRandom {

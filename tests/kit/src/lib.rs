@@ -4,6 +4,7 @@
 #![expect(missing_docs, reason = "names say it; a doc comment stands where they do not")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod attempts;
 mod contents;
 mod cutter;
 mod daemon;
@@ -31,6 +32,7 @@ mod terminal;
 mod time;
 mod worker;
 
+pub use attempts::{AttemptStage, CommandAttempt, DeliveryReaction, ExtensionAttempts};
 pub use contents::body;
 pub use cutter::CuttingRelay;
 pub use daemon::{StateDir, TestDaemon};
@@ -54,7 +56,7 @@ pub use program::{
 };
 pub use pseudo_terminal::PseudoTerminal;
 pub use published::check_answer;
-pub use raw_http::{RawAnswer, RawConnection, raw};
+pub use raw_http::{OWN_TOKEN, RawAnswer, RawConnection, authorization, authorized, bearer, raw};
 pub use relay::FrameRelay;
 pub use row::RowReport;
 pub use session::{ExtensionSession, HttpExtension, answering, commands};

@@ -15,7 +15,7 @@ use tabwire::tools::ToolSurface;
 
 use super::contents::{body, check_contents, in_full};
 use super::published::check_answer;
-use super::{EventStream, TestDaemon, soon};
+use super::{EventStream, TestDaemon, bearer, soon};
 
 /// The version of MCP that clients of the earlier era speak.
 pub const LEGACY: &str = "2025-11-25";
@@ -172,9 +172,7 @@ impl McpClient {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Response<Incoming> {
-        request = request
-            .header("accept", accept)
-            .header("authorization", format!("Bearer {}", self.token));
+        request = request.header("accept", accept).header("authorization", bearer(&self.token));
         if let Some(name) = &self.name {
             request = request.header("x-tabwire-client", name);
         }

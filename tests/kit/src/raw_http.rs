@@ -101,6 +101,26 @@ impl RawConnection {
     }
 }
 
+/// The header line that proves the user in requests of [`raw`].
+pub const OWN_TOKEN: &str = "Authorization: Bearer TOKEN";
+
+/// The value of the `Authorization` header with this token.
+pub fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+/// The line of the `Authorization` header with this token.
+pub fn authorization(token: &str) -> String {
+    format!("Authorization: {}", bearer(token))
+}
+
+/// The beginning of a request's head, for a request such as `GET /api/status`; further lines may
+/// follow.
+pub fn authorized(request: &str, port: u16, token: &str) -> String {
+    let line = authorization(token);
+    format!("{request} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{line}\r\n")
+}
+
 /// Sends one request, line by line, and reads the answer. `HOST` stands for the daemon's
 /// own name and port, `TOKEN` for the user's token.
 pub async fn raw(daemon: &TestDaemon, lines: &[&str], body: &[u8]) -> RawAnswer {

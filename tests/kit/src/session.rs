@@ -14,7 +14,7 @@ use tabwire::protocol::{FRAMES_PATH, SESSION_PATH};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{DeliveredCommand, ExtensionBuilder, HttpAnswer, soon};
+use super::{DeliveredCommand, ExtensionBuilder, HttpAnswer, bearer, soon};
 
 /// Requests of an extension, each on its own.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl ExtensionSession {
             request = request.header("origin", origin).header("content-type", "application/json");
         }
         if !self.token.is_empty() {
-            request = request.header("authorization", format!("Bearer {}", self.token));
+            request = request.header("authorization", bearer(&self.token));
         }
         let request = request.method(method).body(Full::new(Bytes::from(body))).unwrap();
         let (head, body) = self.http.request(request).await.ok()?.into_parts();

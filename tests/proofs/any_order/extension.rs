@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use tabwire::lifecycle::Peer;
 use tabwire::protocol::{Attempt, CorrelationId, ExtensionReport, InFlightState};
+use testkit::{AttemptStage, CommandAttempt, DeliveryReaction, ExtensionAttempts};
 
 /// What the daemon tells it.
 #[derive(Clone, Debug)]
@@ -42,141 +43,106 @@ pub(super) enum Said {
 pub(super) struct Extension {
     peer: Peer,
     life: u32,
-    epoch: u32,
-    jobs: BTreeMap<CorrelationId, Job>,
+    attempts: ExtensionAttempts<(), ExtensionReport>,
     /// How often each command began in the page. Nothing ever lowers it.
     pub(super) runs: BTreeMap<CorrelationId, u32>,
-}
-
-#[derive(Debug)]
-struct Job {
-    attempt: Attempt,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Claimed,
-    Running,
-    /// In the outbox, which outlives the worker.
-    Done(ExtensionReport),
 }
 
 impl Extension {
     pub(super) fn new(browser: &str) -> Self {
         let peer = Peer { browser: browser.into(), instance: "0".into() };
-        Self { peer, life: 0, epoch: 0, jobs: BTreeMap::new(), runs: BTreeMap::new() }
+        Self { peer, life: 0, attempts: ExtensionAttempts::default(), runs: BTreeMap::new() }
     }
 
     pub(super) fn peer(&self) -> Peer {
         self.peer.clone()
     }
 
-    /// It is connected to a daemon that was proven: at a new epoch it forgets what it has
-    /// not started. What it says first is what it has; then comes its outbox.
+    /// It is connected to a proven daemon. It says first which attempts it has; then comes its
+    /// outbox.
     pub(super) fn connects(&mut self, epoch: u32) -> Vec<Said> {
-        if self.epoch != epoch {
-            self.epoch = epoch;
-            self.jobs.retain(|_, job| !matches!(job.stage, Stage::Claimed));
-        }
-        let has = self.jobs.iter().map(|(id, job)| (id.clone(), job.attempt, job.stage.word()));
+        self.attempts.welcome(&epoch.to_string());
+        let has =
+            self.attempts.iter().map(|(id, known)| (id.into(), number_of(known), known.state()));
         let mut says = vec![Said::Ready(has.collect())];
-        for (id, job) in &self.jobs {
-            if let Stage::Done(report) = &job.stage {
-                says.push(Said::Report(id.clone(), job.attempt, report.clone()));
+        for (id, known) in self.attempts.iter() {
+            if let AttemptStage::Reported(report) = &known.stage {
+                says.push(Said::Report(id.into(), number_of(known), report.clone()));
             }
         }
         says
     }
 
-    /// Its worker is killed, and what ran in it.
+    /// Its worker is killed, and the pages' runs with it.
     pub(super) fn dies(&mut self) {
         self.life += 1;
         self.peer.instance = self.life.to_string().into();
-        self.jobs.retain(|_, job| matches!(job.stage, Stage::Done(_)));
+        self.attempts.end_worker();
     }
 
     pub(super) fn hears(&mut self, told: Told) -> Option<Said> {
         match told {
-            Told::Command { id, attempt, safe } => self.gets(id, attempt, safe),
+            Told::Command { id, attempt, safe } => {
+                match self.attempts.accept(id.as_str(), u64::from(attempt.0), safe, ()) {
+                    DeliveryReaction::Run => self.runs(id),
+                    _claim => return Some(Said::Claim(id, attempt)),
+                }
+                None
+            }
             Told::Go { id, attempt } => {
-                let job = self.jobs.get_mut(&id).filter(|job| job.attempt == attempt)?;
-                if matches!(job.stage, Stage::Claimed) {
-                    job.stage = Stage::Running;
-                    *self.runs.entry(id).or_default() += 1;
-                }
+                self.attempts.begin(id.as_str(), u64::from(attempt.0))?;
+                self.runs(id);
                 None
             }
-            Told::Cancel { id } => self.stops(id),
+            Told::Cancel { id } => {
+                let cancelled = |may_have_run| ExtensionReport::Cancelled { may_have_run };
+                self.reports(id.as_str(), |is_running| cancelled(is_running))
+            }
             Told::Settled { id, attempt } => {
-                let job = self.jobs.get(&id).filter(|job| job.attempt == attempt)?;
-                if !matches!(job.stage, Stage::Running) {
-                    self.jobs.remove(&id);
-                }
+                self.attempts.settle(id.as_str(), u64::from(attempt.0));
                 None
             }
         }
     }
 
-    fn gets(&mut self, id: CorrelationId, attempt: Attempt, safe: bool) -> Option<Said> {
-        let stage = if safe { Stage::Running } else { Stage::Claimed };
-        self.jobs.insert(id.clone(), Job { attempt, stage });
-        if safe {
-            *self.runs.entry(id).or_default() += 1;
-            return None;
-        }
-        Some(Said::Claim(id, attempt))
+    fn runs(&mut self, id: CorrelationId) {
+        *self.runs.entry(id).or_default() += 1;
     }
 
-    fn stops(&mut self, id: CorrelationId) -> Option<Said> {
-        let job = self.jobs.get_mut(&id)?;
-        let may_have_run = match job.stage {
-            Stage::Done(_) => return None,
-            Stage::Claimed => false,
-            Stage::Running => true,
-        };
-        let report = ExtensionReport::Cancelled { may_have_run };
-        job.stage = Stage::Done(report.clone());
-        Some(Said::Report(id, job.attempt, report))
+    fn reports(&mut self, id: &str, report: impl Fn(bool) -> ExtensionReport) -> Option<Said> {
+        self.attempts.report(id, |known| report(known.is_running()))?;
+        let known = self.attempts.get(id)?;
+        let AttemptStage::Reported(report) = &known.stage else { return None };
+        Some(Said::Report(id.into(), number_of(known), report.clone()))
     }
 
-    /// Something that runs is over.
+    /// A run is over.
     pub(super) fn finishes(&mut self, nth: usize, report: ExtensionReport) -> Option<Said> {
-        let (id, job) = self.nth_at(nth, |stage| matches!(stage, Stage::Running))?;
-        job.stage = Stage::Done(report.clone());
-        Some(Said::Report(id, job.attempt, report))
+        let (id, _) = self.nth_at(nth, InFlightState::Running)?;
+        self.reports(&id, |_| report.clone())
     }
 
-    /// Something that runs is still at it.
+    /// A run goes on.
     pub(super) fn goes_on(&mut self, nth: usize) -> Option<Said> {
-        let (id, job) = self.nth_at(nth, |stage| matches!(stage, Stage::Running))?;
+        let (id, attempt) = self.nth_at(nth, InFlightState::Running)?;
         let report = ExtensionReport::Pending { message: None, progress: Some(0.5) };
-        Some(Said::Report(id, job.attempt, report))
+        Some(Said::Report(id.into(), attempt, report))
     }
 
     /// It has had no answer to a claim and says it again.
     pub(super) fn claims_again(&mut self, nth: usize) -> Option<Said> {
-        let (id, job) = self.nth_at(nth, |stage| matches!(stage, Stage::Claimed))?;
-        Some(Said::Claim(id, job.attempt))
+        let (id, attempt) = self.nth_at(nth, InFlightState::Claimed)?;
+        Some(Said::Claim(id.into(), attempt))
     }
 
-    fn nth_at(
-        &mut self,
-        nth: usize,
-        is_at: impl Fn(&Stage) -> bool,
-    ) -> Option<(CorrelationId, &mut Job)> {
-        let mut jobs: Vec<_> = self.jobs.iter_mut().filter(|(_, job)| is_at(&job.stage)).collect();
-        let count = jobs.len();
-        (count > 0).then(|| jobs.swap_remove(nth % count)).map(|(id, job)| (id.clone(), job))
+    fn nth_at(&self, nth: usize, state: InFlightState) -> Option<(String, Attempt)> {
+        let known: Vec<_> =
+            self.attempts.iter().filter(|(_, known)| known.state() == state).collect();
+        let (id, known) = known.get(nth.checked_rem(known.len())?)?;
+        Some(((*id).to_owned(), number_of(known)))
     }
 }
 
-impl Stage {
-    fn word(&self) -> InFlightState {
-        match self {
-            Self::Claimed => InFlightState::Claimed,
-            Self::Running => InFlightState::Running,
-            Self::Done(_) => InFlightState::Done,
-        }
-    }
+fn number_of(known: &CommandAttempt<(), ExtensionReport>) -> Attempt {
+    Attempt(u32::try_from(known.attempt).expect("it was one"))
 }

@@ -31,7 +31,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::{
-    ExtensionBuilder, ExtensionIdentity, ExtensionSession, HttpExtension, active_tab, tab,
+    ExtensionBuilder, ExtensionIdentity, ExtensionSession, HttpExtension, active_tab, bearer, tab,
 };
 pub use agent::LoadAgent;
 pub use figures::{CallSamples, SampleSeries, verdict};
@@ -100,7 +100,7 @@ impl LoadClient {
     pub fn request(&self, path: &str, body: Bytes) -> anyhow::Result<Request<Full<Bytes>>> {
         let request = Request::post(path)
             .header(HOST, &self.host)
-            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(AUTHORIZATION, bearer(&self.token))
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .header("mcp-protocol-version", "2025-11-25")
