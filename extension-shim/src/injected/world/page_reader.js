@@ -84,7 +84,8 @@ class PageReader {
     if (this.#dom.isEdited(element) && this.#accessible.isSecret(element)) return;
     if (tag === 'br') return void (out.line += '\n');
     if (this.#inLine(element, tag, out, style, depth)) return;
-    const isBlock = !display.startsWith('inline') && display !== 'contents';
+    // A frame is inline unless the page says otherwise, and holds a page of its own.
+    const isBlock = tag === 'iframe' || (!display.startsWith('inline') && display !== 'contents');
     if (!isBlock) return this.#children(element, out, style, depth);
     this.#endLine(out);
     out.blocks.push(...this.#block(element, tag, style, depth));

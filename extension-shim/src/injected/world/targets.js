@@ -173,16 +173,23 @@ class TargetFinder {
   nearest({ role, name = '' }, most) {
     const isSame = (/** @type {string} */ is) => is === role || (TargetFinder.#WIDER[role ?? ''] ?? []).includes(is);
     const pairs = this.#pairs(name);
+    const words = this.#wordsOf(name);
     /** @type {{element: any, likeness: number}[]} */
     const rated = [];
     for (const element of this.#dom.roots().flatMap((root) => this.#dom.select(root, '*'))) {
       const is = this.#accessible.role(element);
       if (!isSame(is) && !Accessible.INTERACTIVE.has(is)) continue;
       if (rated.length >= 2_000 || !this.#dom.isVisible(element)) continue;
-      const likeness = this.#likeness(pairs, this.#pairs(this.#tree.name(element, is))) + (isSame(is) ? 0.3 : 0);
+      const said = this.#tree.name(element, is);
+      const likeness = Math.max(this.#likeness(pairs, this.#pairs(said)), this.#likeness(words, this.#wordsOf(said))) + (isSame(is) ? 0.3 : 0);
       if (likeness >= (name ? 0.4 : 0.3)) rated.push({ element, likeness });
     }
     return rated.sort((a, b) => b.likeness - a.likeness).slice(0, most).map(({ element, likeness }) => ({ ...this.describe(element), likeness }));
+  }
+
+  /** @param {string} text @returns {string[]} */
+  #wordsOf(text) {
+    return text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2);
   }
 
   /** @param {string} text @returns {string[]} */

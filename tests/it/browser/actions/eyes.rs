@@ -220,7 +220,7 @@ async fn texts_tables_values_and_attributes_are_read_and_secrets_are_not() {
         assert_eq!(stage.act("get_value", json!({"target": target})).await, value, "{target}");
     }
     let amount = stage.act("get_value", json!({"target": "label=Amount"})).await;
-    assert_eq!(amount["value"], "100", "{amount}");
+    assert_eq!(amount["value"], "100 g", "{amount}");
     let password = stage.act("get_value", json!({"target": "#password"})).await;
     assert_lacks(&json!(password.to_string()), &["correct"]);
     let hidden = stage.act("get_attributes", json!({"target": "#password"})).await;
