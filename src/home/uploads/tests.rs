@@ -58,7 +58,8 @@ fn a_copy_has_the_name_of_the_file_in_a_folder_of_its_own_for_its_owner_alone() 
 #[test]
 fn a_file_that_grows_shrinks_or_is_written_to_while_it_is_read_is_not_copied() {
     let shop = Shop::new();
-    let changes: [(&str, fn(&Path)); 3] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 3] = [
         ("grows", |path| {
             let mut file = OpenOptions::new().append(true).open(path).unwrap();
             file.write_all(b"more").unwrap();

@@ -73,6 +73,7 @@ async fn reading_and_writing_are_opened_and_closed_apart_by_a_folder_without_lin
     assert!(status.stdout.contains("1 to read, 1 to write"), "{status:?}");
     let status = json_of(&place.run(&["status", "--json"]).await.stdout);
     assert_eq!(status["open_folders"], json!({"read": [folder], "write": [folder]}), "{status}");
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
     served.end().await;
 
     let closed = files(&place, &["remove", text(&link), "--write", "--json"]).await;
