@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::value::to_raw_value;
 use tokio_util::task::TaskTracker;
 
-use crate::home::{DrawingList, DrawingStore, DrawingsError, KeptDrawing};
+use crate::home::{DrawingList, DrawingStore, DrawingsError, FileError, KeptDrawing};
 use crate::hub::{
     CallRefusal, Caller, CommandLookup, HostTask, Hub, Submission, SubmittedCommand, TargetSelector,
 };
@@ -368,7 +368,7 @@ impl AnnotationService {
         let drawings = self.0.drawings.clone();
         let path = PathBuf::from("drawings");
         tokio::task::spawn_blocking(move || work(&drawings)).await.unwrap_or_else(|broken| {
-            Err(DrawingsError::Io { path, source: io::Error::other(broken) })
+            Err(FileError { path, source: io::Error::other(broken) }.into())
         })
     }
 }

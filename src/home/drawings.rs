@@ -112,19 +112,8 @@ pub enum DrawingsError {
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// Which file or folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
-impl From<FileError> for DrawingsError {
-    fn from(FileError { path, source }: FileError) -> Self {
-        Self::Io { path, source }
-    }
+    #[error(transparent)]
+    Io(#[from] FileError),
 }
 
 impl StateDirectory {
@@ -191,7 +180,7 @@ impl DrawingStore {
                 Err(DrawingsError::Damaged { path, why }) => {
                     list.damaged.push(DamagedDrawing { drawing_id: id.clone(), path, why });
                 }
-                Err(DrawingsError::Io { path, source }) => {
+                Err(DrawingsError::Io(FileError { path, source })) => {
                     let (drawing_id, why) = (id.clone(), source.to_string());
                     list.damaged.push(DamagedDrawing { drawing_id, path, why });
                 }

@@ -17,10 +17,13 @@ pub(super) const ASIDE: &str = "writing";
 const LAST_MICROS: u64 = 253_402_300_799_999_999;
 
 /// The system's error for a file or folder.
-#[derive(Debug)]
-pub(super) struct FileError {
-    pub(super) path: PathBuf,
-    pub(super) source: io::Error,
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", .path.display())]
+pub struct FileError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The system's error.
+    pub source: io::Error,
 }
 
 impl FileError {

@@ -36,6 +36,7 @@ pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,
 };
+pub use files::FileError;
 pub use legacy::{
     LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
 };

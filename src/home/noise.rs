@@ -35,19 +35,8 @@ pub enum NoiseFileError {
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// Which file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-impl From<FileError> for NoiseFileError {
-    fn from(FileError { path, source }: FileError) -> Self {
-        Self::Io { path, source }
-    }
+    #[error(transparent)]
+    Io(#[from] FileError),
 }
 
 impl StateDirectory {
@@ -93,7 +82,7 @@ impl NoiseFiles {
         make_folder(&self.dir)?;
         make_folder(&folder)?;
         let text = serde_json::to_vec(rules)
-            .map_err(|error| NoiseFileError::Io { path: path.clone(), source: error.into() })?;
+            .map_err(|error| FileError { path: path.clone(), source: error.into() })?;
         Ok(write(&folder, &path, &text)?)
     }
 

@@ -78,13 +78,8 @@ pub enum StoreError {
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// Which file or folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
 }
 
 impl ValueName {
@@ -113,12 +108,6 @@ impl ValueName {
             return None;
         }
         Self::parse(&decode(path.file_stem()?.to_str()?)?).ok()
-    }
-}
-
-impl From<FileError> for StoreError {
-    fn from(FileError { path, source }: FileError) -> Self {
-        Self::Io { path, source }
     }
 }
 
@@ -247,7 +236,7 @@ fn missing_or_io(path: &Path, name: &ValueName) -> impl Fn(io::Error) -> StoreEr
         if source.kind() == io::ErrorKind::NotFound {
             StoreError::NotFound { name: name.clone() }
         } else {
-            StoreError::Io { path: path.clone(), source }
+            StoreError::Io(FileError { path: path.clone(), source })
         }
     }
 }

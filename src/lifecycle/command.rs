@@ -305,20 +305,23 @@ impl Command {
         matches!(self.state, CommandState::Ended { read: true, .. })
     }
 
-    /// The size of its result in bytes; 0 without a result.
-    #[must_use]
-    pub fn result_size(&self) -> usize {
+    /// When it ended and how, if it has ended.
+    pub(super) const fn end(&self) -> Option<(Timestamp, &CommandOutcome)> {
         match &self.state {
-            CommandState::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } => {
-                result.get().len()
-            }
+            CommandState::Ended { at, outcome, .. } => Some((*at, outcome)),
             CommandState::Queued { .. }
             | CommandState::Sent { .. }
             | CommandState::Started { .. }
             | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => 0,
+            | CommandState::Working { .. } => None,
         }
+    }
+
+    /// The size of its result in bytes; 0 without a result.
+    #[must_use]
+    pub fn result_size(&self) -> usize {
+        let Some((_, CommandOutcome::Complete { result, .. })) = self.end() else { return 0 };
+        result.get().len()
     }
 
     /// The latest time at which it ends.
@@ -330,14 +333,7 @@ impl Command {
     /// When its record is dropped. `None` until it has ended.
     #[must_use]
     pub fn retain_until(&self) -> Option<Timestamp> {
-        match self.state {
-            CommandState::Ended { at, .. } => Some(self.kept_until(at)),
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. } => None,
-        }
+        self.end().map(|(at, _)| self.kept_until(at))
     }
 
     fn kept_until(&self, ended: Timestamp) -> Timestamp {

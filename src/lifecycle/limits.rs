@@ -107,91 +107,98 @@ pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 /// up a client's name, but not an owner's.
 pub const OWNER_CLIENTS: usize = 20;
 
-/// The capacities that a person can set. See [`Limits::set`] for their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Commands of one client that wait for their tab; one more is refused.
-    pub queued: usize,
-    /// Tabs in which one client's commands run side by side.
-    pub lanes: usize,
-    /// Ended commands kept for one client; the oldest read one leaves first.
-    pub retained: usize,
-    /// Failures listed for one client; the oldest leaves first.
-    pub failures: usize,
-    /// Ids remembered for one client after their result is gone.
-    pub tombstones: usize,
-    /// Waits for a person to draw that one client has; one more is refused.
-    pub annotations: usize,
-    /// Jobs of one client that are not over; one more is refused.
-    pub jobs: usize,
-    /// Calls of one client that block at the same time; one more is refused.
-    pub waiters: usize,
-    /// Tool calls of one client in a minute, and a twentieth of what its owner's clients may make
-    /// together; 0 for no limit.
-    pub calls_per_minute: usize,
-    /// MiB that one owner's clients may send in a minute, small requests apart; one request more is
-    /// refused. 0 for no limit.
-    pub mib_per_minute: usize,
-    /// Frames that wait for one extension to read them; one more closes its link.
-    pub outbound: usize,
-    /// Clients known at the same time; the one idle the longest leaves first.
-    pub clients: usize,
-    /// Idempotency keys remembered for one client; the oldest leaves first.
-    pub idempotency_keys: usize,
-    /// MiB of commands and results that are kept, of all clients; with more, nothing new is taken,
-    /// nor from an owner who has three quarters of it.
-    pub kept_mib: usize,
-    /// Log lines of pages that are kept, of all browsers; the oldest leaves first. The same
-    /// goes for the streams below.
-    pub logs: usize,
-    /// Requests that are over.
-    pub network: usize,
-    /// Requests whose bodies are kept.
-    pub bodies: usize,
-    /// Messages of pages' WebSockets.
-    pub websocket: usize,
-    /// Actions of the person in pages.
-    pub actions: usize,
-    /// Measurements of pages.
-    pub performance: usize,
-    /// Lines of the extensions' own logs.
-    pub extension_logs: usize,
-    /// MiB of all streams together; the oldest entry of all leaves first.
-    pub streams_mib: usize,
+/// Declares each capacity once: its field, its default, and the least value that works.
+macro_rules! capacities {
+    ($($(#[$doc:meta])* $name:ident: $default:literal, at least $least:literal;)*) => {
+        /// The capacities that a person can set. See [`Limits::set`] for their names.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[$doc])* pub $name: usize,)*
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        impl Limits {
+            /// The names that [`set`](Self::set) takes, in the order of the fields.
+            pub const NAMES: [&'static str; [$(stringify!($name)),*].len()] = [$(stringify!($name)),*];
+
+            /// Sets one capacity by its name. Returns false, and changes nothing, if there is none
+            /// of that name or the value is too small to work with.
+            #[must_use]
+            pub fn set(&mut self, name: &str, value: usize) -> bool {
+                let (slot, least): (&mut usize, usize) = match name {
+                    $(stringify!($name) => (&mut self.$name, $least),)*
+                    _ => return false,
+                };
+                let is_enough = value >= least;
+                if is_enough {
+                    *slot = value;
+                }
+                is_enough
+            }
+        }
+    };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            queued: 5,
-            lanes: 5,
-            retained: 100,
-            failures: 100,
-            tombstones: 1_000,
-            annotations: 20,
-            jobs: 20,
-            waiters: 64,
-            calls_per_minute: 1_000,
-            // A request of 1 MiB, the largest there is, keeps a core busy for some 20 ms: together
-            // that is a second or two in each minute.
-            mib_per_minute: 64,
-            outbound: 64,
-            clients: 1_000,
-            // The calls of ten minutes at the default rate (decision 96).
-            idempotency_keys: 10_000,
-            // Three quarters of the journal's size: the rest is for entries that are on their way.
-            kept_mib: 192,
-            logs: 1_000,
-            network: 1_000,
-            bodies: 100,
-            websocket: 500,
-            actions: 1_000,
-            performance: 20,
-            extension_logs: 500,
-            // Rings full of usual entries take 3 MiB.
-            streams_mib: 16,
-        }
-    }
+capacities! {
+    /// Commands of one client that wait for their tab; one more is refused.
+    queued: 5, at least 1;
+    /// Tabs in which one client's commands run side by side.
+    lanes: 5, at least 1;
+    /// Ended commands kept for one client; the oldest read one leaves first.
+    retained: 100, at least 1;
+    /// Failures listed for one client; the oldest leaves first.
+    failures: 100, at least 1;
+    /// Ids remembered for one client after their result is gone.
+    tombstones: 1_000, at least 1;
+    /// Waits for a person to draw that one client has; one more is refused.
+    annotations: 20, at least 1;
+    /// Jobs of one client that are not over; one more is refused.
+    jobs: 20, at least 1;
+    /// Calls of one client that block at the same time; one more is refused.
+    waiters: 64, at least 1;
+    /// Tool calls of one client in a minute, and a twentieth of what its owner's clients may make
+    /// together; 0 for no limit.
+    calls_per_minute: 1_000, at least 0;
+    /// MiB that one owner's clients may send in a minute, small requests apart; one request more is
+    /// refused. 0 for no limit.
+    // A request of 1 MiB, the largest there is, keeps a core busy for some 20 ms: together
+    // that is a second or two in each minute.
+    mib_per_minute: 64, at least 0;
+    /// Frames that wait for one extension to read them; one more closes its link.
+    // At least room for one command and for the answers to the extension's frames.
+    outbound: 64, at least 8;
+    /// Clients known at the same time; the one idle the longest leaves first.
+    clients: 1_000, at least 1;
+    /// Idempotency keys remembered for one client; the oldest leaves first.
+    // The calls of ten minutes at the default rate (decision 96).
+    idempotency_keys: 10_000, at least 1;
+    /// MiB of commands and results that are kept, of all clients; with more, nothing new is taken,
+    /// nor from an owner who has three quarters of it.
+    // Three quarters of the journal's size: the rest is for entries that are on their way.
+    kept_mib: 192, at least 1;
+    /// Log lines of pages that are kept, of all browsers; the oldest leaves first. The same
+    /// goes for the streams below.
+    logs: 1_000, at least 1;
+    /// Requests that are over.
+    network: 1_000, at least 1;
+    /// Requests whose bodies are kept.
+    bodies: 100, at least 1;
+    /// Messages of pages' WebSockets.
+    websocket: 500, at least 1;
+    /// Actions of the person in pages.
+    actions: 1_000, at least 1;
+    /// Measurements of pages.
+    performance: 20, at least 1;
+    /// Lines of the extensions' own logs.
+    extension_logs: 500, at least 1;
+    /// MiB of all streams together; the oldest entry of all leaves first.
+    // Rings full of usual entries take 3 MiB.
+    streams_mib: 16, at least 1;
 }
 
 impl Limits {
@@ -207,69 +214,6 @@ impl Limits {
             StreamKind::Performance => self.performance,
             StreamKind::ExtensionLogs => self.extension_logs,
         }
-    }
-
-    /// The names that [`set`](Self::set) takes, in the order of the fields.
-    pub const NAMES: [&'static str; 22] = [
-        "queued",
-        "lanes",
-        "retained",
-        "failures",
-        "tombstones",
-        "annotations",
-        "jobs",
-        "waiters",
-        "calls_per_minute",
-        "mib_per_minute",
-        "outbound",
-        "clients",
-        "idempotency_keys",
-        "kept_mib",
-        "logs",
-        "network",
-        "bodies",
-        "websocket",
-        "actions",
-        "performance",
-        "extension_logs",
-        "streams_mib",
-    ];
-
-    /// Sets one capacity by its name. Returns false, and changes nothing, if there
-    /// is none of that name or the value is too small to work with.
-    #[must_use]
-    pub fn set(&mut self, name: &str, value: usize) -> bool {
-        let (slot, least) = match name {
-            "queued" => (&mut self.queued, 1),
-            "lanes" => (&mut self.lanes, 1),
-            "retained" => (&mut self.retained, 1),
-            "failures" => (&mut self.failures, 1),
-            "tombstones" => (&mut self.tombstones, 1),
-            "annotations" => (&mut self.annotations, 1),
-            "jobs" => (&mut self.jobs, 1),
-            "waiters" => (&mut self.waiters, 1),
-            "calls_per_minute" => (&mut self.calls_per_minute, 0),
-            "mib_per_minute" => (&mut self.mib_per_minute, 0),
-            // Room for one command and for the answers to the extension's frames.
-            "outbound" => (&mut self.outbound, 8),
-            "clients" => (&mut self.clients, 1),
-            "idempotency_keys" => (&mut self.idempotency_keys, 1),
-            "kept_mib" => (&mut self.kept_mib, 1),
-            "logs" => (&mut self.logs, 1),
-            "network" => (&mut self.network, 1),
-            "bodies" => (&mut self.bodies, 1),
-            "websocket" => (&mut self.websocket, 1),
-            "actions" => (&mut self.actions, 1),
-            "performance" => (&mut self.performance, 1),
-            "extension_logs" => (&mut self.extension_logs, 1),
-            "streams_mib" => (&mut self.streams_mib, 1),
-            _ => return false,
-        };
-        if value < least {
-            return false;
-        }
-        *slot = value;
-        true
     }
 }
 

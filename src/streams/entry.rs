@@ -123,15 +123,8 @@ impl StreamEntry {
     /// The measurements of a performance entry.
     #[must_use]
     pub const fn vitals(&self) -> Option<&WebVitals> {
-        match &self.record {
-            EntryRecord::Performance(performance) => Some(&performance.metrics),
-            EntryRecord::Log(_)
-            | EntryRecord::Request(_)
-            | EntryRecord::Bodies(_)
-            | EntryRecord::Socket(_)
-            | EntryRecord::Action(_)
-            | EntryRecord::ExtensionLog(_) => None,
-        }
+        let EntryRecord::Performance(performance) = &self.record else { return None };
+        Some(&performance.metrics)
     }
 
     /// The address of its page, if known.

@@ -41,12 +41,9 @@ impl Command {
         outcome: CommandOutcome,
         now: Timestamp,
     ) -> Transition {
-        match self.state {
-            CommandState::Waiting | CommandState::Working { .. } => self.finish(outcome, now),
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
+        if matches!(self.state, CommandState::Waiting | CommandState::Working { .. }) {
+            return self.finish(outcome, now);
         }
+        Transition::Unchanged(EventReply::Nothing)
     }
 }

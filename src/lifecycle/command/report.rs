@@ -88,20 +88,11 @@ impl Command {
     }
 
     fn why_queued(&self) -> String {
-        match self.state {
-            CommandState::Queued { reachable: false, .. } => {
-                format!(
-                    "Waiting until {} for a browser with the Tabwire extension",
-                    self.total_by()
-                )
-            }
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => "Waiting for its turn in the tab".to_owned(),
+        if matches!(self.state, CommandState::Queued { reachable: false, .. }) {
+            let until = self.total_by();
+            return format!("Waiting until {until} for a browser with the Tabwire extension");
         }
+        "Waiting for its turn in the tab".to_owned()
     }
 
     fn why_waiting(&self) -> String {
@@ -190,22 +181,10 @@ impl Command {
     /// The command as the command line lists it; `target` is the lane that it was given.
     #[must_use]
     pub fn summary(&self, target: Option<&Lane>) -> CommandSummary {
-        let (status, reason) = match &self.state {
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. } => (StatusWord::Pending, None),
-            CommandState::Ended { outcome, .. } => outcome.word(),
-        };
-        let ended_at = match &self.state {
-            CommandState::Ended { at, .. } => Some(*at),
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. } => None,
-        };
+        let end = self.end();
+        let (status, reason) =
+            end.map_or((StatusWord::Pending, None), |(_, outcome)| outcome.word());
+        let ended_at = end.map(|(at, _)| at);
         let holder = self.delivery().map(|delivery| delivery.peer.browser.clone());
         CommandSummary {
             correlation_id: self.spec.id.clone(),
@@ -303,28 +282,19 @@ impl Command {
     /// The command as lists of completed ones show it, if it has a result.
     #[must_use]
     pub fn as_finished(&self) -> Option<FinishedCommand> {
-        match &self.state {
-            CommandState::Ended { at, outcome: CommandOutcome::Complete { .. }, .. } => {
-                Some(FinishedCommand {
-                    correlation_id: self.spec.id.clone(),
-                    completed_at: *at,
-                    duration_ms: millis(at.since(self.spec.created)),
-                })
-            }
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => None,
-        }
+        let Some((completed_at, CommandOutcome::Complete { .. })) = self.end() else { return None };
+        Some(FinishedCommand {
+            correlation_id: self.spec.id.clone(),
+            completed_at,
+            duration_ms: millis(completed_at.since(self.spec.created)),
+        })
     }
 
     /// The command's entry in lists of failures, if it failed (row 21); `target` is its lane. A
     /// cancelled command did not fail: its owner wanted it to end.
     #[must_use]
     pub fn as_failed(&self, target: Option<&Lane>) -> Option<FailedCommand> {
-        let CommandState::Ended { at, outcome, .. } = &self.state else { return None };
+        let (at, outcome) = self.end()?;
         let kind = self.spec.work.kind();
         let (error, hint, message) = match outcome {
             CommandOutcome::Complete { .. } | CommandOutcome::Cancelled { .. } => return None,
@@ -335,7 +305,7 @@ impl Command {
                 (CommandOutcome::EXECUTION_TIMEOUT, next_step_of(error, kind), Some(&error.message))
             }
             CommandOutcome::Expired { reason, may_have_run } => {
-                let why = self.why_expired(*reason, *at);
+                let why = self.why_expired(*reason, at);
                 let next = self.hint_for(*reason, *may_have_run);
                 (reason.code(), format!("{why}. {next}").into(), None)
             }
@@ -344,8 +314,8 @@ impl Command {
             correlation_id: self.spec.id.clone(),
             aim: self.aim(target),
             error: error.into(),
-            at: *at,
-            expired_at: (!matches!(outcome, CommandOutcome::Error { .. })).then_some(*at),
+            at,
+            expired_at: (!matches!(outcome, CommandOutcome::Error { .. })).then_some(at),
             hint,
             message: message.map(|message| message.as_str().into()),
         })
@@ -384,15 +354,7 @@ impl Command {
     /// How long it took from `go` to its result, if it has one. Estimates are made of these times.
     #[must_use]
     pub fn running_time(&self) -> Option<Duration> {
-        let done = match &self.state {
-            CommandState::Ended { at, outcome: CommandOutcome::Complete { .. }, .. } => *at,
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => return None,
-        };
+        let Some((done, CommandOutcome::Complete { .. })) = self.end() else { return None };
         // A safe command gets no `go` and runs from its delivery on.
         let began = self.reached(TracePhase::Started).or(self.reached(TracePhase::Delivered))?;
         Some(done.since(began))

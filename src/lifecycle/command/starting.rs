@@ -51,19 +51,11 @@ impl Command {
         if !self.may_go(attempt) {
             return Transition::Unchanged(EventReply::Nothing);
         }
-        match &mut self.state {
-            CommandState::Started { let_go: let_go @ false, .. } => {
-                *let_go = true;
-                self.changed(CommandPhase::Started, EventReply::Go)
-            }
-            // `may_go` lets only Started through: this one has had its `go`, and a repeated claim
-            // gets it again.
-            CommandState::Started { .. }
-            | CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Go),
-        }
+        // It has had its `go`, and a repeated claim gets it again.
+        let CommandState::Started { let_go: let_go @ false, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Go);
+        };
+        *let_go = true;
+        self.changed(CommandPhase::Started, EventReply::Go)
     }
 }

@@ -123,18 +123,11 @@ impl Command {
     }
 
     fn reachable(&mut self) -> Transition {
-        match &mut self.state {
-            CommandState::Queued { reachable: reachable @ false, .. } => {
-                *reachable = true;
-                self.changed(CommandPhase::Queued, EventReply::Nothing)
-            }
-            CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Started { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
-        }
+        let CommandState::Queued { reachable: reachable @ false, .. } = &mut self.state else {
+            return Transition::Unchanged(EventReply::Nothing);
+        };
+        *reachable = true;
+        self.changed(CommandPhase::Queued, EventReply::Nothing)
     }
 
     /// Row 3.
@@ -205,7 +198,7 @@ impl Command {
 
     pub(super) fn finish(&mut self, outcome: CommandOutcome, now: Timestamp) -> Transition {
         let from = self.phase();
-        self.end(outcome, now);
+        self.set_end(outcome, now);
         self.changed(from, EventReply::Ack)
     }
 
@@ -351,16 +344,16 @@ impl Command {
         let outcome = CommandOutcome::Cancelled { may_have_run, by_user };
         match &self.state {
             CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
-                self.end(outcome, now);
+                self.set_end(outcome, now);
                 self.changed(from, EventReply::Nothing)
             }
             // The extension never runs it without `go`, so the lane is free at once.
             CommandState::Sent { delivery, .. } if !delivery.transport.runs_at_once() => {
-                self.end(outcome, now);
+                self.set_end(outcome, now);
                 self.stopped(from)
             }
             CommandState::Started { .. } if !may_have_run => {
-                self.end(outcome, now);
+                self.set_end(outcome, now);
                 self.stopped(from)
             }
             CommandState::Sent { .. } | CommandState::Started { .. } => {
@@ -382,10 +375,10 @@ impl Command {
     }
 
     pub(super) fn expire(&mut self, reason: ExpiryReason, may_have_run: bool, at: Timestamp) {
-        self.end(CommandOutcome::Expired { reason, may_have_run }, at);
+        self.set_end(CommandOutcome::Expired { reason, may_have_run }, at);
     }
 
-    fn end(&mut self, outcome: CommandOutcome, at: Timestamp) {
+    fn set_end(&mut self, outcome: CommandOutcome, at: Timestamp) {
         let delivery = self.delivery().cloned();
         let attempt = delivery.as_ref().map(|delivery| delivery.attempt);
         self.state = CommandState::Ended { at, outcome, delivery, lane_until: None, read: false };
@@ -394,7 +387,7 @@ impl Command {
 
     /// Ends the command while the page may still run it: its lane stays occupied for a while.
     fn end_leaving(&mut self, outcome: CommandOutcome, at: Timestamp) {
-        self.end(outcome, at);
+        self.set_end(outcome, at);
         if let CommandState::Ended { lane_until, .. } = &mut self.state {
             *lane_until = Some(at + limits::LANE_HOLD);
         }
