@@ -8,13 +8,13 @@ compile_error!("Tabwire runs on Linux and macOS only: file modes keep its secret
 /// Bugs put in on purpose, to see that a test notices.
 mod seeded_bug;
 
-/// What goes over the wire: ids, actions, frames, reports.
+/// The words on the wire: ids, actions, frames, reports.
 pub mod protocol;
 
 /// The command lifecycle, pure: states, deadlines, lanes, retention.
 pub mod lifecycle;
 
-/// What browsers send on their own, pure: kept in bounded rings, without secrets.
+/// The recorded streams of browsers, pure: bounded rings, without secrets.
 pub mod streams;
 
 /// Keys and proofs, derived from one secret.
@@ -26,13 +26,13 @@ pub mod home;
 /// The engine: the whole of every command's fate, pure. The daemon and the proofs drive it.
 pub mod engine;
 
-/// The journal: what must outlive the process, in SQLite.
+/// The journal: the state that must outlive the process, in SQLite.
 pub mod journal;
 
 /// The browser extension that this build carries.
 pub mod extension;
 
-/// What Tabwire puts on a computer beside its state: host manifests for browsers, and itself in
+/// Tabwire's entries on a computer beside its state: host manifests for browsers, and itself in
 /// the settings of MCP clients.
 pub mod install;
 
@@ -51,16 +51,16 @@ pub mod sites;
 /// Which extensions that only poll are let in: decided, kept and told.
 pub mod admission;
 
-/// What was widened and no person has confirmed yet: told to every browser.
+/// Widenings that no person has confirmed yet: shown in every browser.
 pub mod widenings;
 
-/// What people draw on pages: kept, and told to whoever waits for it.
+/// Drawings of people on pages: stored, and handed to the calls that wait for them.
 pub mod annotations;
 
-/// Long-running jobs of the daemon's own: what there is, how long it takes, how far it is.
+/// Long-running jobs of the daemon itself, their estimates and their progress.
 pub mod jobs;
 
-/// The MCP tools: their names, schemas and what they do. No HTTP, no JSON-RPC.
+/// The MCP tools: their names, schemas and effects. No HTTP, no JSON-RPC.
 pub mod tools;
 
 /// The Model Context Protocol over the tools: JSON-RPC and both eras of versions.
@@ -75,10 +75,10 @@ pub mod daemon;
 /// `tabwire mcp`: MCP over stdio, forwarded to the daemon.
 pub mod bridge;
 
-/// What can be set from outside: flags, environment, defaults.
+/// Settings from outside: flags, environment, defaults.
 mod config;
 
-/// What a person reads: colours, tables, progress. On a terminal only.
+/// Output for people: colours, tables, progress. On a terminal only.
 mod terminal;
 
 /// A throw-away daemon and browser, driven as an MCP client would.

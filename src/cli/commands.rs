@@ -98,7 +98,7 @@ struct EventLines {
 impl EventLines {
     /// The next line; `None` when the daemon is gone.
     ///
-    /// Cancel safe: what was read stays in `unread`.
+    /// Cancel safe: input that was read stays in `unread`.
     async fn next(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {

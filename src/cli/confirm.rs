@@ -1,4 +1,4 @@
-//! `tabwire confirm`: a person keeps what was widened without one.
+//! `tabwire confirm`: a person confirms changes that scripts made.
 
 use std::process::ExitCode;
 
@@ -37,7 +37,7 @@ pub(super) fn run(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitC
     print_outcome(&kept, &left, json)
 }
 
-/// What a person is told of a widening, and how it is taken back.
+/// A widening as a person sees it, and the command that takes it back.
 pub(super) fn widening_line(
     UnconfirmedWidening { at, what, take_back, .. }: &UnconfirmedWidening,
 ) -> String {

@@ -74,7 +74,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is said where there is no state directory yet. None is made for the question.
+/// The answer where there is no state directory yet. None is made for the question.
 fn run_without_home(command: &DrawingsCommand, json: bool) -> anyhow::Result<ExitCode> {
     match command {
         DrawingsCommand::List if json => print_line(json!({"drawings": [], "damaged": []}))?,

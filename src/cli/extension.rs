@@ -109,7 +109,7 @@ fn unpack(location: &DaemonLocation, dir: Option<PathBuf>, json: bool) -> anyhow
     Ok(())
 }
 
-/// What a person does to load the extension from its folder, whose path is named below.
+/// The steps by which a person loads the extension from its folder, whose path follows.
 pub(super) fn how_to_load(system: OperatingSystem) -> Vec<String> {
     let key = if system == OperatingSystem::MacOs { "Cmd+Shift+G" } else { "Ctrl+L" };
     vec![
@@ -125,7 +125,7 @@ pub(super) fn how_to_load(system: OperatingSystem) -> Vec<String> {
 /// Why nobody else gets the folder.
 pub(super) const KEEP_FOLDER: &str = "The folder holds a key to your browser: keep it to yourself.";
 
-/// Says what a person does, one step after the other.
+/// Prints the steps for a person.
 pub(super) fn print_steps(steps: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
     for (number, step) in steps.into_iter().enumerate() {
         print_line(format!("  {}. {}", number + 1, wrapped_behind(&step, 5)))?;

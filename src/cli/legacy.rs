@@ -168,7 +168,7 @@ fn set_mode(
     Ok(())
 }
 
-/// What a change of the mode lets in that was not before, as it reads after "Let ".
+/// The extensions that a change of the mode lets in, as it reads after "Let ".
 const fn widening(before: LegacyMode, after: LegacyMode) -> Option<&'static str> {
     match (before, after) {
         (LegacyMode::Any, _) | (_, LegacyMode::Deny) => None,

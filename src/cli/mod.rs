@@ -304,7 +304,7 @@ enum CliCommand {
     },
 }
 
-/// Runs the program: what `main` calls.
+/// Runs the program. `main` calls this.
 #[must_use]
 pub fn run() -> ExitCode {
     // `with_origin` needs the error before clap prints it and exits.

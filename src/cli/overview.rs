@@ -24,7 +24,7 @@ struct SetupOverview {
     has_key: bool,
     /// Whether a daemon runs and answers.
     has_daemon: bool,
-    /// What the daemon says of the browsers that are connected.
+    /// The daemon's summary of the connected browsers.
     browsers: Vec<Value>,
     /// The MCP clients that have Tabwire.
     clients: Vec<&'static str>,

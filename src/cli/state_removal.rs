@@ -13,23 +13,23 @@ use crate::terminal::{clean, print_line};
 /// How many paths that stay a person is shown.
 const SHOWN: usize = 20;
 
-/// What becomes of the state directory.
+/// The fate of the state directory.
 pub(super) enum StateRemoval {
     /// There is none.
     Absent,
     /// Without a secret nobody can tell that it is ours.
     NoKey,
-    /// What is ours goes.
+    /// Tabwire's files are removed.
     Ours {
         /// The daemon that is ended for it.
         daemon: Option<DaemonRecord>,
-        /// What goes and what stays.
+        /// The paths that are removed and the paths that stay.
         removal: StateDirectoryRemoval,
     },
 }
 
 impl StateRemoval {
-    /// What would become of it once this plan is carried out.
+    /// Its state once this plan is carried out.
     pub(super) fn plan(installation: &Installation, plan: &ChangePlan) -> anyhow::Result<Self> {
         let gone: Vec<_> =
             plan.changes.iter().filter_map(|change| change.removes()).map(Path::to_owned).collect();
@@ -63,7 +63,7 @@ impl StateRemoval {
         Ok(())
     }
 
-    /// Ends the daemon and removes what is ours.
+    /// Ends the daemon and removes Tabwire's files.
     pub(super) async fn make(installation: &Installation) -> anyhow::Result<Self> {
         let ended = match Self::home(installation)? {
             Some(home) => end_daemon(&home).await?,
@@ -92,7 +92,7 @@ impl StateRemoval {
         !matches!(self, Self::NoKey) && self.stays().is_empty()
     }
 
-    /// What is not ours, or still to be confirmed, and stays.
+    /// The paths that stay: foreign ones, and widenings without a confirmation.
     pub(super) fn stays(&self) -> &[PathBuf] {
         match self {
             Self::Ours { removal, .. } => &removal.stays,
@@ -100,7 +100,7 @@ impl StateRemoval {
         }
     }
 
-    /// What would become of it, for a program.
+    /// The plan, for a program.
     pub(super) fn to_json(&self) -> Value {
         let (goes, daemon) = match self {
             Self::Ours { removal, daemon } => {
@@ -111,7 +111,7 @@ impl StateRemoval {
         json!({"remove": goes, "stays": self.stays(), "ends_daemon": daemon})
     }
 
-    /// Says what would become of it.
+    /// Prints the plan.
     pub(super) fn print_plan(&self, state: &Path) -> anyhow::Result<()> {
         if let Self::Ours { daemon, removal } = self {
             print_line("\nOf the state directory this would:")?;
@@ -125,7 +125,7 @@ impl StateRemoval {
         self.print_rest(state)
     }
 
-    /// Says what has become of it.
+    /// Prints the result.
     pub(super) fn print_done(&self, state: &Path) -> anyhow::Result<()> {
         if self.is_whole() {
             print_line(format!("  remove {}", clean(&state.to_string_lossy())))?;
@@ -133,7 +133,7 @@ impl StateRemoval {
         self.print_rest(state)
     }
 
-    /// Says what stays, and why.
+    /// Prints the paths that stay, and why.
     fn print_rest(&self, state: &Path) -> anyhow::Result<()> {
         let state = state.to_string_lossy();
         let state = clean(&state);

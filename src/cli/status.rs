@@ -37,7 +37,7 @@ pub(super) async fn status(location: &DaemonLocation, json: bool) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was widened and no person has confirmed yet: that needs no daemon to be known.
+/// The widenings without a confirmation, which can be read without a daemon.
 fn unconfirmed(location: &DaemonLocation) -> anyhow::Result<Vec<UnconfirmedWidening>> {
     let home = StateDirectory::find(&location.home()?)?;
     Ok(home.map(|home| home.unconfirmed()).transpose()?.unwrap_or_default())
@@ -78,7 +78,7 @@ fn not_running(
     }
 }
 
-/// What there is to say of an extension that speaks an older protocol than the daemon.
+/// The line on an extension that speaks an older protocol than the daemon.
 const OUTDATED: &str = "an extension older than the daemon tried to connect: run `tabwire install`, then reload the extension at chrome://extensions";
 
 fn status_lines(body: &Value, now: Timestamp) -> Vec<String> {
@@ -165,7 +165,7 @@ fn describe_browser(browser: &Value, daemon_version: &str) -> String {
     what
 }
 
-/// What there is to say of a browser whose extension only polls.
+/// The line on a browser whose extension only polls.
 fn describe_poller(browser: &Value, browsers: &[Value]) -> String {
     // The daemon prefers a browser that proves itself by its key.
     let is_proven = |other: &&Value| other["connected"] == true && other["polls"] != true;
@@ -183,7 +183,7 @@ fn describe_poller(browser: &Value, browsers: &[Value]) -> String {
     format!("{label} ({id}), version {version}, only polls{off}{beside}")
 }
 
-/// How what must outlive the daemon is kept: a word, how it looks, and what there is to say.
+/// The state of the storage: a word, its style, and a note.
 fn describe_storage(describe_storage: &Value) -> (&'static str, TextStyle, String) {
     let text = |name: &str| describe_storage[name].as_str().unwrap_or_default();
     match (text("state"), text("moved_aside")) {

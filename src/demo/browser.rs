@@ -8,17 +8,17 @@ use tokio::process::Command;
 
 use super::process::Process;
 
-/// How much of what a browser says is told, in bytes.
+/// How much of a browser's output is shown, in bytes.
 const SAID: usize = 8 * 1024;
 
 /// Programs that load an unpacked extension from the command line. Branded Chrome does
 /// not.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "chrome-for-testing"];
 
-/// What a browser without a window is started with, and one with a window is not.
+/// The flags for a browser without a window only.
 const WINDOWLESS: [&str; 2] = ["--headless=new", "--disable-gpu"];
 
-/// What a browser for unattended use is started with.
+/// The flags for a browser in unattended use.
 const FLAGS: [&str; 7] = [
     "--disable-quic",
     "--no-first-run",
@@ -33,7 +33,7 @@ const FLAGS: [&str; 7] = [
 ///
 /// # Errors
 ///
-/// There is none; says what to install.
+/// There is none; the message says which package to install.
 pub fn find_browser() -> anyhow::Result<PathBuf> {
     if let Some(given) = std::env::var_os("TABWIRE_BROWSER") {
         let given = PathBuf::from(given);
@@ -64,7 +64,7 @@ pub struct Browser {
 
 impl Browser {
     /// Starts `program`, headless, with a new profile, an unpacked extension and a page.
-    /// Whatever it writes goes into the profile's folder.
+    /// Its output goes into the profile's folder.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Browser {
 ///
 /// # Errors
 ///
-/// There is none; says what to do.
+/// There is none; the message names the next step.
 pub(super) fn check_display() -> anyhow::Result<()> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") {

@@ -27,7 +27,7 @@ use page::PageServer;
 /// How long the browser may take to start and to connect, at most.
 const CONNECT_MS: u64 = 30_000;
 
-/// How many lines of what a browser has said are shown if it ends.
+/// How many lines of a browser's output are shown if it ends.
 const LAST_WORDS: usize = 5;
 
 /// How long a person may look at each step in a window.
@@ -48,7 +48,7 @@ struct Act {
     arguments: Value,
     /// The status that it must end in.
     ends: &'static str,
-    /// What is worth showing of its answer.
+    /// The part of its answer that is shown.
     show: fn(&Value) -> String,
 }
 
@@ -63,7 +63,7 @@ pub async fn run(manner: Manner) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    // Whatever is dropped here ends what it has started.
+    // Each value that is dropped here ends the processes that it started.
     tokio::select! {
         shown = show(manner) => return shown.map(|()| ExitCode::SUCCESS),
         _ = interrupt.recv() => {}

@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(5);
 /// How often it is started, at most.
 const STARTS: u32 = 3;
 
-/// What the system ends a program with that has gone wrong.
+/// The signals with which the system ends a program that went wrong.
 const CRASHES: [Signal; 6] =
     [Signal::ILL, Signal::TRAP, Signal::ABORT, Signal::BUS, Signal::FPE, Signal::SEGV];
 
@@ -42,7 +42,7 @@ struct Life {
     ended: Option<String>,
 }
 
-/// What [`Process::start`] started. Ends when it is dropped.
+/// A process that [`Process::start`] started. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     life: watch::Receiver<Life>,
@@ -77,7 +77,7 @@ impl Process {
         let mut life = self.life.clone();
         match life.wait_for(|life| life.ended.is_some()).await {
             Ok(life) => life.ended.clone().unwrap_or_default(),
-            // Whoever looked after it is gone, and with it the process.
+            // The task that looked after it is gone, and the process with it.
             Err(_) => String::new(),
         }
     }
@@ -90,7 +90,7 @@ impl Process {
             kill_group(self.id());
             self.ended().await;
         }
-        // What it has started ends a moment after it.
+        // Its children end a moment after it.
         for _ in 0..LOOKS {
             if self.id().is_none_or(|group| test_kill_process_group(group).is_err()) {
                 return;
@@ -141,7 +141,7 @@ impl Keeper {
     }
 
     fn start_again(&mut self, how: &str) -> Option<Child> {
-        // What it has started may still be there.
+        // Its children may still be there.
         kill_group(self.lives.borrow().leader);
         self.note(&format!("the browser {how}; it is started again"));
         match self.command.spawn() {

@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of so many KiB that is there as a whole.
+    /// A body of this many KiB that is there as a whole.
     fn body(kib: usize) -> Body {
         let chunks = (0..kib).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1024])));
         Body::from_stream(futures_util::stream::iter(chunks))

@@ -68,7 +68,7 @@ struct ConnectionRecord {
 enum ServingStage {
     /// It has not read yet.
     Accepted,
-    /// It has read, and is at what follows from that.
+    /// It has read, and is handling the input.
     Reading,
     /// It has read, and done all that follows at once from the bytes that had come.
     Read,

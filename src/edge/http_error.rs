@@ -41,7 +41,7 @@ pub(super) enum HttpError {
     MalformedJson,
     /// The body is not a drawing.
     BadDrawing {
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The daemon cannot record the effect of the request.
@@ -217,7 +217,7 @@ impl HttpError {
         }
     }
 
-    /// What to do next.
+    /// The next step.
     fn hint(&self) -> String {
         match self {
             Self::BadHost | Self::ForeignHost => {

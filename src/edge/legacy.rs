@@ -121,7 +121,7 @@ pub(super) async fn sync(
     let admission = edge.guard.admission();
     let is_let_in = admission.answer(&extension_id) == LegacyAnswer::Welcome;
     let BodyParsers { calls, extensions } = &edge.parsers;
-    // Whoever is not let in must not delay the results of those who are.
+    // Extensions that are not let in must not delay the results of those that are.
     let (most, lane) = if is_let_in { (EXTENSION_BODY, extensions) } else { (ASKING_BODY, calls) };
     let body = read_posted(lane, body, most).await?;
     let mut request: LegacySyncRequest = parse(lane, body).await?;
@@ -180,7 +180,7 @@ pub(super) async fn result(
     }))
 }
 
-/// What a page logged, requested and did: into what is kept of such things.
+/// Logs, requests and actions of pages: stores them in the streams.
 pub(super) async fn ingest(
     kind: LegacyStream,
     State(edge): State<Arc<EdgeState>>,
@@ -213,8 +213,7 @@ pub(super) async fn logs(
     Ok(answer(&json!({"status": "ok", "cleared": cleared})))
 }
 
-/// What the extension says of itself, and pictures that it takes of errors: read, answered
-/// and not kept.
+/// The extension's own notes, and its pictures of errors: read, answered and not stored.
 pub(super) async fn noted(
     State(edge): State<Arc<EdgeState>>,
     body: Body,
@@ -285,7 +284,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     single(headers, name).ok().flatten()
 }
 
-/// Reads what an extension posts. A surrogate that stands alone in it is U+FFFD from here on.
+/// Reads the body of an extension's post. A lone surrogate in it is U+FFFD from here on.
 async fn read_posted(lane: &ParserLane, body: Body, limit: usize) -> Result<Bytes, HttpError> {
     let body = read_body(body, limit).await?;
     lane.parse(body, |body| mended(body).map_or_else(|| body.clone(), Bytes::from)).await
@@ -293,7 +292,7 @@ async fn read_posted(lane: &ParserLane, body: Body, limit: usize) -> Result<Byte
 
 /// A body in which surrogates stood alone, without them. None: there is nothing to mend.
 fn mended(body: &[u8]) -> Option<String> {
-    // What is not UTF-8 is refused as JSON.
+    // A body that is not UTF-8 is refused as malformed JSON.
     match well_formed(str::from_utf8(body).ok()?) {
         Cow::Owned(mended) => Some(mended),
         Cow::Borrowed(_) => None,

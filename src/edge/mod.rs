@@ -161,7 +161,7 @@ impl EdgeServer {
         if tokio::time::timeout(FINISH, self.tasks.wait()).await.is_err() {
             tracing::warn!(connections = self.tasks.len(), "connections dropped unfinished");
         }
-        // Last: the connections above may have recorded what their callers read.
+        // Last: the connections above may have recorded reads of their callers.
         hub.close_journal().await;
     }
 }

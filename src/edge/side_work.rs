@@ -68,7 +68,7 @@ impl<'a> SideWork<'a> {
         }
     }
 
-    /// Begins what a frame asks for; a frame that asks for no side work is returned.
+    /// Begins the side work that a frame asks for; a frame without any is returned.
     pub(super) fn take(&self, frame: FromExtension) -> Option<FromExtension> {
         let Self { edge, link, .. } = self;
         match frame {

@@ -134,7 +134,7 @@ async fn serve(
     }
 }
 
-/// Everything from `challenge` on. Ends with what to say in the close frame.
+/// Everything from `challenge` on. Ends with the content of the close frame.
 async fn converse(
     edge: &EdgeState,
     extension_id: &str,
@@ -170,7 +170,7 @@ async fn converse(
     }
 }
 
-/// Sends what the outbox has. Ends when the hub ends the link, even in the middle of a
+/// Sends the frames of the outbox. Ends when the hub ends the link, even in the middle of a
 /// frame that the extension does not read.
 async fn write(sink: &mut SplitSink<ExtensionSocket, Message>, outbox: &mut Outbox) -> LinkOutcome {
     loop {

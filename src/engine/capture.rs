@@ -1,4 +1,4 @@
-//! Requests to record what browsers send on their own. Browsers record nothing without a request.
+//! Requests to record the streams of browsers. Browsers record nothing without a request.
 //!
 //! The requests are not in the journal: a restarted daemon records nothing until somebody asks again.
 
@@ -98,7 +98,7 @@ impl CaptureChange {
 }
 
 impl CaptureRequests {
-    /// What a browser is to record now.
+    /// The streams that a browser is to record now.
     fn settings_of(&self, browser: &BrowserId) -> CaptureSettings {
         let mut all = self.all.clone();
         let Some(own) = self.browsers.get(browser) else {
@@ -149,7 +149,7 @@ impl CaptureRequests {
 }
 
 impl Engine {
-    /// What is recorded now.
+    /// The streams that are recorded now.
     #[must_use]
     pub fn capturing(&self) -> CaptureStatus {
         self.capture.summary()

@@ -147,7 +147,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Ends a browser's link and settles what it held (rows 7, 7a, 11).
+    /// Ends a browser's link and settles the commands that it held (rows 7, 7a, 11).
     pub(super) fn end_link(&mut self, id: &BrowserId, why: CloseReason) {
         let now = self.now();
         let Some(browser) = self.browsers.get_mut(id) else { return };

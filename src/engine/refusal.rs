@@ -45,14 +45,14 @@ pub enum RefusalReason {
     },
     /// Several browsers are connected and none was named.
     AmbiguousBrowser {
-        /// What there is.
+        /// The connected browsers.
         browsers: Vec<BrowserChoice>,
     },
     /// The browser that was named, or was the client's current one, is not there.
     BrowserGone {
         /// The browser that was asked for.
         wanted: String,
-        /// What is there instead.
+        /// The connected browsers.
         browsers: Vec<BrowserChoice>,
         /// Why none is there, if that is so.
         absence: Option<String>,
@@ -61,7 +61,7 @@ pub enum RefusalReason {
     TabGone {
         /// The tab that was asked for.
         wanted: TabId,
-        /// What is there instead.
+        /// The tabs of the browser.
         tabs: Vec<BrowserTab>,
     },
     /// The browser's extension does not know the action.
@@ -73,31 +73,31 @@ pub enum RefusalReason {
     },
     /// The person does not let the browser's extension, one that polls, be controlled.
     ControlSwitchedOff {
-        /// What the browser is shown as.
+        /// The label of the browser.
         browser: String,
     },
     /// The browser's extension, one that polls, cannot be told in which tab to act.
     NoChoiceOfTab {
         /// The tab that was asked for.
         wanted: TabId,
-        /// What the browser is shown as.
+        /// The label of the browser.
         browser: String,
     },
     /// No tab of the browser is known.
     NoTabKnown {
-        /// What the browser is shown as.
+        /// The label of the browser.
         browser: String,
         /// Whether its extension, one that polls, tells of none.
         polls: bool,
     },
     /// The person has stopped everything in the browser.
     StoppedByUser {
-        /// What the browser is shown as.
+        /// The label of the browser.
         browser: String,
     },
     /// The extension's files on disk differ from the files that Tabwire wrote.
     ExtensionChanged {
-        /// What the browser is shown as.
+        /// The label of the browser.
         browser: String,
     },
     /// The idempotency key belongs to a different call.
@@ -163,7 +163,7 @@ impl RefusalReason {
         }
     }
 
-    /// What happened, in a sentence.
+    /// The cause, in a sentence.
     #[must_use]
     pub fn message(&self) -> String {
         match self {

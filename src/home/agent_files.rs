@@ -78,7 +78,7 @@ pub enum AgentFileError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -80,7 +80,7 @@ pub struct DamagedDrawing {
     pub drawing_id: DrawingId,
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error in it.
     pub why: String,
 }
 
@@ -108,7 +108,7 @@ pub enum DrawingsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.

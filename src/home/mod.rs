@@ -99,7 +99,7 @@ pub enum StateDirectoryError {
         path: PathBuf,
         /// Its permissions.
         mode: u32,
-        /// What they should be.
+        /// The permissions that it needs.
         want: u32,
     },
     /// It is another user's.
@@ -129,7 +129,7 @@ pub enum StateDirectoryError {
     DamagedSiteRules {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in it.
         source: serde_json::Error,
     },
     /// A file of Tabwire's cannot be parsed.
@@ -137,7 +137,7 @@ pub enum StateDirectoryError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in it.
         source: serde_json::Error,
     },
 }
@@ -387,7 +387,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDirectory
         .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
-/// A state directory for a test, and what it goes with.
+/// A state directory for a test, and the guard that removes it.
 #[cfg(test)]
 fn in_temporary() -> (tempfile::TempDir, StateDirectory) {
     let dir = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ pub enum NoiseFileError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.

@@ -26,7 +26,7 @@ const FILES: [&str; 15] = [
     "unpacked_version.json",
 ];
 
-/// The daemon's log: what is written now, and what was before.
+/// The daemon's log: the current file and two former ones.
 const LOGS: [&str; 3] = ["daemon.log", "daemon.log.1", "daemon.log.2"];
 
 /// The databases, each with the suffix of a copy that was moved aside: a number follows.
@@ -141,7 +141,7 @@ impl StateDirectoryRemoval {
     }
 }
 
-/// What is in a folder, by name.
+/// The entries of a folder, by name.
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, StateDirectoryError> {
     let io = |source| StateDirectoryError::Io { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(io)?;
@@ -190,7 +190,7 @@ fn is_of_database(name: &str, (database, aside): (&str, &str)) -> bool {
     })
 }
 
-/// Whether a folder holds nothing but what has gone, and something of that.
+/// Whether a folder holds only paths that are gone, and at least one of them.
 fn is_emptied(folder: &Path, gone: &[PathBuf]) -> Result<bool, StateDirectoryError> {
     if !gone.iter().any(|path| path.parent() == Some(folder)) || !is_folder(folder) {
         return Ok(false);
@@ -207,7 +207,7 @@ fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// A link is removed, and not what it leads to. A folder is removed only if it is empty.
+/// A link is removed, and not its target. A folder is removed only if it is empty.
 fn remove(path: &Path) -> io::Result<()> {
     if is_folder(path) { fs::remove_dir(path) } else { fs::remove_file(path) }
 }

@@ -74,7 +74,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// The disk is full, cannot be written or cannot be read.
@@ -87,7 +87,7 @@ impl ValueName {
     ///
     /// # Errors
     ///
-    /// What [`check_name`] says.
+    /// The reason from [`check_name`].
     pub fn parse(name: &str) -> Result<Self, String> {
         check_name(name)?;
         Ok(Self(name.to_owned()))

@@ -185,7 +185,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 /// Removes the folder of a copy. A browser that reads the copy goes on.
 fn remove(folder: &Path) {
     for file in files_in(folder) {
-        // What is left is tried again at the next removal.
+        // The next removal tries the rest again.
         let _ = fs::remove_file(file);
     }
     let _ = fs::remove_dir(folder);

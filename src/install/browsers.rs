@@ -7,7 +7,7 @@ use serde_json::json;
 use super::user_folders::{OperatingSystem, UserFolders};
 use crate::protocol::EXTENSION_ID;
 
-/// What the extension calls the native messaging host by.
+/// The name by which the extension calls the native messaging host.
 pub(crate) const HOST_NAME: &str = "dev.tabwire.host";
 
 /// A browser of the Chromium family.
@@ -68,7 +68,7 @@ pub(super) fn manifest(wrapper: &Path) -> String {
     format!("{manifest:#}\n")
 }
 
-/// What a browser calls our extension by when it starts the host.
+/// The name by which a browser calls our extension when it starts the host.
 pub(super) fn origin() -> String {
     format!("chrome-extension://{EXTENSION_ID}/")
 }

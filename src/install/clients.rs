@@ -40,7 +40,7 @@ impl McpClient {
         }
     }
 
-    /// What the command line calls it by.
+    /// Its name on the command line.
     pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",

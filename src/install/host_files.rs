@@ -19,7 +19,7 @@ pub(crate) struct HostFile {
     pub(crate) state: HostFileState,
 }
 
-/// How such a file is, compared to what an installation by this program writes.
+/// The state of a host file, compared with the file that this program would install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostFileState {
     Current,

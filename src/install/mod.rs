@@ -27,7 +27,7 @@ use record::{EditRecord, SettingsEdit};
 pub(crate) use settings::{ServerEntry, SettingsError};
 pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 
-/// What is installed, and where.
+/// The installed files and their places.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     /// The state directory, as an absolute path.
@@ -46,19 +46,19 @@ pub(crate) enum PlanError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    /// A client's settings are not what they should be.
+    /// A client's settings have another form than expected.
     #[error("cannot edit {path}: {source}. Nothing was changed; correct that file, or leave {} out", .client.name())]
     Settings {
         client: McpClient,
         path: PathBuf,
-        /// What is wrong with them.
+        /// The error in them.
         source: SettingsError,
     },
-    /// The record of what was installed cannot be read.
+    /// The record of the installation cannot be read.
     #[error("{path} is damaged: {source}. Move it away and try again")]
     Record {
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         source: serde_json::Error,
     },
 }
@@ -72,7 +72,7 @@ impl Installation {
         McpClient::ALL.into_iter().filter(is_here).collect()
     }
 
-    /// The clients whose settings have our server, whoever has put it there.
+    /// The clients whose settings have our server, even if others put it there.
     pub(crate) fn clients_with_server(&self) -> Vec<McpClient> {
         let has_server = |(client, path): &(McpClient, PathBuf)| {
             let text = fs::read_to_string(path).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Installation {
         BROWSERS.iter().filter(is_here).collect()
     }
 
-    /// What makes `clients` start `server`, and browsers find the host.
+    /// The changes that make `clients` start `server`, and browsers find the host.
     pub(crate) fn install(
         &self,
         clients: &[McpClient],
@@ -177,7 +177,7 @@ impl Installation {
     }
 }
 
-/// What puts our server into a client's settings; `None` if it is there already.
+/// The change that puts our server into a client's settings; `None` if it is there.
 fn plan_edit(
     client: McpClient,
     path: &Path,
@@ -203,7 +203,7 @@ fn plan_edit(
             (backup.clone(), backup)
         }
     };
-    // Otherwise the backup lacks what others wrote since, and must not replace the file later.
+    // Otherwise the backup lacks later edits of others, and must not replace the file.
     let is_all_ours = known.is_none() || is_untouched;
     let left = is_all_ours.then_some(after.as_bytes());
     record.note(SettingsEdit::new(client, &path, backup, left));
@@ -221,7 +221,7 @@ fn plan_edit(
     Ok(Some(PlannedChange::Edit(client, change)))
 }
 
-/// What takes our server out of a client's settings; `None` if it is not there any more.
+/// The change that takes our server out of a client's settings; `None` if it is not there.
 fn plan_undo(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
     let Some(client) = noted.client() else { return Ok(None) };
     let (path, before) = read_linked(&noted.path)?;
@@ -247,7 +247,7 @@ fn plan_undo(noted: &SettingsEdit) -> Result<Option<PlannedChange>, PlanError> {
     Ok(Some(PlannedChange::Edit(client, change)))
 }
 
-/// Where what was in a file is kept, the first time and after a file of that name was found.
+/// The place for a backup of a file, at first and after a file of that name was found.
 fn backup_of(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tabwire-backup");
@@ -270,7 +270,7 @@ fn text_of(bytes: Option<&[u8]>) -> Result<&str, SettingsError> {
     text.map_err(|error| SettingsError::Unparsable(error.to_string()))
 }
 
-/// The file that a path leads to, and what is in it. A link is followed, so that it stays one.
+/// The file that a path leads to, and its content. A link is followed, so that it stays one.
 fn read_linked(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), PlanError> {
     if fs::symlink_metadata(path).is_err_and(|error| is_missing(&error)) {
         return Ok((path.to_owned(), None));

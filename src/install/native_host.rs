@@ -1,4 +1,4 @@
-//! The native messaging host: what a browser starts for our extension, to ask for its key.
+//! The native messaging host, which a browser starts when our extension asks for its key.
 //!
 //! A message is its length in bytes (4 bytes, as this computer orders them) and then JSON, in both
 //! directions. The secret itself, `auth.key`, is never told.
@@ -141,7 +141,7 @@ mod tests {
         [length.as_slice(), message].concat()
     }
 
-    /// The answers to what comes in, and how it ended.
+    /// The answers to the input, and the end of the host.
     fn answers(caller: Option<&str>, input: &[u8]) -> (Vec<Value>, Result<(), HostError>) {
         let mut output = Vec::new();
         let ended = serve(caller, input, &mut output, || Ok(json!({"port": 1, "ext_key": "k"})));

@@ -1,4 +1,4 @@
-//! What is to be changed, one thing after the other, and doing it.
+//! The plan of changes, one after the other, and its execution.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -13,7 +13,7 @@ use crate::home::{PERSON_FOLDER, StateDirectory, StateDirectoryError, write_priv
 use crate::proof;
 use crate::protocol::EXTENSION_ID;
 
-/// What is to be changed.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub(crate) struct ChangePlan {
     pub(crate) changes: Vec<PlannedChange>,
@@ -38,21 +38,21 @@ pub(crate) enum PlannedChange {
 #[derive(Debug)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
-    /// What is in it; `None`: it is not there.
+    /// Its content; `None`: it is not there.
     pub(crate) before: Option<Vec<u8>>,
-    /// What is to be in it; `None`: it goes.
+    /// Its new content; `None`: it is removed.
     pub(crate) after: Option<Vec<u8>>,
     /// The permissions of a new file. One that is there keeps its own.
     pub(crate) mode: u32,
-    /// Where what is in it is kept.
+    /// The place for a backup of its content.
     pub(crate) keep: Option<PathBuf>,
-    /// What was kept and is needed no more.
+    /// A backup that is no longer needed.
     pub(crate) drop: Option<PathBuf>,
     /// What a person is shown of it: what it gets, and nothing else that is in it.
     pub(crate) shown: String,
 }
 
-/// Why something could not be done. What stands before it in the plan is done.
+/// The reason why a change failed. All changes before it in the plan are done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// A file cannot be written.
@@ -91,7 +91,7 @@ impl PlannedChange {
         }
     }
 
-    /// What it removes, if it removes something.
+    /// The path that it removes, if it removes one.
     pub(crate) fn removes(&self) -> Option<&Path> {
         match self {
             Self::RemoveExtension { dir } => Some(dir),
@@ -222,7 +222,7 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, PlanError> {
     }
 }
 
-/// Writes a file whole, or leaves what is there. `may_replace` is asked at the last moment: it
+/// Writes a file whole, or leaves the old one. `may_replace` is asked at the last moment: it
 /// takes milliseconds to bring the bytes to the disk, and others write their settings often.
 fn write_whole(
     path: &Path,

@@ -12,10 +12,10 @@ pub(super) struct SettingsEdit {
     /// Whose settings they are, as the command line calls it.
     client: String,
     pub(super) path: PathBuf,
-    /// Where what was in it at first is kept; `None`: there was no such file.
+    /// The backup of its first content; `None`: there was no such file.
     pub(super) backup: Option<PathBuf>,
-    /// BLAKE3 of what we left in it, in hexadecimal; `None`: between two edits of ours others
-    /// have changed it, so that no backup is what was there without us.
+    /// BLAKE3 of the content that we left, in hexadecimal; `None`: others have changed it between
+    /// two edits of ours, so no backup holds its content without us.
     after: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl EditRecord {
         edits.map(Self).map_err(|source| PlanError::Record { path, source })
     }
 
-    /// What the file has to say; `None`: there is nothing to remember.
+    /// The content of the file; `None`: there is nothing to remember.
     pub(super) fn text(&self) -> Option<String> {
         // A name that JSON cannot hold is not remembered.
         let can_be_told = |edit: &&SettingsEdit| {
@@ -87,7 +87,7 @@ impl EditRecord {
         self.0.push(edit);
     }
 
-    /// All that this version can undo. What a newer one has edited stays noted.
+    /// All that this version can undo. Edits of a newer version stay noted.
     pub(super) fn take_all(&mut self) -> Vec<SettingsEdit> {
         let (known, unknown) =
             std::mem::take(&mut self.0).into_iter().partition(|edit| edit.client().is_some());

@@ -28,7 +28,7 @@ pub(crate) enum SettingsFormat {
     },
 }
 
-/// What a client is to start.
+/// The program that a client is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerEntry {
     pub(crate) command: String,
@@ -44,7 +44,7 @@ pub(crate) enum SettingsError {
     /// A place where the servers should be holds something else.
     #[error("`{0}` has another type than MCP clients expect")]
     Misshapen(String),
-    /// What has to be edited stands there more than once. Programs do not agree on which counts.
+    /// The entry to edit stands there more than once. Programs do not agree on which counts.
     #[error("it has `{0}` more than once")]
     Repeated(String),
 }
@@ -75,7 +75,7 @@ pub(super) fn has_server(text: &str, format: SettingsFormat) -> bool {
     without_server(text, format).is_ok_and(|without| without != text)
 }
 
-/// Edits what follows a byte order mark, if there is one.
+/// Edits the text behind a byte order mark, if there is one.
 fn edit(
     text: &str,
     edit: impl FnOnce(&str) -> Result<String, SettingsError>,
@@ -185,7 +185,7 @@ fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, 
     }
     let is_inline = document[section].is_inline_table();
     let is_new = document[section].get(NAME).is_none();
-    // A comment that ends the file belongs to what stands before it.
+    // A comment that ends the file belongs to the lines before it.
     let before = (is_new && !is_inline).then(|| take_trailing(&mut document)).flatten();
     let servers = document[section].as_table_like_mut().ok_or_else(|| misshapen(section))?;
     if is_new {
@@ -224,7 +224,7 @@ fn last_table(before: Option<String>) -> Table {
     table
 }
 
-/// What stands after the last table, taken from there.
+/// The text after the last table, taken from there.
 fn take_trailing(document: &mut DocumentMut) -> Option<String> {
     let trailing = document.trailing().as_str().map(str::to_owned);
     document.set_trailing("");

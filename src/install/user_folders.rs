@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperatingSystem {
-    /// Linux, and what keeps its settings as Linux does.
+    /// Linux, and systems that keep settings as Linux does.
     Linux,
     MacOs,
 }
@@ -52,7 +52,7 @@ impl UserFolders {
         Self { system, home: home.to_owned(), settings, claude_code: home.to_owned(), codex }
     }
 
-    /// This one: what the environment says counts, as it does for those programs.
+    /// This one. The environment counts, as it does for those programs.
     pub(crate) fn current() -> Result<Self, etcetera::HomeDirError> {
         let mut user_folders = Self::in_home(OperatingSystem::current(), &etcetera::home_dir()?);
         // A relative path would depend on the directory in which each program starts.

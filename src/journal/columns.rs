@@ -195,7 +195,7 @@ fn body(row: &Row<'_>) -> rusqlite::Result<String> {
     long_text(row, "body", "long_body")
 }
 
-/// The text of a column, or what is kept by itself where that is empty.
+/// The text of a column, or the text beside the row if the column is empty.
 fn long_text(row: &Row<'_>, column: &str, long: &str) -> rusqlite::Result<String> {
     let here = text(row, column)?;
     if here.is_empty() { text(row, long) } else { Ok(here) }
@@ -209,7 +209,7 @@ fn parsed<T: DeserializeOwned>(column: &str, text: &str) -> rusqlite::Result<T> 
     serde_json::from_str(text).map_err(|error| wrong(column, &error.to_string()))
 }
 
-/// The error for what SQLite takes for sound and we cannot read.
+/// The error for content that SQLite accepts and we cannot read.
 fn wrong(column: &str, why: &str) -> rusqlite::Error {
     let why = format!("{column}: {why}");
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, why.into())

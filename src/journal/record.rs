@@ -1,4 +1,4 @@
-//! Records: how everything that must outlive the process is written down, whatever store holds it.
+//! Records: the form of everything that must outlive the process, in any store.
 //!
 //! A record is a JSON object that says its version (`v`) and describes itself. The store files it
 //! under a key and does not read it: a command's id, a client's, a browser's, a call's idempotency
@@ -157,7 +157,7 @@ pub(super) struct ReadRecord {
     at_us: u64,
 }
 
-/// What stays of a command whose records are gone.
+/// The memory of a command whose records are gone.
 #[derive(Serialize, Deserialize)]
 pub(super) struct TombstoneRecord {
     v: RecordVersion,
@@ -174,7 +174,7 @@ pub(super) struct KeyRecord {
     id: CorrelationId,
     query_id: QueryId,
     accepted_us: u64,
-    /// What the call asked for, in hexadecimal. Files before schema 5 did not have it.
+    /// The digest of the call, in hexadecimal. Files before schema 5 did not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
 }

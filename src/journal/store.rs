@@ -45,7 +45,7 @@ pub enum OpenError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the system or SQLite said.
+        /// The error of the system or of SQLite.
         why: String,
     },
 }

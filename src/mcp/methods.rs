@@ -101,7 +101,7 @@ pub async fn handle(
         hub.note_program(caller, program);
     }
     if let Some(answer) = answer_at_once(extra, &request, generation, surface) {
-        // Only this request says what a legacy client wants to hear.
+        // Only this request says which notifications a legacy client wants.
         if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
             hub.note_wants_jobs(caller, asks_for_jobs(&request));
         }
@@ -205,7 +205,7 @@ impl SubmittedCall {
             return ToolResult::cancelled_wait();
         }
         self.cancel_if_asked();
-        // The end of the command is what it waits for.
+        // It waits for the end of the command.
         result.await
     }
 

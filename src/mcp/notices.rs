@@ -61,7 +61,7 @@ impl JobNotices {
             caller: caller.clone(),
             is_job,
             calls,
-            // Subscribed before the look at what runs: no job falls between the two.
+            // Subscribed before the running jobs are read: no job falls between the two.
             events: hub.events(&caller.owner),
             jobs: FollowedCommands::default(),
             known: Vec::new(),

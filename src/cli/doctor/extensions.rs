@@ -11,7 +11,7 @@ pub(super) const CONNECTED: &str = "extension connected";
 pub(super) const OLDER: &str = "older extensions";
 pub(super) const EXTENSION_VERSION: &str = "extension version";
 
-/// That an extension gets no commands because its files were changed, and what to do.
+/// The finding that an extension gets no commands since its files were changed, and the next step.
 pub(in crate::cli) const CHANGED: &str = "another program changed the extension's files after Tabwire wrote them, so the extension gets no commands";
 pub(in crate::cli) const RESTORE: &str =
     "run `tabwire install`, which replaces the files, and reload Tabwire at chrome://extensions";
@@ -53,7 +53,7 @@ pub(super) fn extension_connected(
     findings.not_used(CONNECTED, says, remedy);
 }
 
-/// What there is to say and to do of extensions that poll in vain.
+/// The finding on extensions that poll in vain, and the next step.
 fn not_let_in(older: &Value) -> Option<(String, String)> {
     let asking = legacy::asking_ids(older);
     if let Some(id) = asking.first() {
@@ -82,7 +82,7 @@ pub(super) fn older_extensions(findings: &mut HopFindings, older: &Value) {
     findings.fine(OLDER, if says.is_empty() { "none".to_owned() } else { says });
 }
 
-/// What a browser is called. One of which nothing but its id is known has no label.
+/// The name of a browser. A browser of which only the id is known has no label.
 pub(in crate::cli) fn label(browser: &Value) -> String {
     match text(&browser["label"]) {
         "" => format!("browser {}", text(&browser["browser"])),

@@ -29,7 +29,7 @@ enum HopState {
     Unknown,
 }
 
-/// What was found at one hop.
+/// The finding at one hop.
 #[derive(Debug, Serialize)]
 struct HopFinding {
     hop: &'static str,
@@ -63,7 +63,7 @@ impl HopFinding {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct HopFindings(Vec<HopFinding>);
 
@@ -153,7 +153,7 @@ impl HopFindings {
         Ok(())
     }
 
-    /// Shows what is broken, and nothing if nothing is.
+    /// Shows the broken hop, and nothing if none is broken.
     pub(super) fn show_broken(&self) -> anyhow::Result<()> {
         let broken = || self.0.iter().filter(|finding| finding.state == HopState::Broken);
         let widest = broken().map(|finding| finding.hop.len()).max().unwrap_or(0);

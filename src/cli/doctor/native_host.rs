@@ -48,7 +48,7 @@ pub(super) fn native_host(
     }
 }
 
-/// What is wrong with a file, if something is.
+/// The error in a file, if there is one.
 fn trouble(HostFile { browser, path, state }: &HostFile) -> Option<String> {
     let path = path.display();
     let of = browser.map_or_else(String::new, |browser| format!("{browser}: "));

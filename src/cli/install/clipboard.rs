@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The programs that put their standard input on the clipboard, and what they need to be set.
+/// The programs that put their standard input on the clipboard, and the variables that they need.
 const PROGRAMS: [(&str, &[&str], Option<&str>); 4] = [
     ("pbcopy", &[], None),
     ("wl-copy", &[], Some("WAYLAND_DISPLAY")),
@@ -37,7 +37,7 @@ async fn copy_by(program: &str, arguments: &[&str], text: &str) -> bool {
     let started = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
-        // What stays to hand the text over must hold no pipe of ours open.
+        // The process that stays to hand the text over must hold no pipe of ours open.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)

@@ -59,7 +59,7 @@ pub(super) async fn print_next_steps(
     Ok(())
 }
 
-/// What is left where the extension is loaded and connected.
+/// The remaining steps where the extension is loaded and connected.
 fn print_for_connected(
     installation: &Installation,
     plan: &ChangePlan,
@@ -81,7 +81,7 @@ fn print_for_connected(
     Ok(())
 }
 
-/// Tells what to do in a browser that loaded the extension from its former folder.
+/// The steps in a browser that loaded the extension from its former folder.
 fn print_moved(from: &Path) -> anyhow::Result<()> {
     print_paragraph(&format!(
         "Tabwire moved the extension and left a link at {}. In a browser that loaded it from there, \

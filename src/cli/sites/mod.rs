@@ -159,7 +159,7 @@ fn widening(change: &SiteChange) -> (String, Option<String>) {
     }
 }
 
-/// What is to be changed in the file.
+/// The changes to the file.
 fn changes(command: SitesCommand) -> (Vec<SiteChange>, UnattendedFlag) {
     let asked = UnattendedFlag { unattended: false };
     match command {

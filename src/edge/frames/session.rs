@@ -27,7 +27,7 @@ use crate::proof;
 use crate::protocol::{FrameError, FromExtension};
 
 /// A session without a request for this long is over: between two polls of a living
-/// worker there are milliseconds, and what is sent to a dead one expires after 3 s.
+/// worker there are milliseconds, and a command that is sent to a dead one expires after 3 s.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// How long a POST waits for the answers to its frames; later ones come with the poll.

@@ -48,7 +48,7 @@ impl HttpSessions {
     pub(super) fn answers(&self, nonce: &str, extension: &str, now: Timestamp) -> bool {
         let mut challenges = lock(&self.challenges);
         let asked = challenges.iter().position(|known| known.nonce == nonce);
-        // Removed whatever the outcome: a challenge must not be tried twice.
+        // Removed in any case: a challenge must not be tried twice.
         let asked = asked.and_then(|at| challenges.remove(at));
         asked.is_some_and(|known| known.extension == extension && now.since(known.at) <= HELLO)
     }

@@ -26,7 +26,7 @@ pub(super) struct FolderHandle {
     path: PathBuf,
 }
 
-/// What the system said of a file or folder.
+/// The system's error for a file or folder.
 #[derive(Debug)]
 pub(super) struct NoFollowError {
     pub(super) path: PathBuf,

@@ -44,7 +44,7 @@ pub enum AgentFolderError {
     Io {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It is something else.

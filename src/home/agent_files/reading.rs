@@ -57,7 +57,7 @@ pub enum ReadableFileError {
     Io {
         /// Which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -36,7 +36,7 @@ pub(super) struct DrawingFolder {
     leftovers: Vec<PathBuf>,
 }
 
-/// The file with what is kept of a drawing.
+/// The file with a drawing's record.
 pub(super) fn record_path(folder: &Path, id: &DrawingId) -> PathBuf {
     folder.join(format!("{id}.{RECORD}"))
 }

@@ -59,7 +59,7 @@ impl DrawingRecord {
         }
     }
 
-    /// Reads the file of a drawing; `Err` says what is wrong with it.
+    /// Reads the file of a drawing; `Err` holds the error in it.
     pub(super) fn parse(text: &str, id: &DrawingId) -> Result<Self, String> {
         let record: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if record.drawing_id != *id {

@@ -49,7 +49,7 @@ impl From<io::Error> for DatabaseError {
 pub(super) struct MonitorDatabase {
     path: PathBuf,
     idle: Mutex<Option<Connection>>,
-    /// The file may have only so many pages more than it has.
+    /// The file may grow by this many pages only.
     #[cfg(test)]
     pub(super) room: Option<u32>,
 }
@@ -162,7 +162,7 @@ pub(super) fn set_ended_cleanly(connection: &Connection, clean: bool) -> Result<
     Ok(())
 }
 
-/// What is recorded of a file.
+/// The record of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileRow {
     pub(super) stamp: FileStamp,

@@ -20,7 +20,7 @@ pub enum SyncError {
     NotFound {
         /// As it was given.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The file or folder of the sync is gone, or something else has taken its place.
@@ -60,7 +60,7 @@ pub enum SyncError {
     Storage {
         /// The database file.
         path: PathBuf,
-        /// What the system or SQLite said.
+        /// The error of the system or of SQLite.
         why: String,
     },
     /// It was told to stop.
@@ -98,7 +98,7 @@ impl SyncError {
         }
     }
 
-    /// What the error is about: an object.
+    /// The subject of the error, as an object.
     #[must_use]
     pub fn details(&self) -> Value {
         match self {

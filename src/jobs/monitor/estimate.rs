@@ -40,7 +40,7 @@ impl FileMonitor {
         let Ok(target) = self.check(request) else {
             return SyncEstimate { seconds: 0.0, files: Some(0), at_least: false };
         };
-        // An estimate never fails: the sync itself reports what is wrong with the database.
+        // An estimate never fails: the sync itself reports an error of the database.
         let past = self.store.reader().ok().and_then(|connection| {
             PastSyncs::of(request, &target).median_seconds(&connection).ok().flatten()
         });
@@ -116,7 +116,7 @@ impl<'a> PastSyncs<'a> {
         Ok(seconds.get(middle).copied())
     }
 
-    /// Notes what this one took.
+    /// Notes the length of this sync.
     pub(super) fn add(
         &self,
         connection: &Connection,

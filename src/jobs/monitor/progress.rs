@@ -8,7 +8,7 @@ const WALK_SHARE: f64 = 0.2;
 /// The cost of opening a file, in bytes read.
 const PER_FILE: f64 = 16_384.0;
 
-/// What a sync is doing.
+/// The stage of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPhase {
     /// Another sync is running.
@@ -24,7 +24,7 @@ pub enum SyncPhase {
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SyncProgress {
-    /// What it is doing.
+    /// Its stage.
     pub phase: SyncPhase,
     /// How many files are dealt with.
     pub done: u64,
@@ -87,7 +87,7 @@ impl SyncGauge {
         self.found.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Begins to read so many files, beside those that are dealt with.
+    /// Begins to read this many files, beside those that are dealt with.
     pub(super) fn read(&self, dealt_with: u64, files: u64, bytes: u64) {
         self.found.store(dealt_with + files, Ordering::Relaxed);
         self.done.store(dealt_with, Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub struct SyncTarget {
     inode: u64,
 }
 
-/// What is at a path.
+/// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
     /// A regular file.

@@ -82,7 +82,7 @@ impl SyncSummary {
         }
     }
 
-    /// Adds what another thread has found.
+    /// Adds the findings of another thread.
     pub(super) fn add(&mut self, other: Self) {
         self.files_processed += other.files_processed;
         self.files_skipped += other.files_skipped;

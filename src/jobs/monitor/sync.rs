@@ -28,9 +28,9 @@ const LOTS_WAITING: usize = 4;
 /// The reasons why a sync ends early.
 enum SyncHalt {
     Storage(DatabaseError),
-    /// The path is gone; so many files were recorded before.
+    /// The path is gone; this many files were recorded before.
     Vanished(u64),
-    /// It was told to stop; so many files were recorded before.
+    /// It was told to stop; this many files were recorded before.
     Stopped(u64),
 }
 
@@ -46,7 +46,7 @@ impl FileMonitor {
     ///
     /// # Errors
     ///
-    /// [`SyncError`]. What was recorded before stays.
+    /// [`SyncError`]. Earlier records stay.
     pub fn sync(
         &self,
         request: &SyncRequest,

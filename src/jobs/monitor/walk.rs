@@ -58,11 +58,11 @@ pub(super) struct FileToRead {
     pub(super) name: OsString,
     /// Its size at that time, in bytes.
     pub(super) size: u64,
-    /// What is recorded of it.
+    /// Its record.
     pub(super) row: Option<FileRow>,
 }
 
-/// What is in a folder.
+/// The entries of a folder.
 #[derive(Default)]
 struct FolderListing {
     /// Regular files by name. The stamp of a file may be unknown.
@@ -144,7 +144,7 @@ impl FolderWalk<'_> {
         Ok(found)
     }
 
-    /// What is in a folder, unless it is gone or cannot be listed at all.
+    /// The entries of a folder, unless it is gone or cannot be listed at all.
     fn list(
         &self,
         path: &Path,
