@@ -4,6 +4,7 @@
 /** @import {Action} from '../../types/protocol.js' */
 
 import { accessibility } from './accessibility.js';
+import { click } from './click.js';
 import { dom } from './dom.js';
 import { draw_mode } from './draw_mode.js';
 import { execute_js } from './execute_js.js';
@@ -25,5 +26,5 @@ import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
   dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
-  get_value, get_attributes,
+  get_value, get_attributes, click,
 };

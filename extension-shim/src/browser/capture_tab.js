@@ -2,7 +2,7 @@
 // A picture of a tab, also of a hidden one.
 
 import { ActionError } from '../lib/errors.js';
-import { cdp, commandError } from './debugger.js';
+import { cdp, commandError, withFocus } from './debugger.js';
 import { SCREENSHOT_PATIENCE_MS } from './limits.js';
 import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
@@ -15,18 +15,17 @@ import { tabs } from './state.js';
  */
 export async function captureTab(id, format, frame, signal) {
   try {
-    // Without it a hidden tab paints nothing, and the capture never ends.
-    await cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    await assertPage(id);
-    const data = await insist(id, { format, ...await area(id, frame) }, signal);
-    // It may show another page, which has come meanwhile.
-    await assertPage(id, { ran: true });
-    return data;
+    // Without the focus a hidden tab paints nothing, and the capture never ends.
+    return await withFocus(id, async () => {
+      await assertPage(id);
+      const data = await insist(id, { format, ...await area(id, frame) }, signal);
+      // It may show another page, which has come meanwhile.
+      await assertPage(id, { ran: true });
+      return data;
+    });
   } catch (error) {
     if (error instanceof ActionError) throw error;
     throw commandError(error, id, await tabs.isOpen(id));
-  } finally {
-    cdp(id, 'Emulation.setFocusEmulationEnabled', { enabled: false }).catch(console.debug);
   }
 }
 

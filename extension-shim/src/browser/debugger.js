@@ -5,7 +5,7 @@
 
 import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { restrictedPage } from '../policy/pages.js';
-import { DETACH_IDLE_MS } from './limits.js';
+import { BURST_MS, DETACH_IDLE_MS } from './limits.js';
 
 const PROTOCOL = '1.3';
 const DISMISSED_KEY = 'dismissed';
@@ -22,6 +22,8 @@ const DISMISSED_KEY = 'dismissed';
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
  * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
+ * @property {{users: number, timer: ReturnType<typeof setTimeout> | undefined}} focus why its pages take themselves for focused: commands, or a burst of them
+ * @property {Set<string>} painted documents that have painted since it was attached
  */
 
 /** @type {Map<number, DebuggerSession>} */
@@ -75,6 +77,55 @@ export function drop(tabId) {
 /** @param {number} tabId whether a recording needs it, and its domains stay switched on */
 export function isHeld(tabId) {
   return held.has(tabId);
+}
+
+/**
+ * Has a page take itself for focused and seen while `run` lasts: in the background it would paint nothing, and get no
+ * focus events. @template T @param {number} tabId @param {() => Promise<T>} run @returns {Promise<T>}
+ */
+export async function withFocus(tabId, run) {
+  const session = sessions.get(tabId);
+  if (session) session.focus.users += 1;
+  try {
+    await setFocusEmulation(tabId, true);
+    return await run();
+  } finally {
+    if (session) {
+      session.focus.users -= 1;
+      endFocus(tabId, session);
+    }
+  }
+}
+
+/**
+ * The same for a burst of commands: a page that lost the focus between two of them would close its menus.
+ * @param {number} tabId to which the debugger is attached
+ */
+export async function emulateFocus(tabId) {
+  const session = sessions.get(tabId);
+  if (!session) return;
+  const isOn = session.focus.timer !== undefined;
+  clearTimeout(session.focus.timer);
+  session.focus.timer = setTimeout(() => {
+    session.focus.timer = undefined;
+    endFocus(tabId, session);
+  }, BURST_MS);
+  if (!isOn) await setFocusEmulation(tabId, true);
+}
+
+/** @param {number} tabId @param {DebuggerSession} session */
+function endFocus(tabId, { focus }) {
+  if (focus.users === 0 && focus.timer === undefined) setFocusEmulation(tabId, false).catch(console.debug);
+}
+
+/** @param {number} tabId @param {boolean} enabled */
+function setFocusEmulation(tabId, enabled) {
+  return cdp(tabId, 'Emulation.setFocusEmulationEnabled', { enabled });
+}
+
+/** @param {number} tabId @returns {Set<string>} documents of a tab that have painted since the debugger was attached; may be added to */
+export function paintedDocuments(tabId) {
+  return sessions.get(tabId)?.painted ?? new Set();
 }
 
 /** @param {number} tabId */
@@ -226,7 +277,8 @@ async function adopt(tabId) {
 /** @param {number} tabId */
 function newSession(tabId) {
   /** @type {DebuggerSession} */
-  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set() };
+  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
+    focus: { users: 0, timer: undefined }, painted: new Set() };
   sessions.set(tabId, session);
   return session;
 }
@@ -272,6 +324,7 @@ function touch(tabId, session) {
 /** @param {number} tabId */
 function forget(tabId) {
   clearTimeout(sessions.get(tabId)?.idleTimer);
+  clearTimeout(sessions.get(tabId)?.focus.timer);
   sessions.delete(tabId);
 }
 

@@ -5,6 +5,8 @@
 export const TABS_DEBOUNCE_MS = 50;
 /** The debugger bar goes away when no command has used the tab for this long. */
 export const DETACH_IDLE_MS = 5 * 60_000;
+/** An agent thinks for a few seconds between two acts; a menu or a list of suggestions has to stay open meanwhile. */
+export const BURST_MS = 60_000;
 /** A page that does not answer this soon is busy; page_info then reports without it. */
 export const PAGE_PROBE_MS = 500;
 /** A free page answers within a millisecond or two. This wait is for a page that has not answered for long already. */

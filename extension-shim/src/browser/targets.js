@@ -39,6 +39,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  *
  * @typedef {object} ReadyTarget
  * @property {number} tabId
+ * @property {SeenDocument} page
  * @property {SeenDocument} document
  * @property {number} id in its document
  * @property {string} ref
@@ -232,7 +233,7 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
 }
 
 /**
@@ -280,7 +281,7 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
-      return { tabId, document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, box: [point.x, point.y, 0, 0] };
+      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, box: [point.x, point.y, 0, 0] };
     }
     [document, at] = [inner, hit.inner];
   }
@@ -307,6 +308,7 @@ export async function focusTarget({ tabId, document, id }) {
  * @property {Record<string, {isOwn: boolean, isTrusted: boolean, on?: string}>} events the last of each type; `on`: which other element got it
  * @property {boolean} [isThere] the target still is
  * @property {string} [focus] the element that has the focus
+ * @property {boolean} hasMovedFocus it is another one than before the act, and not the target
  * @property {string} [value] of the target
  * @property {string} [checked]
  * @property {string[]} states of the target
@@ -315,12 +317,12 @@ export async function focusTarget({ tabId, document, id }) {
 /** The consequences of an act since its target was armed. @param {ReadyTarget} target @returns {Promise<LandedAct>} */
 export async function landed({ tabId, document, id }) {
   const [answer] = await askFrames(tabId, [document], 'landed', { id });
-  if (!answer) return { isGone: true, events: {}, states: [] };
-  const { events, focus, count, isThere, value, checked, states } = answer.value;
+  if (!answer) return { isGone: true, hasMovedFocus: false, events: {}, states: [] };
+  const { events, focus, hasMovedFocus, count, isThere, value, checked, states } = answer.value;
   const ref = elementRefs.names(tabId, document.documentId, count);
   const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
   const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
-  return { isGone: false, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
+  return { isGone: false, hasMovedFocus, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
 }
 
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */

@@ -6,6 +6,7 @@ import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js
 import { elementRefs, navigations, policy, snapshots, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
+import { actEffects } from '../input/act_effects.js';
 import { drawnTab } from '../policy/pages.js';
 import { link, panel } from './main.js';
 
@@ -48,6 +49,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   policy.files.handleRemoved(tabId);
+  actEffects.handleRemoved(tabId);
   elementRefs.handleRemoved(tabId).catch(console.warn);
   snapshots.handleRemoved(tabId);
   recorder.handleGone(tabId);
@@ -64,9 +66,16 @@ chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
 chrome.windows.onFocusChanged.addListener(frontChanged);
 
-chrome.downloads.onCreated.addListener((item) => navigations.handleDownload(item));
+chrome.downloads.onCreated.addListener((item) => {
+  navigations.handleDownload(item);
+  actEffects.handleDownload(item);
+});
 chrome.downloads.onChanged.addListener((change) => navigations.handleDownloadChanged(change));
-chrome.webNavigation.onBeforeNavigate.addListener((details) => navigations.handleBeforeNavigate(details));
+chrome.webNavigation.onBeforeNavigate.addListener((details) => {
+  navigations.handleBeforeNavigate(details);
+  actEffects.handleBeforeNavigate(details);
+});
+chrome.webNavigation.onDOMContentLoaded.addListener((details) => actEffects.handleDomReady(details));
 chrome.webNavigation.onCommitted.addListener((details) => {
   policy.files.handleCommitted(details);
   navigations.handleCommitted(details);
@@ -74,16 +83,21 @@ chrome.webNavigation.onCommitted.addListener((details) => {
   ensureConnected();
 });
 // A window of its own names no opener.
-chrome.webNavigation.onCreatedNavigationTarget.addListener(({ sourceTabId }) => {
-  drawMode.handleOpened(sourceTabId).catch(console.warn);
+chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
+  drawMode.handleOpened(details.sourceTabId).catch(console.warn);
+  actEffects.handleNewTarget(details);
 });
 chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));
 chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigations.handleSameDocument(details));
 chrome.webNavigation.onHistoryStateUpdated.addListener((details) => navigations.handleSameDocument(details));
-chrome.webNavigation.onErrorOccurred.addListener((details) => navigations.handleErrorOccurred(details));
+chrome.webNavigation.onErrorOccurred.addListener((details) => {
+  navigations.handleErrorOccurred(details);
+  actEffects.handleErrorOccurred(details);
+});
 
 chrome.debugger.onEvent.addListener((source, method, params) => {
   handleEvent(source, method, params);
+  actEffects.handleDebuggerEvent(source, method, params);
   recorder.handleEvent(source, method, params);
   if (method === 'Inspector.targetCrashed' && source.tabId !== undefined) navigations.handleCrashed(source.tabId);
 });

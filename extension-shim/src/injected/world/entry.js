@@ -92,6 +92,11 @@ class PageWorld {
     this.#events.arm();
   }
 
+  /** Resolves when the page has painted. @returns {Promise<void>} */
+  twoFrames() {
+    return new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(() => resolve())); });
+  }
+
   /** @param {{id?: number}} meant */
   landed({ id }) {
     return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };

@@ -91,6 +91,8 @@ class EventWatch {
   /** @type {Map<string, {target: any, isTrusted: boolean}>} */
   #seen = new Map();
   #isArmed = false;
+  /** @type {any} the element that had the focus when it was armed */
+  #focusBefore = null;
   #handle = (/** @type {Event} */ event) => this.#record(event);
 
   /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {AccessibleTree} tree @param {ReadinessCheck} readiness */
@@ -105,6 +107,7 @@ class EventWatch {
 
   arm() {
     this.#seen.clear();
+    this.#focusBefore = this.#dom.active();
     if (this.#isArmed) return;
     this.#isArmed = true;
     for (const type of EventWatch.#TYPES) addEventListener(type, this.#handle, { capture: true, passive: true });
@@ -128,7 +131,7 @@ class EventWatch {
   /**
    * The events since the watch was armed, and the state of the element now.
    * @param {number | undefined} id of the element that was meant
-   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, value?: string, checked?: string, states: string[]}}
+   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, hasMovedFocus: boolean, value?: string, checked?: string, states: string[]}}
    */
   landed(id) {
     const meant = id === undefined ? undefined : this.#refs.find(id)?.element;
@@ -144,7 +147,7 @@ class EventWatch {
     const field = isThere ? this.#tree.stated(meant) : undefined;
     const role = isThere ? this.#accessible.role(field) : '';
     return {
-      events, isThere, focus: focused && this.#about(focused),
+      events, isThere, focus: focused && this.#about(focused), hasMovedFocus: focused !== this.#focusBefore && !(meant && focused && this.#dom.holds(meant, focused)),
       ...(isThere && { value: this.#accessible.value(field, role), checked: this.#accessible.checked(field, role) ?? undefined }),
       states: isThere ? this.#accessible.states(field, role) : [],
     };

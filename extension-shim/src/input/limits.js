@@ -1,0 +1,15 @@
+// @ts-check
+// Limits of acts with real input, each with its reason.
+
+/** The time of a command whose agent has not chosen one, as the daemon has it. */
+export const EXECUTE_USUAL_MS = 10_000;
+/** How long a target is waited for then. */
+export const TARGET_USUAL_MS = 5_000;
+/** Of a command's time, what is left for saying what it waited for in vain. */
+export const TELL_MS = 500;
+/** A tab that paints has painted two frames long before; one that never does gets its input all the same. */
+export const PAINT_MS = 1_000;
+/** A navigation, tab or download that the page has asked the browser for begins within a few ms; one that does not was refused. */
+export const BEGIN_MS = 500;
+/** How much of the page an answer has. */
+export const SNAPSHOT_BYTES = 10_000;

@@ -1,0 +1,191 @@
+// @ts-check
+// Real input into a tab: through the debugger, also in the background. For the actions that act on pages:
+//
+//   return withInput(context, { snapshot: params.snapshot }, async (input) => {
+//     const target = await input.find(params.target, { kind: 'click' });   // waited for, ready, events watched from now on
+//     await input.ready(target);                                           // before each act: Stop, site rules, painted
+//     await input.send(...events);                                         // sent at once, answers awaited together
+//     return { target, value: { clicked: target.label }, tell: (after) => ({ … }) };
+//   });
+//
+// `withInput` attaches the debugger, has the page believe that it is focused (for a while longer, so that menus stay
+// open between two calls), dismisses dialogs, and adds to the answer what the act set off: `navigated`, `new_tab`,
+// `download`, `focus`, and the page after it if that was asked for. An event is `{ method: 'Input.…', …its parameters }`.
+// `input.page()` stands for the page where there is no target. `tell` adds fields from the state after the act
+// (`LandedAct` of targets.js). A cancel aborts `input.signal`: look at it between steps with `input.ready()`, and let
+// go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
+
+/** @import {Context, Outcome, StopReason} from '../../types/protocol.js' */
+/** @import {SeenDocument} from '../browser/page_world.js' */
+/** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
+
+import { attach, cdp, commandError, emulateFocus, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { askDocument, documentsOf } from '../browser/page_world.js';
+import { snapshotOf } from '../browser/page_snapshot.js';
+import { assertPage } from '../browser/site_guard.js';
+import { tabs } from '../browser/state.js';
+import { parseTarget } from '../browser/target_query.js';
+import { focusTarget, landed, targetAt, waitForTarget } from '../browser/targets.js';
+import { stopWaiting, unstick } from '../browser/unstick.js';
+import { ActionError } from '../lib/errors.js';
+import { within } from '../lib/within.js';
+import { assertReachable, originOf } from '../policy/pages.js';
+import { actEffects } from './act_effects.js';
+import { EXECUTE_USUAL_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+
+/**
+ * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
+ *
+ * @typedef {object} ActResult
+ * @property {Record<string, unknown>} value
+ * @property {ReadyTarget | PageTarget} [target] the last element that got events: its state after the act is told
+ * @property {(after: LandedAct) => Record<string, unknown>} [tell] more fields
+ *
+ * @typedef {Pick<ReadyTarget, 'tabId' | 'page' | 'document'> & {id?: number}} PageTarget the page itself
+ *
+ * @typedef {{snapshot?: unknown}} AfterAct
+ */
+
+/**
+ * @param {Context} context @param {AfterAct} more @param {(input: InputSession) => Promise<ActResult>} act
+ * @returns {Promise<Outcome>}
+ */
+export async function withInput(context, { snapshot }, act) {
+  const form = checkedSnapshot(snapshot);
+  const tab = await tabs.target(context.tab_id);
+  assertReachable(tab);
+  const input = new InputSession(tab.id, context);
+  const watcher = { dialogs: [] };
+  /** @type {Promise<Outcome> | undefined} */
+  let run;
+  context.onStop((why) => input.end(why, run));
+  await attach(tab.id);
+  run = withDialogs(tab.id, watcher, () => input.run(act, form));
+  try {
+    return { ...await run, dialogs: watcher.dialogs };
+  } catch (error) {
+    if (error instanceof ActionError || context.signal.aborted) throw error;
+    throw commandError(error, tab.id, await tabs.isOpen(tab.id));
+  }
+}
+
+/** @param {unknown} snapshot @returns {'whole' | 'diff' | null} */
+function checkedSnapshot(snapshot = false) {
+  if (snapshot === false) return null;
+  if (snapshot === true) return 'whole';
+  if (snapshot === 'diff') return 'diff';
+  throw new ActionError('invalid_params', 'snapshot must be true, false or "diff"');
+}
+
+export class InputSession {
+  #context;
+  #hasActed = false;
+
+  /** @param {number} tabId @param {Context} context */
+  constructor(tabId, context) {
+    this.tabId = tabId;
+    this.signal = context.signal;
+    this.#context = context;
+  }
+
+  /** How long a target is waited for: as long as the command may run, if the agent has chosen its time. */
+  get #patienceMs() {
+    const { timeout_ms } = this.#context;
+    return Math.max(0, timeout_ms === EXECUTE_USUAL_MS ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
+  }
+
+  /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @returns {Promise<Outcome>} */
+  async run(act, form) {
+    this.#context.begin();
+    await emulateFocus(this.tabId);
+    const effects = actEffects.watch(this.tabId, await this.#page());
+    try {
+      const { value, target, tell } = await act(this);
+      const after = target && await landed(/** @type {ReadyTarget} */ (target));
+      const set = await effects.settled(after?.isGone ?? false, this.#patienceMs, this.signal);
+      this.signal.throwIfAborted();
+      const url = await assertPage(this.tabId, { ran: true });
+      const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...set };
+      return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
+    } finally {
+      effects.end();
+    }
+  }
+
+  async #page() {
+    return (await documentsOf(this.tabId)).seen[0];
+  }
+
+  /** @param {'whole' | 'diff'} form */
+  #snapshot(form) {
+    const options = { interactiveOnly: false, boxes: false, urls: false };
+    return snapshotOf(this.tabId, { options, maxBytes: SNAPSHOT_BYTES, isDiff: form === 'diff', client: this.#context.client });
+  }
+
+  /**
+   * The element that is meant, once it is ready. Its events are watched from now on.
+   * @param {unknown} target as agents write it @param {ReadyOptions} options @returns {Promise<ReadyTarget>}
+   */
+  find(target, options) {
+    return this.findParsed(parseTarget(target), options);
+  }
+
+  /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
+  async findParsed(wanted, options) {
+    this.#context.begin();
+    return waitForTarget(this, wanted, { timeoutMs: this.#patienceMs, arm: true, ...options });
+  }
+
+  /** The element at a point of the tab's view. @param {{x: number, y: number}} point @returns {Promise<ReadyTarget>} */
+  async at(point) {
+    this.#context.begin();
+    return targetAt(this, point, { arm: true });
+  }
+
+  /** The page itself, whose focused element gets keys. Its events are watched from now on. @returns {Promise<PageTarget>} */
+  async page() {
+    const document = await this.#page();
+    await askDocument(this.tabId, document, 'arm');
+    return { tabId: this.tabId, page: document, document };
+  }
+
+  /** @param {ReadyTarget} target @returns {Promise<boolean>} whether it has the focus now */
+  async focus(target) {
+    await this.ready(target);
+    return focusTarget(target);
+  }
+
+  /**
+   * Called before each act: throws if the command was cancelled, or if the page is closed to agents by now.
+   * @param {{page: SeenDocument, document: SeenDocument}} [target]
+   */
+  async ready(target) {
+    for (const document of target ? [target.page, target.document] : [await this.#page()]) await this.#painted(document);
+    await assertPage(this.tabId, { ran: this.#hasActed });
+    this.#context.begin();
+  }
+
+  /** A page that was never painted drops input, and the browser answers as if it had not. @param {SeenDocument} document */
+  async #painted(document) {
+    const painted = paintedDocuments(this.tabId);
+    if (painted.has(document.documentId)) return;
+    await within(PAINT_MS, askDocument(this.tabId, document, 'twoFrames')).catch(console.debug);
+    painted.add(document.documentId);
+  }
+
+  /** Sends events at once: a page in the background answers a move only when it paints. @param {InputEventCommand[]} events */
+  async send(...events) {
+    this.#context.begin();
+    this.#hasActed = true;
+    await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+  }
+
+  /** Before a timeout or a cancel is reported. @param {StopReason} _ @param {Promise<unknown> | undefined} run @returns {Promise<string>} */
+  async end(_, run) {
+    // A page that a click has sent into an endless loop answers nothing any more.
+    const note = await (this.#hasActed ? unstick(this.tabId) : stopWaiting(this.tabId));
+    // Held buttons and keys are let go first.
+    await within(TELL_MS, Promise.resolve(run)).catch(console.debug);
+    return note;
+  }
+}
