@@ -3,16 +3,33 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { moved, pressed, released } from '../input/pointer.js';
+import { checkedChoice, checkedFlag, checkedInteger } from '../commands/params.js';
+import { checkedPlace } from '../input/place.js';
+import { clickTarget, landedOn, modifierBits } from '../input/pointer.js';
 import { withInput } from '../input/session.js';
+import { HOLD_MS } from './limits.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function click({ target, snapshot }, context) {
+export async function click({ button = 'left', doubleClick, modifiers, hold_ms = 0, wait = 'ready', snapshot, ...place }, context) {
+  const where = checkedPlace(place);
+  const manner = {
+    button: checkedChoice('button', button, /** @type {const} */ (['left', 'right', 'middle'])), count: checkedFlag('doubleClick', doubleClick) ? 2 : 1,
+    modifiers: await modifierBits(modifiers), holdMs: checkedInteger('hold_ms', hold_ms, HOLD_MS),
+  };
+  const atOnce = checkedChoice('wait', wait, /** @type {const} */ (['ready', 'none'])) === 'none';
   return withInput(context, { snapshot }, async (input) => {
-    const found = await input.find(target, { kind: 'click' });
-    const point = /** @type {{x: number, y: number}} */ (found.point);
-    await input.ready(found);
-    await input.send(moved(point), pressed(point, 'left'), released(point, 'left'));
-    return { target: found, value: { clicked: found.label } };
+    const target = await input.reach(where, { kind: 'click', atOnce });
+    const how = await clickTarget(input, target, manner);
+    return {
+      target, value: { clicked: target.label, ...how },
+      tell: (after) => ({ ...(how.input ? {} : landedOn(after, manner.button)), ...changedStates(target, after) }),
+    };
   });
+}
+
+/** @param {import('../browser/targets.js').ReadyTarget} target @param {import('../browser/targets.js').LandedAct} after */
+function changedStates(target, { checked, hasNewStates, isThere, states }) {
+  if (!isThere || !hasNewStates) return {};
+  if (checked !== undefined && checked !== target.checked) return { checked };
+  return states.length > 0 ? { states: states.join(' ') } : {};
 }

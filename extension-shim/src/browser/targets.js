@@ -45,6 +45,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} ref
  * @property {string} label for answers: role, name and ref, such as `button "OK" b12`
  * @property {{x: number, y: number}} [point] in CSS px of the tab's view
+ * @property {{x: number, y: number}} [inner] the same in its frame's view
  * @property {number[]} box x, y, width, height, likewise
  * @property {string} [tag] such as `input`
  * @property {string} [type] of an input, such as `date`
@@ -233,7 +234,7 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**
@@ -281,7 +282,7 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
-      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, box: [point.x, point.y, 0, 0] };
+      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, inner: at, box: [point.x, point.y, 0, 0] };
     }
     [document, at] = [inner, hit.inner];
   }
@@ -305,7 +306,9 @@ export async function focusTarget({ tabId, document, id }) {
 /**
  * @typedef {object} LandedAct the consequences of an act
  * @property {boolean} isGone the document is: the act has navigated its frame
- * @property {Record<string, {isOwn: boolean, isTrusted: boolean, on?: string}>} events the last of each type; `on`: which other element got it
+ * @property {Record<string, {isOwn: boolean, isTrusted: boolean, on?: string}>} events of each type one; `on`: which other element got it
+ * @property {boolean} isDownload a link to be saved was clicked
+ * @property {boolean} hasNewStates of the target
  * @property {boolean} [isThere] the target still is
  * @property {string} [focus] the element that has the focus
  * @property {boolean} hasMovedFocus it is another one than before the act, and not the target
@@ -317,12 +320,12 @@ export async function focusTarget({ tabId, document, id }) {
 /** The consequences of an act since its target was armed. @param {ReadyTarget} target @returns {Promise<LandedAct>} */
 export async function landed({ tabId, document, id }) {
   const [answer] = await askFrames(tabId, [document], 'landed', { id });
-  if (!answer) return { isGone: true, hasMovedFocus: false, events: {}, states: [] };
-  const { events, focus, hasMovedFocus, count, isThere, value, checked, states } = answer.value;
+  if (!answer) return { isGone: true, hasMovedFocus: false, hasNewStates: false, isDownload: false, events: {}, states: [] };
+  const { events, focus, hasMovedFocus, hasNewStates, isDownload, count, isThere, value, checked, states } = answer.value;
   const ref = elementRefs.names(tabId, document.documentId, count);
   const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
   const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
-  return { isGone: false, hasMovedFocus, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
+  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
 }
 
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */

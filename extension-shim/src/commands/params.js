@@ -35,6 +35,19 @@ export function checkedInteger(name, value, { least, most }) {
   throw new ActionError('invalid_params', `${name} must be a whole number from ${least} to ${most}`);
 }
 
+/** @param {string} name @param {unknown} value @param {{least: number, most: number}} range @returns {number} */
+export function checkedNumber(name, value, { least, most }) {
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw new ActionError('invalid_params', `${name} must be a number from ${least} to ${most}`);
+}
+
+/** @template {string} T @param {string} name @param {unknown} value @param {readonly T[]} choices @returns {T} */
+export function checkedChoice(name, value, choices) {
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  throw new ActionError('invalid_params', `${name} must be one of ${choices.join(', ')}`);
+}
+
 /** @param {string} name @param {unknown} value @returns {string} */
 export function checkedText(name, value) {
   if (typeof value === 'string' && value !== '') return value;

@@ -15,7 +15,7 @@ import { BEGIN_MS } from './limits.js';
  * @typedef {object} ToldEffects for the answer
  * @property {string} [navigated] where the tab is now
  * @property {true} [loading] that page is still on its way
- * @property {string} [not_navigated] why the page stayed
+ * @property {string} [navigation_failed] why the page did not come
  * @property {number | number[]} [new_tab]
  * @property {Download} [download]
  */
@@ -89,9 +89,9 @@ class EffectWatch {
     const isElsewhere = frame !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
     const [newTab, ...others] = this.newTabs;
     return {
-      ...((isElsewhere || (isGone && this.hasNewPage)) && { navigated: frame?.url }),
+      ...((isElsewhere || (isGone && this.hasNewPage)) && this.failure === null && { navigated: frame?.url }),
       ...(this.#isPending && { loading: /** @type {const} */ (true) }),
-      ...(this.failure !== null && !this.download && { not_navigated: this.failure }),
+      ...(this.failure !== null && !this.download && { navigation_failed: this.failure }),
       ...(newTab !== undefined && { new_tab: others.length > 0 ? this.newTabs : newTab }),
       ...(this.download && { download: downloadOf(this.download) }),
     };

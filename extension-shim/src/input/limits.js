@@ -13,3 +13,7 @@ export const PAINT_MS = 1_000;
 export const BEGIN_MS = 500;
 /** How much of the page an answer has. */
 export const SNAPSHOT_BYTES = 10_000;
+/** Points of a view, in CSS px: no screen is larger. */
+export const COORDINATES = { least: 0, most: 100_000 };
+/** A page that has loaded its document this late is told as loading. */
+export const LOAD_MS = 5_000;

@@ -16,13 +16,14 @@
 // go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
 
 /** @import {Context, Outcome, StopReason} from '../../types/protocol.js' */
+/** @import {ActPlace} from './place.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { attach, cdp, commandError, emulateFocus, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { askDocument, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
-import { assertPage } from '../browser/site_guard.js';
+import { assertPage, documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, landed, targetAt, waitForTarget } from '../browser/targets.js';
@@ -31,7 +32,7 @@ import { ActionError } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
-import { EXECUTE_USUAL_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { EXECUTE_USUAL_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -102,9 +103,11 @@ export class InputSession {
     try {
       const { value, target, tell } = await act(this);
       const after = target && await landed(/** @type {ReadyTarget} */ (target));
-      const set = await effects.settled(after?.isGone ?? false, this.#patienceMs, this.signal);
+      if (after?.isDownload) effects.request('download');
+      const set = await effects.settled(after?.isGone ?? false, Math.min(this.#patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
-      const url = await assertPage(this.tabId, { ran: true });
+      // A tab that waits for a server answers nothing about its page.
+      const url = set.loading ? (await documentNow(this.tabId)).url : await assertPage(this.tabId, { ran: true });
       const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...set };
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
@@ -134,6 +137,11 @@ export class InputSession {
   async findParsed(wanted, options) {
     this.#context.begin();
     return waitForTarget(this, wanted, { timeoutMs: this.#patienceMs, arm: true, ...options });
+  }
+
+  /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
+  reach(place, options) {
+    return 'point' in place ? this.at(place.point) : this.findParsed(place.wanted, options);
   }
 
   /** The element at a point of the tab's view. @param {{x: number, y: number}} point @returns {Promise<ReadyTarget>} */
@@ -178,6 +186,24 @@ export class InputSession {
     this.#context.begin();
     this.#hasActed = true;
     await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+  }
+
+  /** Lets go of a held button or key, also when nobody waits any more. @param {InputEventCommand[]} events */
+  async letGo(...events) {
+    await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+  }
+
+  /** An act without input events. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
+  byScript(act) {
+    this.#context.begin();
+    this.#hasActed = true;
+    return act();
+  }
+
+  /** Whether a press of the pointer would bring a window to the front: the tab is the one that it shows, and it is behind others. */
+  async wouldRaise() {
+    const { active, windowId } = await chrome.tabs.get(this.tabId);
+    return active && !(await chrome.windows.get(windowId)).focused;
   }
 
   /** Before a timeout or a cancel is reported. @param {StopReason} _ @param {Promise<unknown> | undefined} run @returns {Promise<string>} */

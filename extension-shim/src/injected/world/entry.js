@@ -13,6 +13,7 @@ class PageWorld {
   #changes = new MutationWatch(this.#dom);
   #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes);
   #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness);
+  #scripted = new ScriptedEvents(this.#dom);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
@@ -68,8 +69,9 @@ class PageWorld {
 
   /** @param {{id: number, options: ReadinessOptions, arm?: boolean}} asked */
   check({ id, options, arm = false }) {
-    if (arm) this.#events.arm();
-    return { ...this.#readiness.check(id, options), ...this.#about() };
+    const checked = this.#readiness.check(id, options);
+    if (arm) this.#events.arm(checked.id);
+    return { ...checked, ...this.#about() };
   }
 
   /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
@@ -80,8 +82,9 @@ class PageWorld {
 
   /** @param {{x: number, y: number, arm?: boolean}} point */
   at({ x, y, arm = false }) {
-    if (arm) this.#events.arm();
-    return { hit: this.#readiness.at(x, y), ...this.#about() };
+    const hit = this.#readiness.at(x, y);
+    if (arm) this.#events.arm(hit?.id);
+    return { hit, ...this.#about() };
   }
 
   place() {
@@ -100,6 +103,11 @@ class PageWorld {
   /** @param {{id?: number}} meant */
   landed({ id }) {
     return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };
+  }
+
+  /** @param {ScriptedClick} click */
+  clickByScript(click) {
+    return this.#read(click.id, (element) => this.#scripted.click(element, click));
   }
 
   /** @param {number} ms */

@@ -74,13 +74,15 @@ class MutationWatch {
 }
 
 /**
- * @typedef {object} LandedEvent the last event of a type since the watch was armed
+ * @typedef {object} LandedEvent an event since the watch was armed; of the pointer the first of its type, else the last
  * @property {boolean} isOwn the element that was meant has got it, or something in it
  * @property {boolean} isTrusted
  * @property {{id: number, role: string, name: string} | null} on which element has got it, if it is another one
  */
 
 class EventWatch {
+  /** A page answers events of the pointer with events of its own, which say nothing of the act. */
+  static #POINTED = new Set(['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'dragstart', 'drop']);
   static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
   #dom;
   #finder;
@@ -88,11 +90,11 @@ class EventWatch {
   #accessible;
   #tree;
   #readiness;
-  /** @type {Map<string, {target: any, isTrusted: boolean}>} */
+  /** @type {Map<string, {target: any, isTrusted: boolean, event: Event, download: boolean}>} */
   #seen = new Map();
   #isArmed = false;
-  /** @type {any} the element that had the focus when it was armed */
-  #focusBefore = null;
+  /** The element that had the focus when it was armed, and the states of the one that was meant. @type {{focus: any, states: string}} */
+  #before = { focus: null, states: '' };
   #handle = (/** @type {Event} */ event) => this.#record(event);
 
   /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {AccessibleTree} tree @param {ReadinessCheck} readiness */
@@ -105,9 +107,10 @@ class EventWatch {
     this.#accessible = accessible;
   }
 
-  arm() {
+  /** @param {number} [id] of the element that is meant */
+  arm(id) {
     this.#seen.clear();
-    this.#focusBefore = this.#dom.active();
+    this.#before = { focus: this.#dom.active(), states: this.#states(id).join(' ') };
     if (this.#isArmed) return;
     this.#isArmed = true;
     for (const type of EventWatch.#TYPES) addEventListener(type, this.#handle, { capture: true, passive: true });
@@ -121,17 +124,29 @@ class EventWatch {
 
   /** @param {Event} event */
   #record(event) {
-    const [target] = event.composedPath();
+    const known = this.#seen.get(event.type);
+    if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;
+    const path = event.composedPath();
+    const [target] = path;
+    const download = event.type === 'click' && path.some((one) => one instanceof HTMLAnchorElement && this.#dom.has(one, 'download'));
     // Closed shadow trees are left out of the path.
     const isPointed = event instanceof MouseEvent && target instanceof Element;
     const hit = isPointed && this.#dom.shadowRoot(target) ? this.#dom.at(event.clientX, event.clientY) : null;
-    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted });
+    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event, download });
+  }
+
+  /** @param {number | undefined} id */
+  #states(id) {
+    const element = id === undefined ? undefined : this.#refs.find(id)?.element;
+    if (!element || !this.#dom.isThere(element)) return [];
+    const field = this.#tree.stated(element);
+    return this.#accessible.states(field, this.#accessible.role(field));
   }
 
   /**
    * The events since the watch was armed, and the state of the element now.
    * @param {number | undefined} id of the element that was meant
-   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, hasMovedFocus: boolean, value?: string, checked?: string, states: string[]}}
+   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, hasMovedFocus: boolean, hasNewStates: boolean, isDownload: boolean, value?: string, checked?: string, states: string[]}}
    */
   landed(id) {
     const meant = id === undefined ? undefined : this.#refs.find(id)?.element;
@@ -141,15 +156,18 @@ class EventWatch {
       const isOwn = meant !== undefined && target instanceof Element && this.#readiness.receives(meant, target);
       events[type] = { isOwn, isTrusted, on: isOwn || !(target instanceof Element) ? null : this.#about(target) };
     }
+    const click = this.#seen.get('click');
     this.disarm();
     const focused = this.#dom.active();
     const isThere = meant !== undefined && this.#dom.isThere(meant);
     const field = isThere ? this.#tree.stated(meant) : undefined;
     const role = isThere ? this.#accessible.role(field) : '';
+    const states = this.#states(id);
     return {
-      events, isThere, focus: focused && this.#about(focused), hasMovedFocus: focused !== this.#focusBefore && !(meant && focused && this.#dom.holds(meant, focused)),
+      events, isThere, focus: focused && this.#about(focused), isDownload: click?.download === true && !click.event.defaultPrevented,
+      hasNewStates: states.join(' ') !== this.#before.states, hasMovedFocus: focused !== this.#before.focus && !(meant && focused && this.#dom.holds(meant, focused)),
       ...(isThere && { value: this.#accessible.value(field, role), checked: this.#accessible.checked(field, role) ?? undefined }),
-      states: isThere ? this.#accessible.states(field, role) : [],
+      states,
     };
   }
 
