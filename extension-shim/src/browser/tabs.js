@@ -98,13 +98,6 @@ export class Tabs {
     return tab?.id;
   }
 
-  /** @param {number} tabId @returns {number | undefined} the tab that the person sees in its window, if it is another one */
-  activeBeside(tabId) {
-    const own = this.known(tabId);
-    const active = [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === own?.windowId);
-    return active?.id === tabId ? undefined : active?.id;
-  }
-
   /** @param {number} tabId whether it is open now, as the browser has it */
   async isOpen(tabId) {
     return chrome.tabs.get(tabId).then(() => true, () => false);

@@ -1,12 +1,11 @@
 // @ts-check
-// What an act sets off in the browser: navigations, tabs, downloads. An act is over once they have come: until then its
-// answer waits, and for nothing else.
+// What an act sets off in the browser: navigations, tabs, downloads. An act is over once they have come: its answer
+// waits for them, and for nothing else.
 
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {Download, DownloadItem} from '../browser/downloads.js' */
 
 import { downloadOf } from '../browser/downloads.js';
-import { tabs } from '../browser/state.js';
 import { BEGIN_MS } from './limits.js';
 
 /**
@@ -14,29 +13,33 @@ import { BEGIN_MS } from './limits.js';
  *
  * @typedef {object} ToldEffects for the answer
  * @property {string} [navigated] where the tab is now
- * @property {true} [loading] that page is still on its way
- * @property {string} [navigation_failed] why the page did not come
+ * @property {string} [loading] the page that is still on its way
+ * @property {string} [navigation_failed] why a page did not come
  * @property {number | number[]} [new_tab]
  * @property {Download} [download]
  */
 
+/** Reasons of the browser for a navigation that somebody has asked for by an act. */
+const ASKED = /^(anchorClick|formSubmission)/;
+
 class EffectWatch {
-  /** Frames that go to another page. @type {Set<number>} */
-  #loading = new Set();
-  /** Requests of the page that have not led to anything yet. */
+  /** Frames that go to another page, and where to. @type {Map<number, string>} */
+  #loading = new Map();
+  /** The page has asked for it, and it has not begun. */
   #requested = { page: 0, tab: 0, download: 0 };
+  /** Where frames were sent to by links and forms. @type {Set<string>} */
+  asked = new Set();
   /** @type {number[]} */
-  newTabs = [];
+  #newTabs = [];
   /** @type {DownloadItem | null} */
-  download = null;
+  #download = null;
   /** @type {string | null} */
   failure = null;
-  hasNewPage = false;
   /** @type {() => void} */
   #changed = () => {};
   #owner;
 
-  /** @param {ActEffects} owner @param {number} tabId @param {SeenDocument} page before the act @param {number | undefined} activeTab of its window */
+  /** @param {ActEffects} owner @param {number} tabId @param {SeenDocument} page before the act @param {number | undefined} activeTab the tab that is seen in its window, if it is another one */
   constructor(owner, tabId, page, activeTab) {
     this.#owner = owner;
     this.tabId = tabId;
@@ -50,6 +53,7 @@ class EffectWatch {
 
   /** @param {'page' | 'tab' | 'download'} what the page has asked for */
   request(what) {
+    if (what === 'download' && this.#download) return;
     this.#requested[what] += 1;
     // Refused, it never comes.
     setTimeout(() => this.arrive(what), BEGIN_MS);
@@ -61,9 +65,11 @@ class EffectWatch {
     this.#changed();
   }
 
-  /** @param {number} frameId */
-  begin(frameId) {
-    this.#loading.add(frameId);
+  /** @param {number} frameId @param {string} url */
+  begin(frameId, url) {
+    // Frames with advertisements come and go by themselves.
+    if (frameId !== 0 && !this.asked.has(url)) return;
+    this.#loading.set(frameId, url);
     this.arrive('page');
   }
 
@@ -73,27 +79,36 @@ class EffectWatch {
     this.#changed();
   }
 
+  /** @param {number} tabId */
+  addTab(tabId) {
+    this.#newTabs.push(tabId);
+    this.arrive('tab');
+  }
+
+  /** @param {DownloadItem} item */
+  addDownload(item) {
+    this.#download = item;
+    this.arrive('download');
+  }
+
   get #isPending() {
     const { page, tab, download } = this.#requested;
     return this.#loading.size > 0 || page + tab + download > 0;
   }
 
-  /**
-   * Waits until all that has begun is there.
-   * @param {boolean} isGone the document of the target is @param {number} patienceMs @param {AbortSignal} signal @returns {Promise<ToldEffects>}
-   */
-  async settled(isGone, patienceMs, signal) {
+  /** Waits until all that has begun is there. @param {number} patienceMs @param {AbortSignal} signal @returns {Promise<ToldEffects>} */
+  async settled(patienceMs, signal) {
     const end = performance.now() + patienceMs;
     while (this.#isPending && performance.now() < end && !signal.aborted) await this.#change(end - performance.now(), signal);
     const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
     const isElsewhere = frame !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
-    const [newTab, ...others] = this.newTabs;
+    const [newTab, ...others] = this.#newTabs;
     return {
-      ...((isElsewhere || (isGone && this.hasNewPage)) && this.failure === null && { navigated: frame?.url }),
-      ...(this.#isPending && { loading: /** @type {const} */ (true) }),
-      ...(this.failure !== null && !this.download && { navigation_failed: this.failure }),
-      ...(newTab !== undefined && { new_tab: others.length > 0 ? this.newTabs : newTab }),
-      ...(this.download && { download: downloadOf(this.download) }),
+      ...(isElsewhere && this.failure === null && { navigated: frame.url }),
+      ...(this.#loading.has(0) && { loading: this.#loading.get(0) }),
+      ...(this.failure !== null && !this.#download && newTab === undefined && { navigation_failed: this.failure }),
+      ...(newTab !== undefined && { new_tab: others.length > 0 ? this.#newTabs : newTab }),
+      ...(this.#download && { download: downloadOf(this.#download) }),
     };
   }
 
@@ -114,9 +129,12 @@ export class ActEffects {
   /** @type {Map<number, EffectWatch>} lanes see to it that a tab has one command at a time */
   #watches = new Map();
 
-  /** Call before the act: a fast navigation would be over. @param {number} tabId @param {SeenDocument} page @returns {EffectWatch} */
-  watch(tabId, page) {
-    const watch = new EffectWatch(this, tabId, page, tabs.activeBeside(tabId));
+  /**
+   * Call before the act: a fast navigation would be over.
+   * @param {number} tabId @param {SeenDocument} page @param {number | undefined} activeTab the tab that is seen in its window @returns {EffectWatch}
+   */
+  watch(tabId, page, activeTab) {
+    const watch = new EffectWatch(this, tabId, page, activeTab === tabId ? undefined : activeTab);
     this.#watches.set(tabId, watch);
     return watch;
   }
@@ -131,30 +149,35 @@ export class ActEffects {
     const watch = tabId === undefined ? undefined : this.#watches.get(tabId);
     if (!watch) return;
     if (method === 'Page.windowOpen') watch.request('tab');
-    if (method === 'Page.frameRequestedNavigation') watch.request(params.disposition === 'currentTab' ? 'page' : params.disposition === 'download' ? 'download' : 'tab');
+    if (method === 'Page.frameRequestedNavigation') handleRequested(watch, params);
     if (method === 'Page.navigatedWithinDocument') watch.arrive('page');
+    if (method !== 'Page.javascriptDialogOpening' || params.type !== 'beforeunload') return;
+    // It is dismissed, and the page stays.
+    watch.failure = 'the page asks before it is left, since input there is not saved';
+    watch.arrive('page');
   }
 
   /** @param {FrameEvent} details */
-  handleBeforeNavigate({ tabId, frameId, documentLifecycle }) {
-    if (documentLifecycle !== 'prerender') this.#watches.get(tabId)?.begin(frameId);
+  handleBeforeNavigate({ tabId, frameId, url, documentLifecycle }) {
+    if (documentLifecycle === 'prerender') return;
+    const watch = this.#watches.get(tabId);
+    if (watch && frameId === 0) watch.failure = null;
+    watch?.begin(frameId, url);
   }
 
   /** @param {FrameEvent} details */
   handleDomReady({ tabId, frameId }) {
-    const watch = this.#watches.get(tabId);
-    if (watch && frameId === 0) watch.hasNewPage = true;
-    watch?.finish(frameId);
+    this.#watches.get(tabId)?.finish(frameId);
   }
 
   /** @param {FrameEvent} details */
   handleErrorOccurred({ tabId, frameId, url, error = '' }) {
     const watch = this.#watches.get(tabId);
     if (!watch) return;
-    if (error === 'net::ERR_ABORTED') {
-      // Of a load that becomes a download the browser reports the end first.
-      watch.request('download');
-    } else if (frameId === 0) watch.failure = `${url} did not load: ${error}`;
+    const isAborted = error === 'net::ERR_ABORTED';
+    // Of a load that becomes a download the browser reports the end first.
+    if (isAborted && /^(https?|blob|file|data):/.test(url)) watch.request('download');
+    if (frameId === 0) watch.failure = isAborted ? `${url} brought no page` : `${url} did not load: ${error}`;
     watch.finish(frameId);
   }
 
@@ -162,25 +185,28 @@ export class ActEffects {
   handleNewTarget({ sourceTabId, tabId }) {
     const watch = this.#watches.get(sourceTabId);
     if (!watch) return;
-    watch.newTabs.push(tabId);
-    watch.arrive('tab');
-    // It has come to the front, where the person is: their tab is shown again, unless the act was in it.
+    watch.addTab(tabId);
+    // It has come to the front: the tab that the person was in is shown again, unless the act was in that one.
     if (watch.activeTab !== undefined) showAgain(watch.activeTab, tabId).catch(console.debug);
   }
 
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
   handleDownload(item) {
-    for (const watch of this.#watches.values()) {
-      if (!isOf(item, watch.page.url)) continue;
-      watch.download = item;
-      watch.arrive('download');
-    }
+    for (const watch of this.#watches.values()) if (isOf(item, watch.page.url)) watch.addDownload(item);
   }
 
   /** @param {number} tabId */
   handleRemoved(tabId) {
     this.#watches.get(tabId)?.finish(0);
   }
+}
+
+/** @param {EffectWatch} watch @param {{disposition: string, reason: string, url: string}} params */
+function handleRequested(watch, { disposition, reason, url }) {
+  if (reason === 'initialFrameNavigation') return;
+  if (ASKED.test(reason)) watch.asked.add(url);
+  if (disposition === 'currentTab') watch.request('page');
+  else watch.request(disposition === 'download' ? 'download' : 'tab');
 }
 
 /** @param {{url: string, referrer?: string}} item @param {string} page */
@@ -192,8 +218,7 @@ function isOf({ url, referrer }, page) {
 
 /** @param {number} tabId @param {number} over */
 async function showAgain(tabId, over) {
-  const { active, windowId } = await chrome.tabs.get(over);
-  const { windowId: home } = await chrome.tabs.get(tabId);
+  const [{ active, windowId }, { windowId: home }] = await Promise.all([chrome.tabs.get(over), chrome.tabs.get(tabId)]);
   if (active && windowId === home) await chrome.tabs.update(tabId, { active: true });
 }
 

@@ -9,8 +9,8 @@
 //   });
 //
 // `withInput` attaches the debugger, has the page believe that it is focused (for a while longer, so that menus stay
-// open between two calls), dismisses dialogs, and adds to the answer what the act set off: `navigated`, `new_tab`,
-// `download`, `focus`, and the page after it if that was asked for. An event is `{ method: 'Input.…', …its parameters }`.
+// open between two calls), dismisses dialogs, and adds to the answer what the act set off: `navigated`, `loading`,
+// `navigation_failed`, `new_tab`, `download`, `tab_closed`, `focus`, and the page after it if that was asked for. An event is `{ method: 'Input.…', …its parameters }`.
 // `input.page()` stands for the page where there is no target. `tell` adds fields from the state after the act
 // (`LandedAct` of targets.js). A cancel aborts `input.signal`: look at it between steps with `input.ready()`, and let
 // go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
@@ -20,7 +20,7 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
-import { attach, cdp, commandError, emulateFocus, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { attach, cdp, commandError, emulateFocus, isDismissed, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { askDocument, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
@@ -28,7 +28,7 @@ import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, landed, targetAt, waitForTarget } from '../browser/targets.js';
 import { stopWaiting, unstick } from '../browser/unstick.js';
-import { ActionError } from '../lib/errors.js';
+import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
@@ -78,9 +78,20 @@ function checkedSnapshot(snapshot = false) {
   throw new ActionError('invalid_params', 'snapshot must be true, false or "diff"');
 }
 
+/** The browser's words when a tab has gone, or has gone where the debugger may not be. */
+const CUT_OFF = /^(Detached while handling command|Debugger is not attached|No tab with|Target closed|.*Inspected target navigated or closed)/;
+
+/** @param {number} tabId @returns {Promise<number | undefined>} the tab that is seen in its window */
+async function activeBeside(tabId) {
+  const { windowId } = await tabs.target(tabId);
+  const [active] = await chrome.tabs.query({ active: true, windowId });
+  return active?.id;
+}
+
 export class InputSession {
   #context;
   #hasActed = false;
+  #isCutOff = false;
 
   /** @param {number} tabId @param {Context} context */
   constructor(tabId, context) {
@@ -98,16 +109,17 @@ export class InputSession {
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @returns {Promise<Outcome>} */
   async run(act, form) {
     this.#context.begin();
-    await emulateFocus(this.tabId);
-    const effects = actEffects.watch(this.tabId, await this.#page());
+    const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId)]);
+    const effects = actEffects.watch(this.tabId, page, activeTab);
     try {
       const { value, target, tell } = await act(this);
       const after = target && await landed(/** @type {ReadyTarget} */ (target));
       if (after?.isDownload) effects.request('download');
-      const set = await effects.settled(after?.isGone ?? false, Math.min(this.#patienceMs, LOAD_MS), this.signal);
+      const set = await effects.settled(Math.min(this.#patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
-      // A tab that waits for a server answers nothing about its page.
-      const url = set.loading ? (await documentNow(this.tabId)).url : await assertPage(this.tabId, { ran: true });
+      if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
+      // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
+      const url = set.loading || this.#isCutOff ? (await documentNow(this.tabId)).url : await assertPage(this.tabId, { ran: true });
       const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...set };
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
@@ -184,13 +196,26 @@ export class InputSession {
   /** Sends events at once: a page in the background answers a move only when it paints. @param {InputEventCommand[]} events */
   async send(...events) {
     this.#context.begin();
+    if (this.#isCutOff) throw closedMeanwhile(this.tabId);
     this.#hasActed = true;
-    await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+    await this.#dispatch(events);
   }
 
   /** Lets go of a held button or key, also when nobody waits any more. @param {InputEventCommand[]} events */
   async letGo(...events) {
-    await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+    if (!this.#isCutOff) await this.#dispatch(events);
+  }
+
+  /** @param {InputEventCommand[]} events */
+  async #dispatch(events) {
+    try {
+      await Promise.all(events.map(({ method, ...params }) => cdp(this.tabId, method, params)));
+    } catch (error) {
+      // An act may close its tab, or send it where the debugger may not be: then it has been done.
+      const isCutOff = CUT_OFF.test(messageOf(error)) && !isDismissed(this.tabId);
+      if (!isCutOff) throw error;
+      this.#isCutOff = true;
+    }
   }
 
   /** An act without input events. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
