@@ -5,7 +5,7 @@
 
 import { checkedChoice, checkedFlag, checkedInteger } from '../commands/params.js';
 import { checkedPlace } from '../input/place.js';
-import { clickTarget, landedOn, modifierBits } from '../input/pointer.js';
+import { CLICKED, clickTarget, landedOn, modifierBits } from '../input/pointer.js';
 import { withInput } from '../input/session.js';
 import { HOLD_MS } from './limits.js';
 
@@ -18,11 +18,11 @@ export async function click({ button = 'left', doubleClick, modifiers, hold_ms =
   };
   const atOnce = checkedChoice('wait', wait, /** @type {const} */ (['ready', 'none'])) === 'none';
   return withInput(context, { snapshot }, async (input) => {
-    const target = await input.reach(where, { kind: 'click', atOnce });
-    const how = await clickTarget(input, target, manner);
+    const found = await input.reach(where, { kind: 'click', atOnce });
+    const { target, ...how } = await clickTarget(input, found, manner, { isFixed: atOnce || 'point' in where });
     return {
       target, value: { clicked: target.label, ...how },
-      tell: (after) => ({ ...(how.input ? {} : landedOn(after, manner.button)), ...changedStates(target, after) }),
+      tell: (after) => ({ ...(how.input ? {} : landedOn(after, CLICKED[manner.button])), ...changedStates(target, after) }),
     };
   });
 }

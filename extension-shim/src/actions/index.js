@@ -6,6 +6,8 @@
 import { accessibility } from './accessibility.js';
 import { click } from './click.js';
 import { dom } from './dom.js';
+import { drag } from './drag.js';
+import { draw } from './draw.js';
 import { draw_mode } from './draw_mode.js';
 import { execute_js } from './execute_js.js';
 import { find } from './find.js';
@@ -14,11 +16,13 @@ import { get_html } from './get_html.js';
 import { get_markdown } from './get_markdown.js';
 import { get_text } from './get_text.js';
 import { get_value } from './get_value.js';
+import { hover } from './hover.js';
 import { back, forward, navigate, refresh } from './navigate.js';
 import { page_info } from './page_info.js';
 import { page_summary } from './page_summary.js';
 import { performance } from './performance.js';
 import { screenshot } from './screenshot.js';
+import { scroll } from './scroll.js';
 import { snapshot } from './snapshot.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 
@@ -26,5 +30,5 @@ import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
   dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
-  get_value, get_attributes, click,
+  get_value, get_attributes, click, hover, scroll, drag, draw,
 };

@@ -203,9 +203,22 @@ export function nextEvent(tabId, method, withinMs) {
   });
 }
 
+/** @type {Set<(tabId: number | undefined, method: string, params: any) => void>} */
+const readers = new Set();
+
+/** @param {number} tabId @param {string} method @param {(params: any) => void} handle @returns {() => void} ends it */
+export function onEventOf(tabId, method, handle) {
+  const read = (/** @type {number | undefined} */ of, /** @type {string} */ name, /** @type {any} */ params) => {
+    if (of === tabId && name === method) handle(params);
+  };
+  readers.add(read);
+  return () => void readers.delete(read);
+}
+
 /** @param {chrome.debugger.Debuggee} source @param {string} method @param {any} params */
 export function handleEvent({ tabId }, method, params) {
   for (const one of expected) if (one.tabId === tabId && one.method === method) one.resolve(true);
+  for (const read of readers) read(tabId, method, params);
   const session = tabId === undefined ? undefined : sessions.get(tabId);
   if (tabId === undefined || !session) return;
   if (method === 'Inspector.targetCrashed') noteCrash(tabId, session).catch(console.warn);

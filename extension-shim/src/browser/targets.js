@@ -297,6 +297,17 @@ async function frameAt(tabId, { seen, denied }, around, place) {
   return found;
 }
 
+/** @param {number} tabId @param {SeenDocument} document @param {number} count how many elements it has counted @param {number} id @returns {string} */
+export function refOf(tabId, document, count, id) {
+  return elementRefs.names(tabId, document.documentId, count)(id);
+}
+
+/** Whether a target is where it was, and its events are watched anew. @param {ReadyTarget} target @param {ReadyOptions['kind']} kind */
+export async function isStillThere({ tabId, document, id, inner }, kind) {
+  const { verdict, point } = await askDocument(tabId, document, 'check', { id, options: { kind, atOnce: true }, arm: true });
+  return verdict === 'ready' && Math.abs(point.x - (inner?.x ?? point.x)) < 1 && Math.abs(point.y - (inner?.y ?? point.y)) < 1;
+}
+
 /** Gives a target the focus. @param {ReadyTarget} target @returns {Promise<boolean>} whether it has it now */
 export async function focusTarget({ tabId, document, id }) {
   const { found } = await askDocument(tabId, document, 'focus', { id });

@@ -26,13 +26,14 @@ import { snapshotOf } from '../browser/page_snapshot.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
-import { focusTarget, landed, targetAt, waitForTarget } from '../browser/targets.js';
+import { focusTarget, isStillThere, landed, targetAt, waitForTarget } from '../browser/targets.js';
 import { stopWaiting, unstick } from '../browser/unstick.js';
 import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
-import { EXECUTE_USUAL_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { flush, moved, pointOf } from './mouse_events.js';
+import { APPROACHES, EXECUTE_USUAL_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -92,6 +93,7 @@ export class InputSession {
   #context;
   #hasActed = false;
   #isCutOff = false;
+  #isActive = false;
 
   /** @param {number} tabId @param {Context} context */
   constructor(tabId, context) {
@@ -101,7 +103,7 @@ export class InputSession {
   }
 
   /** How long a target is waited for: as long as the command may run, if the agent has chosen its time. */
-  get #patienceMs() {
+  get patienceMs() {
     const { timeout_ms } = this.#context;
     return Math.max(0, timeout_ms === EXECUTE_USUAL_MS ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
   }
@@ -110,12 +112,13 @@ export class InputSession {
   async run(act, form) {
     this.#context.begin();
     const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId)]);
+    this.#isActive = activeTab === this.tabId;
     const effects = actEffects.watch(this.tabId, page, activeTab);
     try {
       const { value, target, tell } = await act(this);
       const after = target && await landed(/** @type {ReadyTarget} */ (target));
       if (after?.isDownload) effects.request('download');
-      const set = await effects.settled(Math.min(this.#patienceMs, LOAD_MS), this.signal);
+      const set = await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
       // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
@@ -148,18 +151,18 @@ export class InputSession {
   /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
   async findParsed(wanted, options) {
     this.#context.begin();
-    return waitForTarget(this, wanted, { timeoutMs: this.#patienceMs, arm: true, ...options });
+    return waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
   }
 
   /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
   reach(place, options) {
-    return 'point' in place ? this.at(place.point) : this.findParsed(place.wanted, options);
+    return 'point' in place ? this.at(place.point, options) : this.findParsed(place.wanted, options);
   }
 
-  /** The element at a point of the tab's view. @param {{x: number, y: number}} point @returns {Promise<ReadyTarget>} */
-  async at(point) {
+  /** The element at a point of the tab's view. @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>} */
+  async at(point, { arm = true } = {}) {
     this.#context.begin();
-    return targetAt(this, point, { arm: true });
+    return targetAt(this, point, { arm });
   }
 
   /** The page itself, whose focused element gets keys. Its events are watched from now on. @returns {Promise<PageTarget>} */
@@ -167,6 +170,25 @@ export class InputSession {
     const document = await this.#page();
     await askDocument(this.tabId, document, 'arm');
     return { tabId: this.tabId, page: document, document };
+  }
+
+  /**
+   * Moves the pointer to a target, which is ready for an act then. Where the pointer leaves something, menus may close
+   * and the page may move: then the target is looked for again.
+   * @param {ReadyTarget} target @param {ReadyOptions} options @returns {Promise<ReadyTarget>}
+   */
+  async approach(target, options) {
+    let aim = target;
+    for (let tries = 0; tries < APPROACHES; tries += 1) {
+      const point = pointOf(aim);
+      await this.ready(aim);
+      await this.send(moved(point), flush(point));
+      const [isThere] = await Promise.all([isStillThere(aim, options.kind), this.ready(aim)]);
+      if (isThere) return aim;
+      aim = await this.findParsed({ ref: aim.ref }, options);
+    }
+    await this.ready(aim);
+    return aim;
   }
 
   /** @param {ReadyTarget} target @returns {Promise<boolean>} whether it has the focus now */
@@ -227,8 +249,9 @@ export class InputSession {
 
   /** Whether a press of the pointer would bring a window to the front: the tab is the one that it shows, and it is behind others. */
   async wouldRaise() {
-    const { active, windowId } = await chrome.tabs.get(this.tabId);
-    return active && !(await chrome.windows.get(windowId)).focused;
+    if (!this.#isActive) return false;
+    const { windowId } = await chrome.tabs.get(this.tabId);
+    return !(await chrome.windows.get(windowId)).focused;
   }
 
   /** Before a timeout or a cancel is reported. @param {StopReason} _ @param {Promise<unknown> | undefined} run @returns {Promise<string>} */

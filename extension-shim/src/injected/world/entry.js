@@ -14,6 +14,7 @@ class PageWorld {
   #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes);
   #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness);
   #scripted = new ScriptedEvents(this.#dom);
+  #scrolling = new ScrollControl(this.#dom, this.#finder);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
@@ -103,6 +104,27 @@ class PageWorld {
   /** @param {{id?: number}} meant */
   landed({ id }) {
     return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };
+  }
+
+  /** Whether the page has begun a drag and drop since its events are watched. */
+  hasDragStarted() {
+    return this.#events.hasCome('dragstart');
+  }
+
+  /** @param {ScrollWish} wish */
+  scroll(wish) {
+    if (wish.id !== undefined) return this.#read(wish.id, (element) => this.#scrolling.scroll(element, wish));
+    return { found: this.#scrolling.scroll(null, wish), ...this.#about() };
+  }
+
+  /** The size of what is seen of it. */
+  view() {
+    return { width: innerWidth, height: innerHeight };
+  }
+
+  /** @param {{id: number}} asked in the middle of the view */
+  center({ id }) {
+    return this.#read(id, (element) => this.#dom.scrollTo(element, 'center'));
   }
 
   /** @param {ScriptedClick} click */

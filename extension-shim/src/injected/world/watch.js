@@ -135,6 +135,12 @@ class EventWatch {
     this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event, download });
   }
 
+  /** @param {string} type @returns {boolean} whether such an event has come, and the page has not prevented it */
+  hasCome(type) {
+    const seen = this.#seen.get(type);
+    return seen?.isTrusted === true && !seen.event.defaultPrevented;
+  }
+
   /** @param {number | undefined} id */
   #states(id) {
     const element = id === undefined ? undefined : this.#refs.find(id)?.element;

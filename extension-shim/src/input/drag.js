@@ -1,0 +1,125 @@
+// @ts-check
+// A drag: by the pointer alone, or, if the page begins one, as a drag and drop with its data. The browser's own would
+// take the person's pointer, so it is intercepted.
+
+/** @import {ReadyTarget} from '../browser/targets.js' */
+/** @import {ActPlace} from './place.js' */
+/** @import {ViewPoint} from './mouse_events.js' */
+/** @import {InputEventCommand, InputSession} from './session.js' */
+
+import { onEventOf } from '../browser/debugger.js';
+import { askDocument } from '../browser/page_world.js';
+import { within } from '../lib/within.js';
+import { DRAG_BEGIN_MS } from './limits.js';
+import { whilePainting } from './painting.js';
+import { flush, moved, pointOf, pressed, released } from './mouse_events.js';
+import { assertQuiet } from './pointer.js';
+
+/** @typedef {{start: ReadyTarget, end: ReadyTarget, hasData: boolean}} DoneDrag */
+
+/**
+ * @param {InputSession} input @param {ActPlace} from @param {ActPlace} to @param {number} steps moves on the way
+ * @returns {Promise<DoneDrag>}
+ */
+export async function dragBetween(input, from, to, steps) {
+  // Before anything is picked up the other end has to be there.
+  await input.reach(to, { kind: 'view' });
+  const found = await input.reach(from, { kind: 'click' });
+  await assertQuiet(input, 'Dragging');
+  const start = 'point' in from ? found : await input.approach(found, { kind: 'click' });
+  return whilePainting(input.tabId, () => carry(input, start, to, steps));
+}
+
+/** @param {InputSession} input @param {ReadyTarget} start @param {ActPlace} to @param {number} steps @returns {Promise<DoneDrag>} */
+async function carry(input, start, to, steps) {
+  const pointer = new DragPointer(input, pointOf(start));
+  await input.send({ method: 'Input.setInterceptDrags', enabled: true });
+  try {
+    await pointer.press();
+    for (const by of [3, 9]) await pointer.step({ x: pointer.at.x + by, y: pointer.at.y + by });
+    if (await askDocument(start.tabId, start.document, 'hasDragStarted')) await pointer.intercepted();
+    // It may have to be scrolled to, and something that is dragged may cover it.
+    const end = 'point' in to ? await input.at(to.point, { arm: false }) : await input.reach(to, { kind: 'view', atOnce: true, arm: false });
+    const aim = end.point ?? middleOf(end.box);
+    await input.ready(end);
+    const origin = pointer.at;
+    for (let step = 1; step <= steps; step += 1) {
+      await pointer.step({ x: origin.x + ((aim.x - origin.x) * step) / steps, y: origin.y + ((aim.y - origin.y) * step) / steps });
+    }
+    // Pages look where it is when they paint.
+    await askDocument(input.tabId, end.document, 'twoFrames');
+    await pointer.drop();
+    return { start, end, hasData: pointer.data !== null };
+  } finally {
+    await pointer.letGo();
+    await input.letGo({ method: 'Input.setInterceptDrags', enabled: false });
+  }
+}
+
+/** @param {number[]} box @returns {ViewPoint} */
+function middleOf([x, y, width, height]) {
+  return { x: x + width / 2, y: y + height / 2 };
+}
+
+class DragPointer {
+  /** Of a drag and drop; null: only the pointer is moved. @type {any} */
+  data = null;
+  #isHeld = false;
+  #hasEntered = false;
+  #input;
+  #endListening;
+  /** @type {() => void} */
+  #begun = () => {};
+
+  /** @param {InputSession} input @param {ViewPoint} at */
+  constructor(input, at) {
+    this.#input = input;
+    this.at = at;
+    this.#endListening = onEventOf(input.tabId, 'Input.dragIntercepted', ({ data }) => {
+      this.data = data;
+      this.#begun();
+    });
+  }
+
+  /** Waits for the data of a drag and drop that the page has begun. */
+  async intercepted() {
+    const begun = new Promise((resolve) => { this.#begun = () => resolve(undefined); });
+    if (this.data === null) await within(DRAG_BEGIN_MS, begun).catch(console.debug);
+  }
+
+  async press() {
+    this.#isHeld = true;
+    await this.#input.send(moved(this.at), pressed(this.at, 'left'));
+  }
+
+  /** @param {ViewPoint} to */
+  async step(to) {
+    this.#input.signal.throwIfAborted();
+    this.at = to;
+    if (this.data === null) return this.#input.send(moved(to, { held: 'left' }), flush(to, { held: 'left' }));
+    const entered = this.#hasEntered ? [] : [this.#dragEvent('dragEnter')];
+    this.#hasEntered = true;
+    await this.#input.send(...entered, this.#dragEvent('dragOver'));
+  }
+
+  async drop() {
+    await this.#input.ready();
+    this.#isHeld = false;
+    if (this.data === null) return this.#input.send(released(this.at, 'left'));
+    await this.#input.send(this.#dragEvent('drop'), released(this.at, 'left'));
+  }
+
+  /** If it was not dropped. */
+  async letGo() {
+    this.#endListening();
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const cancelled = this.data === null ? [] : [this.#dragEvent('dragCancel')];
+    await this.#input.letGo(...cancelled, released(this.at, 'left'));
+  }
+
+  /** @param {'dragEnter' | 'dragOver' | 'drop' | 'dragCancel'} type @returns {InputEventCommand} */
+  #dragEvent(type) {
+    return { method: 'Input.dispatchDragEvent', type, ...this.at, data: this.data };
+  }
+}
