@@ -37,13 +37,16 @@ async function scrolledPlace(input, found, by) {
 
 /** @param {InputSession} input @param {ReadyTarget | null} found @param {ScrollWay} by */
 export async function turnWheel(input, found, { dx = 0, dy = 0, viewsX = 0, viewsY = 0 }) {
-  const view = await askDocument(input.tabId, (await documentsOf(input.tabId)).seen[0], 'view');
+  const [page] = (await documentsOf(input.tabId)).seen;
+  const view = await askDocument(input.tabId, page, 'view');
   const [left, top, width, height] = found?.box ?? [0, 0, view.width, view.height];
   const point = found?.point ?? { x: left + width / 2, y: top + height / 2 };
   await input.ready(found ?? undefined);
-  await whilePainting(input.tabId, () => input.send(moved(point), {
-    method: 'Input.dispatchMouseEvent', type: 'mouseWheel', ...point, deltaX: dx + viewsX * width, deltaY: dy + viewsY * height,
-  }));
+  await whilePainting(input.tabId, async () => {
+    await input.send(moved(point), { method: 'Input.dispatchMouseEvent', type: 'mouseWheel', ...point, deltaX: dx + viewsX * width, deltaY: dy + viewsY * height });
+    // The page gets it with its next frame.
+    await askDocument(input.tabId, page, 'twoFrames');
+  });
   return { wheel: `at ${Math.round(point.x)}, ${Math.round(point.y)}`, hint: 'nothing here can be scrolled; the page got a turn of the wheel' };
 }
 
