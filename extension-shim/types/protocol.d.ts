@@ -628,6 +628,51 @@ export type ActionParams = {
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
   };
+  /** Scrolls the page or an element. */
+  scroll: {
+    /** Element to show, or with a distance to scroll. */
+    target?: string;
+    /** Scroll by one view this way. */
+    direction?: 'up' | 'down' | 'left' | 'right';
+    /** Distance to the right in CSS px. */
+    dx?: number;
+    /** Distance down in CSS px. */
+    dy?: number;
+    /** End to scroll to. */
+    to?: 'top' | 'bottom';
+    /** Scroll down until this text appears. */
+    until_text?: string;
+  };
+  /** Drags and drops. */
+  drag: {
+    /** Element to drag: a ref or selector. */
+    startTarget?: string;
+    /** Dragged element in human words; only for the record. */
+    startElement?: string;
+    /** Start of the drag: px from the left. */
+    startX?: number;
+    /** Start of the drag: px from the top. */
+    startY?: number;
+    /** Element to drop onto: a ref or selector. */
+    endTarget?: string;
+    /** Element to drop onto in human words; only for the record. */
+    endElement?: string;
+    /** End of the drag: px from the left. */
+    endX?: number;
+    /** End of the drag: px from the top. */
+    endY?: number;
+    /** Pointer moves on the way; default 10. */
+    steps?: number;
+    /** Add the page after it: true or "diff". */
+    snapshot?: true | false | 'diff';
+  };
+  /** Draws with the pointer. */
+  draw: {
+    /** Element to draw on; default the view. */
+    target?: string;
+    /** Points [[x, y], …] in CSS px. */
+    points: ([number, number])[];
+  };
   /** Types text into a field. */
   type: {
     /** Field: a ref, selector or label=; default the focused one. */
@@ -704,51 +749,6 @@ export type ActionParams = {
     submit?: boolean;
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
-  };
-  /** Scrolls the page or an element. */
-  scroll: {
-    /** Element to show, or with a distance to scroll. */
-    target?: string;
-    /** Scroll by one view this way. */
-    direction?: 'up' | 'down' | 'left' | 'right';
-    /** Distance to the right in CSS px. */
-    dx?: number;
-    /** Distance down in CSS px. */
-    dy?: number;
-    /** End to scroll to. */
-    to?: 'top' | 'bottom';
-    /** Scroll down until this text appears. */
-    until_text?: string;
-  };
-  /** Drags and drops. */
-  drag: {
-    /** Element to drag: a ref or selector. */
-    startTarget?: string;
-    /** Dragged element in human words; only for the record. */
-    startElement?: string;
-    /** Start of the drag: px from the left. */
-    startX?: number;
-    /** Start of the drag: px from the top. */
-    startY?: number;
-    /** Element to drop onto: a ref or selector. */
-    endTarget?: string;
-    /** Element to drop onto in human words; only for the record. */
-    endElement?: string;
-    /** End of the drag: px from the left. */
-    endX?: number;
-    /** End of the drag: px from the top. */
-    endY?: number;
-    /** Pointer moves on the way; default 10. */
-    steps?: number;
-    /** Add the page after it: true or "diff". */
-    snapshot?: true | false | 'diff';
-  };
-  /** Draws with the pointer. */
-  draw: {
-    /** Element to draw on; default the view. */
-    target?: string;
-    /** Points [[x, y], …] in CSS px. */
-    points: ([number, number])[];
   };
   /** Gives files of opened folders to the page. */
   upload_file: {

@@ -5,6 +5,7 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {FoundElement} from '../browser/targets.js' */
 
+import { withDialogs } from '../browser/debugger.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
@@ -22,11 +23,13 @@ export async function readPage({ tab_id, begin, signal }, read) {
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
   begin();
-  const { value, type } = await read(tab.id);
+  const watcher = { dialogs: [] };
+  // A dialog that an act has left open would hang the page; where no debugger is, none can be told or dismissed.
+  const { value, type } = await withDialogs(tab.id, watcher, () => read(tab.id));
   signal.throwIfAborted();
   // Another page may have come meanwhile, and may be the one that was read.
   const { url } = await documentNow(tab.id);
-  return { value, type, origin: originOf(url) };
+  return { value, type, origin: originOf(url), dialogs: watcher.dialogs };
 }
 
 /** @param {number} tabId @param {unknown} target @param {AbortSignal} signal @returns {Promise<FoundElement>} */

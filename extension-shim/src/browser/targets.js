@@ -39,6 +39,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  *
  * @typedef {object} ReadyTarget
  * @property {number} tabId
+ * @property {WantedTarget} [wanted] as it was named
  * @property {SeenDocument} page
  * @property {SeenDocument} document
  * @property {number} id in its document
@@ -75,9 +76,11 @@ export async function waitForTarget(tab, wanted, options) {
     let documents;
     try {
       documents = await documentsOf(tab.tabId);
-      return await readied(tab, documents, await oneOf(tab.tabId, documents, wanted), options, end);
+      return { ...await readied(tab, documents, await oneOf(tab.tabId, documents, wanted), options, end), wanted };
     } catch (error) {
-      if (!(error instanceof ActionError) || !PASSING.has(error.code)) throw error;
+      // An element that was found by its words may be rendered anew before it is looked at.
+      const isPassing = error instanceof ActionError && (PASSING.has(error.code) || (error.code === 'stale_ref' && 'query' in wanted));
+      if (!isPassing) throw error;
       if (performance.now() >= end) throw await withNearest(tab.tabId, documents, wanted, error);
     }
     await change(tab, documents?.seen ?? [], end);

@@ -53,7 +53,11 @@ class EffectWatch {
 
   /** @param {'page' | 'tab' | 'download'} what the page has asked for */
   request(what) {
-    if (what === 'download' && this.#download) return;
+    if (what !== 'download' || !this.#download) this.#await(what);
+  }
+
+  /** @param {'page' | 'tab' | 'download'} what */
+  #await(what) {
     this.#requested[what] += 1;
     // Refused, it never comes.
     setTimeout(() => this.arrive(what), BEGIN_MS);
@@ -89,6 +93,15 @@ class EffectWatch {
   addDownload(item) {
     this.#download = item;
     this.arrive('download');
+    // The browser chooses its name a moment later.
+    if (!item.filename) this.#await('download');
+  }
+
+  /** @param {{id: number, filename?: {current?: string}}} change */
+  nameDownload({ id, filename }) {
+    if (this.#download?.id !== id || !filename?.current) return;
+    this.#download = { ...this.#download, filename: filename.current };
+    this.arrive('download');
   }
 
   get #isPending() {
@@ -98,8 +111,13 @@ class EffectWatch {
 
   /** Waits until all that has begun is there. @param {number} patienceMs @param {AbortSignal} signal @returns {Promise<ToldEffects>} */
   async settled(patienceMs, signal) {
-    const end = performance.now() + patienceMs;
-    while (this.#isPending && performance.now() < end && !signal.aborted) await this.#change(end - performance.now(), signal);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      this.#changed();
+    }, patienceMs);
+    while (this.#isPending && !isLate && !signal.aborted) await this.#change(signal);
+    clearTimeout(timer);
     const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
     const isElsewhere = frame !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
     const [newTab, ...others] = this.#newTabs;
@@ -112,15 +130,11 @@ class EffectWatch {
     };
   }
 
-  /** @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
-  #change(ms, signal) {
+  /** @param {AbortSignal} signal @returns {Promise<void>} */
+  #change(signal) {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#changed = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      signal.addEventListener('abort', this.#changed, { once: true });
+      this.#changed = resolve;
+      signal.addEventListener('abort', () => resolve(), { once: true });
     });
   }
 }
@@ -193,6 +207,11 @@ export class ActEffects {
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
   handleDownload(item) {
     for (const watch of this.#watches.values()) if (isOf(item, watch.page.url)) watch.addDownload(item);
+  }
+
+  /** @param {{id: number, filename?: {current?: string}}} change */
+  handleDownloadChanged(change) {
+    for (const watch of this.#watches.values()) watch.nameDownload(change);
   }
 
   /** @param {number} tabId */

@@ -18,14 +18,15 @@ import { clickQuietly, wouldRaise } from './quiet_click.js';
  * @property {number} holdMs
  */
 
-const BITS = /** @type {Record<string, number>} */ ({ Alt: 1, Control: 2, Meta: 4, Shift: 8 });
+const BITS = new Map(Object.entries({ Alt: 1, Control: 2, Meta: 4, Shift: 8 }));
 
 /** @param {unknown} names such as `["Shift", "ControlOrMeta"]` @returns {Promise<number>} as the protocol has them */
 export async function modifierBits(names = []) {
   if (!Array.isArray(names)) throw new ActionError('invalid_params', 'modifiers must be a list such as ["Shift"]');
   let bits = 0;
   for (const name of names) {
-    const known = name === 'ControlOrMeta' ? BITS[(await chrome.runtime.getPlatformInfo()).os === 'mac' ? 'Meta' : 'Control'] : BITS[name];
+    const key = name === 'ControlOrMeta' ? ((await chrome.runtime.getPlatformInfo()).os === 'mac' ? 'Meta' : 'Control') : name;
+    const known = BITS.get(key);
     if (known === undefined) throw new ActionError('invalid_params', `modifiers has ${JSON.stringify(name)}; it knows Alt, Control, ControlOrMeta, Meta and Shift`);
     bits |= known;
   }

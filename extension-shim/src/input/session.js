@@ -185,7 +185,7 @@ export class InputSession {
       await this.send(moved(point), flush(point));
       const [isThere] = await Promise.all([isStillThere(aim, options.kind), this.ready(aim)]);
       if (isThere) return aim;
-      aim = await this.findParsed({ ref: aim.ref }, options);
+      aim = await this.findParsed(aim.wanted ?? { ref: aim.ref }, options);
     }
     await this.ready(aim);
     return aim;

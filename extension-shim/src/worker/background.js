@@ -70,7 +70,10 @@ chrome.downloads.onCreated.addListener((item) => {
   navigations.handleDownload(item);
   actEffects.handleDownload(item);
 });
-chrome.downloads.onChanged.addListener((change) => navigations.handleDownloadChanged(change));
+chrome.downloads.onChanged.addListener((change) => {
+  navigations.handleDownloadChanged(change);
+  actEffects.handleDownloadChanged(change);
+});
 chrome.webNavigation.onBeforeNavigate.addListener((details) => {
   navigations.handleBeforeNavigate(details);
   actEffects.handleBeforeNavigate(details);

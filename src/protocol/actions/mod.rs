@@ -164,19 +164,19 @@ actions! {
         get_html: GetHtml GetHtmlAction,
         get_value: GetValue GetValueAction,
         get_attributes: GetAttributes GetAttributesAction,
-    }
-    unsupported {
         click: Click ClickAction,
         hover: Hover HoverAction,
+        scroll: Scroll ScrollAction,
+        drag: Drag DragAction,
+        draw: Draw DrawAction,
+    }
+    unsupported {
         type_text: TypeText TypeTextAction,
         press_key: PressKey PressKeyAction,
         select_option: SelectOption SelectOptionAction,
         check: Check CheckAction,
         uncheck: Uncheck UncheckAction,
         fill_form: FillForm FillFormAction,
-        scroll: Scroll ScrollAction,
-        drag: Drag DragAction,
-        draw: Draw DrawAction,
         upload_file: UploadFile UploadFileAction,
         clipboard: Clipboard ClipboardAction,
         pdf: Pdf PdfAction,

@@ -132,7 +132,8 @@ async fn every_tools_schema_is_one_flat_object_that_all_clients_can_read() {
         assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{name}");
         for (parameter, schema) in schema["properties"].as_object().unwrap() {
             // One type, or any at all.
-            let any = schema.get("type").is_none() && parameter == "data";
+            let takes_any = ["data", "snapshot"].contains(&parameter.as_str());
+            let any = schema.get("type").is_none() && takes_any;
             assert!(schema["type"].is_string() || any, "{name}.{parameter}: {schema}");
             assert!(schema["description"].is_string(), "{name}.{parameter}: {schema}");
         }
@@ -523,7 +524,7 @@ const WRONG: [(&str, &str, &str, &str); 22] = [
     ("interact", r#"{"action":"execute_js","script":7}"#, "script", "string"),
     ("interact", r#"{"action":"execute_js","script":null}"#, "script", "string"),
     ("interact", r#"{"action":"execute_js","script":"1","url":"x"}"#, "url", "navigate"),
-    ("interact", r#"{"action":"page_info","wait":5}"#, "wait", "wait_ms"),
+    ("interact", r#"{"action":"page_info","wait_m":5}"#, "wait_m", "wait_ms"),
     ("interact", r#"{"action":"page_info","wait_ms":"5"}"#, "wait_ms", "integer"),
     ("interact", r#"{"action":"page_info","wait_ms":1.5}"#, "wait_ms", "integer"),
     ("interact", r#"{"action":"page_info","wait_ms":55001}"#, "wait_ms", "0 to 55000"),

@@ -1,0 +1,109 @@
+// What an act has set off, and how long its answer waits for it.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { installChrome, settled } from '../support/fakes.js';
+
+installChrome();
+const { actEffects } = await import('../../src/input/act_effects.js');
+
+const PAGE = { frameId: 0, parentFrameId: -1, documentId: 'D', url: 'https://shop.test/a' };
+const never = new AbortController().signal;
+let shown;
+let watch;
+
+beforeEach(() => {
+  installChrome();
+  shown = { documentId: 'D', url: 'https://shop.test/a' };
+  chrome.webNavigation.getFrame = async () => shown;
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  watch = actEffects.watch(7, PAGE, 7);
+});
+
+const told = () => watch.settled(5_000, never);
+const say = (method, params) => actEffects.handleDebuggerEvent({ tabId: 7 }, method, params);
+const frame = (more) => ({ tabId: 7, frameId: 0, url: 'https://shop.test/b', ...more });
+
+test('an act that sets nothing off is over at once', async () => {
+  assert.deepEqual(await told(), {});
+});
+
+test('a page that was asked for is waited for from the request until its document is there', async () => {
+  say('Page.frameRequestedNavigation', { disposition: 'currentTab', reason: 'anchorClick', url: 'https://shop.test/b' });
+  const done = mock.fn();
+  const waiting = told().then(done);
+  await settled();
+  actEffects.handleBeforeNavigate(frame());
+  await settled();
+  assert.equal(done.mock.callCount(), 0);
+  shown = { documentId: 'E', url: 'https://shop.test/b' };
+  actEffects.handleDomReady(frame());
+  await waiting;
+  assert.deepEqual(done.mock.calls[0].arguments, [{ navigated: 'https://shop.test/b' }]);
+});
+
+test('a page that does not come in time is told as loading, and one that fails with its reason', async () => {
+  actEffects.handleBeforeNavigate(frame());
+  const late = told();
+  await settled();
+  mock.timers.tick(5_000);
+  assert.deepEqual(await late, { loading: 'https://shop.test/b' });
+  actEffects.handleErrorOccurred(frame({ error: 'net::ERR_NAME_NOT_RESOLVED' }));
+  assert.deepEqual(await told(), { navigation_failed: 'https://shop.test/b did not load: net::ERR_NAME_NOT_RESOLVED' });
+});
+
+test('frames that load by themselves are not waited for, and those that a link is for are', async () => {
+  actEffects.handleBeforeNavigate(frame({ frameId: 4, url: 'https://ads.test/' }));
+  assert.deepEqual(await told(), {});
+  say('Page.frameRequestedNavigation', { disposition: 'currentTab', reason: 'anchorClick', url: 'https://shop.test/b' });
+  actEffects.handleBeforeNavigate(frame({ frameId: 5 }));
+  const waiting = told();
+  await settled();
+  actEffects.handleDomReady(frame({ frameId: 5 }));
+  assert.deepEqual(await waiting, {});
+});
+
+test('tabs are told by their numbers, and the tab that the person was in is shown again', async () => {
+  const shows = mock.fn(async () => {});
+  Object.assign(chrome.tabs, { get: async () => ({ active: true, windowId: 1 }), update: shows });
+  watch = actEffects.watch(7, PAGE, 3);
+  say('Page.windowOpen', { url: 'https://shop.test/b' });
+  const waiting = told();
+  actEffects.handleNewTarget({ sourceTabId: 7, tabId: 9 });
+  assert.deepEqual(await waiting, { new_tab: 9 });
+  assert.deepEqual(shows.mock.calls.map(({ arguments: given }) => given), [[3, { active: true }]]);
+  actEffects.handleNewTarget({ sourceTabId: 7, tabId: 10 });
+  assert.deepEqual(await told(), { new_tab: [9, 10] });
+});
+
+test('a tab that was refused is waited for no longer than it takes to come', async () => {
+  say('Page.windowOpen', { url: 'https://shop.test/b' });
+  const waiting = told();
+  await settled();
+  mock.timers.tick(500);
+  assert.deepEqual(await waiting, {});
+});
+
+test('a load that becomes a download is one, and a download of another site is not', async () => {
+  actEffects.handleBeforeNavigate(frame());
+  actEffects.handleErrorOccurred(frame({ error: 'net::ERR_ABORTED' }));
+  const item = { id: 1, url: 'https://cdn.test/a.csv', finalUrl: 'https://cdn.test/a.csv', filename: '/home/x/a.csv', mime: 'text/csv', totalBytes: 3 };
+  actEffects.handleDownload({ ...item, referrer: 'https://other.test/' });
+  const waiting = told();
+  actEffects.handleDownload({ ...item, filename: '', referrer: 'https://shop.test/a' });
+  await settled();
+  actEffects.handleDownloadChanged({ id: 1, filename: { current: item.filename } });
+  assert.deepEqual((await waiting).download, { file_name: 'a.csv', url: 'https://cdn.test/a.csv', mime_type: 'text/csv', bytes: 3 });
+});
+
+test('a page that asks before it is left stays, and says so', async () => {
+  say('Page.frameRequestedNavigation', { disposition: 'currentTab', reason: 'scriptInitiated', url: 'https://shop.test/b' });
+  say('Page.javascriptDialogOpening', { type: 'beforeunload', message: '' });
+  assert.match((await told()).navigation_failed, /asks before it is left/);
+});
+
+test('after its end an act is not told what happens in its tab', async () => {
+  watch.end();
+  actEffects.handleBeforeNavigate(frame());
+  assert.deepEqual(await told(), {});
+});
