@@ -115,6 +115,7 @@ impl AnnotationService {
     pub async fn take(&self, drawing: Drawing) -> Result<(), DrawingsError> {
         let named = drawing.correlation_id.clone();
         let owner = named.as_ref().and_then(|id| self.0.hub.owner_of(id));
+        // A drawing that no known wait asked for is the user's own (decision 197).
         let owner = owner.unwrap_or_else(|| DEFAULT_OWNER.into());
         let session = drawing.session.clone();
         let session = session.as_ref();
@@ -126,7 +127,9 @@ impl AnnotationService {
             }
             return Ok(());
         }
+        // Before any wait ends, because the results name its files.
         let (kept, is_new) = self.keep(&owner, drawing).await?;
+        // A repetition of a drawing that was read must not end a newer wait.
         if is_new || kept.is_unread {
             let id = std::slice::from_ref(&kept.drawing_id);
             let outcome = self.report(&owner, session.cloned(), id).await?;
@@ -188,6 +191,7 @@ impl AnnotationService {
         hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         // The wait exists before the search: a drawing that arrives from here on ends it.
         let unread = self.unread(&caller.owner, session.clone()).await;
+        // No caller knows of the wait yet, so it can go without a trace.
         let unread = unread.inspect_err(|_| hub.withdraw(caller, &submitted))?;
         if !unread.is_empty() {
             self.hand_over(caller, &submitted, session, &unread).await?;
@@ -292,6 +296,7 @@ impl AnnotationService {
             Ok(accepted) => accepted,
             Err(refused) => return ToolsOpening::Refused(refused),
         };
+        // Without a browser there is no answer to wait for.
         let for_now = if accepted.reachable { OPEN } else { Duration::ZERO };
         let seen = hub.wait(caller, &accepted.id, for_now, false).await;
         self.note_opened(caller.clone(), accepted.id);

@@ -109,6 +109,7 @@ impl Journal {
     pub fn append(&self, entry: JournalEntry) -> JournalSeq {
         let Some(shared) = &self.0 else { return JournalSeq::default() };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock of the channel, so that numbers and entries have one order.
         let seq = JournalSeq(shared.appended.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(tail) = &*tail {
             // A writer that has ended has said why, and each task that waits for the entry fails.

@@ -97,6 +97,7 @@ impl JournalReader {
     /// Tells all waiting tasks that the batch cannot be recorded for now. It stays for the next try.
     pub fn failed(&mut self, why: &str) {
         self.progress.send_if_modified(|progress| {
+            // Waiting tasks wake for a new reason only, not with every try.
             let is_news = progress.trouble.as_deref() != Some(why);
             progress.trouble = Some(why.into());
             is_news

@@ -40,6 +40,7 @@ pub(super) fn write_entry(
         JournalEntry::Evicted(eviction) => write_gone(to, row_ids, eviction)?,
         JournalEntry::Withdrawn(id) => {
             delete_command(to, row_ids, id)?;
+            // Its eviction or its key may be in the file already.
             for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
                 to.prepare_cached(all)?.execute([id.as_str()])?;
             }
@@ -93,8 +94,10 @@ pub(super) fn delete_command(
     row_ids: &mut RowIds,
     id: &CorrelationId,
 ) -> rusqlite::Result<()> {
+    // The eviction of a withdrawn command comes after its withdrawal.
     let Some(number) = row_ids.take(id) else { return Ok(()) };
     from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
+    // The two values of a command are neighbours, so one statement finds both.
     let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
     let (work, value) = (LongValue::Work.row(number), LongValue::Outcome.row(number));
     from.prepare_cached(texts)?.execute([work, value])?;

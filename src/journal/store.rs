@@ -106,6 +106,7 @@ fn open_within(
     let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
     let (connection, history, unusable_before) = match connect(path) {
         Ok((connection, history)) => (connection, history, None),
+        // A full disk or a lock says nothing of the content, so the file stays in its place.
         Err(FileFault::Access(why)) => return Err(unusable(why)),
         Err(FileFault::Contents(why)) => {
             let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
@@ -147,6 +148,7 @@ fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
         0 => create(&mut connection)?,
+        // Checked first, or the upgrade would carry damage over.
         1..VERSION => {
             check(&connection)?;
             upgrade(&mut connection, version)?;
@@ -158,6 +160,7 @@ fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
         }
     }
     let history = read_history(&connection).map_err(FileFault::from)?;
+    // From here on a kill makes the next run check the whole file.
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', 0)", [])?;
     Ok((connection, history))
 }
@@ -200,6 +203,7 @@ fn move_aside(path: &Path, aside: &str) -> io::Result<PathBuf> {
         name.push(suffix);
         PathBuf::from(name)
     };
+    // The log first, so that a new file never finds an old log.
     for suffix in ["-wal", "-shm"] {
         match std::fs::rename(with(suffix), with(&format!(".{aside}{suffix}"))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -114,6 +114,7 @@ impl Writer {
             Err(TryLockError::WouldBlock) => return self.leave_to_thread(),
         };
         let Some(batch_writer) = &mut *batch_writer else { return false };
+        // After a failure only the thread tries again, so that no task waits for the disk.
         if batch_writer.reader.has_failed()
             || batch_writer.thread_batches_left > 0
             || batch_writer.has_long_log()
@@ -124,6 +125,7 @@ impl Writer {
         if batch_writer.reader.is_empty() {
             return false;
         }
+        // The batch stays in the reader, and the thread writes it from there.
         if !batch_writer.is_small() {
             return self.leave_to_thread();
         }
@@ -214,6 +216,7 @@ impl BatchWriter {
     /// Deletes the commands that the batch evicts before anything else is written: they may be what
     /// fills the disk.
     fn make_room(&mut self) {
+        // All, because the evictions may stand far behind the entry that found no room.
         self.reader.take_all();
         for entry in self.reader.batch() {
             if let JournalEntry::Evicted(Eviction { id, .. }) = entry {
@@ -239,6 +242,7 @@ impl BatchWriter {
         if !self.has_long_log() {
             return;
         }
+        // Also if it fails, or every batch would try it again.
         (self.batches_since_checkpoint, self.bytes_since_checkpoint) = (0, 0);
         if let Err(error) = checkpoint(&self.connection, "PASSIVE") {
             tracing::warn!(%error, "the journal's log could not be moved to its file");
@@ -246,6 +250,7 @@ impl BatchWriter {
     }
 
     fn end(self) {
+        // Marked before the checkpoint, which brings the mark into the file.
         let ended = self
             .connection
             .execute("UPDATE meta SET value = 1 WHERE name = 'ended_cleanly'", [])
@@ -266,6 +271,7 @@ fn run_thread(batch_writer: &Mutex<Option<BatchWriter>>, work: &mpsc::Receiver<W
         }
         has_failed = !try_to_write(batch_writer, has_failed);
         match &mut tries_left {
+            // The disk does not take the rest, and the daemon has to end all the same.
             Some(0) => return close(batch_writer),
             Some(_) if !has_failed => return close(batch_writer),
             Some(tries) => *tries -= 1,

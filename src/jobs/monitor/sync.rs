@@ -53,6 +53,7 @@ impl FileMonitor {
         watch: &mut dyn FnMut(&SyncProgress),
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<SyncSummary, SyncError> {
+        // First, so that a bad request does not wait for the sync before it.
         self.check(request)?;
         let mut watcher = ProgressReporter::new(watch);
         let turn = self.turn.take(REPORT_EVERY, || {
@@ -138,9 +139,11 @@ impl RunningSync<'_> {
     fn bring_up_to_date(&self, connection: &Connection) -> Result<SyncSummary, SyncHalt> {
         let began = (self.monitor.clock)();
         let past = PastSyncs::of(self.request, &self.target);
+        // A kill from here on makes the next sync check the database.
         database::set_ended_cleanly(connection, false)?;
         self.gauge.walk(past.files(connection)?);
         let found = self.walk().run()?;
+        // An unmounted disk looks like an empty folder (decision 166).
         self.go_on(0)?;
         let lost = record::lost_folders(connection, &found, self.below())?;
         let RecordedChanges { mut summary, gone } = self.read(connection, &found)?;

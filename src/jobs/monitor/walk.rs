@@ -131,6 +131,7 @@ impl FolderWalk<'_> {
         queue: &FolderQueue,
         own: Option<(&Path, &OsStr)>,
     ) -> Result<WalkFindings, DatabaseError> {
+        // The sync fails, so the other threads need not go on.
         let connection = self.store.reader().inspect_err(|_| self.gauge.stop())?;
         let mut found = WalkFindings::default();
         while let Some(claimed) = queue.claim(self.gauge) {
@@ -184,12 +185,14 @@ impl FolderListing {
             Ok(kind) if kind.is_dir() => self.folders.push(entry.path()),
             Ok(kind) if kind.is_file() && own.is_some_and(|own| is_own(&name, own)) => {}
             Ok(kind) if kind.is_file() => match entry.metadata() {
+                // Gone since the folder was listed, so it counts as not listed.
                 Err(error) if is_gone(&error) => {}
                 about => {
                     gauge.found();
                     self.files.push((name, about.map(|found| FileStamp::of(&found))));
                 }
             },
+            // To open a pipe or a device can block or act (decision 170).
             Ok(_) => self.not_regular += 1,
         }
     }
@@ -246,6 +249,7 @@ impl WalkFindings {
         for (name, stamp) in files {
             self.file(walk, (path, at), name, stamp, None);
         }
+        // Folders without a file to read are not needed any more.
         if self.files.len() > before {
             self.folders.push(FoundFolder { path: path.to_owned(), id });
         }
@@ -270,6 +274,7 @@ impl WalkFindings {
     }
 
     fn add(&mut self, other: Self) {
+        // The other thread counted its folders from 0.
         let before = self.folders.len();
         let files = other.files.into_iter();
         self.files.extend(files.map(|file| FileToRead { folder: before + file.folder, ..file }));
@@ -322,6 +327,7 @@ impl FolderQueue {
                 open.claimed += 1;
                 return Some(ClaimedFolder { path, queue: self });
             }
+            // A folder that is being listed may still add more.
             if open.claimed == 0 {
                 return None;
             }
