@@ -149,12 +149,6 @@ impl CaptureRequests {
 }
 
 impl Engine {
-    /// The streams that are recorded now.
-    #[must_use]
-    pub fn capturing(&self) -> CaptureStatus {
-        self.capture.summary()
-    }
-
     /// Whether a stream is recorded: in this browser and tab, in any if none is named.
     #[must_use]
     pub fn captures(
@@ -207,7 +201,7 @@ impl Transaction<'_> {
         for (id, before) in before {
             self.tell_capture(&id, &before);
         }
-        Ok(self.capturing())
+        Ok(self.capture.summary())
     }
 
     fn place_of(

@@ -60,12 +60,6 @@ impl Hub {
         self.transact(|tx| tx.capture(caller, change))
     }
 
-    /// What is recorded now.
-    #[must_use]
-    pub fn capturing(&self) -> CaptureStatus {
-        self.view(|engine| engine.capturing())
-    }
-
     /// Whether a stream is recorded: in this browser and tab, in any if none is named.
     #[must_use]
     pub fn captures(
