@@ -3,7 +3,7 @@
 
 import type {
   AnnotationsFrame, CancelledFrame, CompleteFrame, EntryStamp, ErrorCode, ErrorFrame, EventsFrame, NetworkEntry, ReportedError,
-  StreamEntry, StreamKind, TimeoutFrame,
+  StreamEntry, StreamKind, TimeoutFrame, UploadCopy,
 } from './protocol.js';
 
 /** Names one attempt of one command. */
@@ -87,6 +87,8 @@ export type Context = {
    * that does not end by itself. Resolves to what the report adds, or to nothing.
    */
   onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
+  /** Copies of files that the command names, for a page of this origin. */
+  requestFiles: (paths: string[], site: string) => Promise<UploadCopy[]>;
 };
 
 /** Why nobody waits for an outcome any more. */

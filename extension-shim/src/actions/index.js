@@ -25,10 +25,12 @@ import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
 import { snapshot } from './snapshot.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
+import { upload_file } from './upload_file.js';
 
 /** @type {Record<string, Action>} */
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
   dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
+  upload_file,
 };

@@ -37,3 +37,8 @@ export const DRAG_STEPS_USUAL = 10;
 /** Points of a path that is drawn, and how far one is from the corner that it is counted from, in CSS px. */
 export const PATH_POINTS = 5_000;
 export const COORDINATE = { least: -100_000, most: 100_000 };
+
+/** The most files that one upload has; the daemon copies no more. */
+export const UPLOAD_FILES_MAX = 10;
+/** How long after a click a page may take to open a file chooser: some ask their server first. */
+export const CHOOSER_MS = 3_000;

@@ -145,14 +145,15 @@ export async function findCrash({ id, status, discarded }) {
 }
 
 /**
- * @param {number} tabId @param {string} method @param {object} [params]
+ * @param {number} tabId @param {string} method @param {object} [params] @param {string} [sessionId] of a frame with a process of its own
  * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words, or with `tab_crashed`
  */
-export function cdp(tabId, method, params) {
+export function cdp(tabId, method, params, sessionId) {
   const session = sessions.get(tabId);
   // A page that crashes between two commands of one action leaves the second without an answer, too.
   if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
-  const answer = chrome.debugger.sendCommand({ tabId }, method, /** @type {any} */ (params));
+  const target = sessionId === undefined ? { tabId } : { tabId, sessionId };
+  const answer = chrome.debugger.sendCommand(target, method, /** @type {any} */ (params));
   if (!session) return answer;
   return new Promise((resolve, reject) => {
     session.unanswered.add(reject);

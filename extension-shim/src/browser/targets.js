@@ -9,7 +9,8 @@
 //   const after = await landed(target);                             // which elements got the events; focus, value, states
 //
 // `kind`: click, hover (a point of its own that no other element covers), edit (text can be entered; `point` is absent if
-// it is covered: give it the focus with `focusTarget`), choose (select, check: no point is needed), view (scrolled to).
+// it is covered: give it the focus with `focusTarget`), choose (select, check: no point is needed), view (scrolled to), file
+// (a field for files, hidden or not, or the element that names or holds it).
 // `atOnce`: neither waited for nor at rest: for targets that move. A label stands for its field with edit and choose, and
 // a hidden check box is stood for by its label with click. Positions that scripts animate are compared over two frames,
 // so focus emulation must be on before, else they stand still meanwhile. `targetAt` is for x and y. Each of them asks
@@ -53,7 +54,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
  *
  * @typedef {object} ReadyOptions
- * @property {'click' | 'hover' | 'edit' | 'choose' | 'view'} kind
+ * @property {'click' | 'hover' | 'edit' | 'choose' | 'view' | 'file'} kind
  * @property {number} [timeoutMs]
  * @property {boolean} [atOnce]
  * @property {boolean} [arm] events are watched from now on, for `landed`

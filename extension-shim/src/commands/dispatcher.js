@@ -3,6 +3,7 @@
 
 /** @import {Action, CancelFrame, CommandBody, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
+/** @import {UploadRequests} from './upload_requests.js' */
 
 import { clip } from '../lib/clip.js';
 import { ActionError, executionTimeout } from '../lib/errors.js';
@@ -42,17 +43,19 @@ export class Dispatcher {
   #outbox;
   #send;
   #gate;
+  #uploads;
 
   /**
    * @param {Record<string, Action>} actions @param {Outbox} outbox
    * @param {(frame: FromExtension) => void} send may lose the frame: a claim is asked for again
-   * @param {Gate} gate
+   * @param {Gate} gate @param {UploadRequests} uploads
    */
-  constructor(actions, outbox, send, gate) {
+  constructor(actions, outbox, send, gate, uploads) {
     this.#actions = actions;
     this.#outbox = outbox;
     this.#send = send;
     this.#gate = gate;
+    this.#uploads = uploads;
   }
 
   /** A restarted daemon counts attempts anew and sends commands that had not started again. @param {string} epoch */
@@ -183,7 +186,8 @@ export class Dispatcher {
   }
 
   /** @param {Attempt} entry @param {RunState} running */
-  async #run({ command }, running) {
+  async #run(entry, running) {
+    const { command } = entry;
     const { type, params, tab_id, timeout_ms, client = '' } = command;
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
@@ -202,6 +206,7 @@ export class Dispatcher {
         running.begun = true;
       },
       onStop: (cleanUp) => { running.cleanUp = cleanUp; },
+      requestFiles: (paths, site) => this.#uploads.request(() => ({ correlation_id: entry.correlation_id, attempt: entry.attempt }), running.abort.signal, paths, site),
     });
   }
 

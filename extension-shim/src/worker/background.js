@@ -4,6 +4,7 @@
 
 import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js';
 import { elementRefs, navigations, policy, snapshots, tabs } from '../browser/state.js';
+import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
 import { actEffects } from '../input/act_effects.js';
@@ -99,6 +100,9 @@ chrome.webNavigation.onErrorOccurred.addListener((details) => {
 });
 
 chrome.debugger.onEvent.addListener((source, method, params) => {
+  worldContexts.handleEvent(source, method, params);
+  // The events of a frame with a process of its own are not the page's.
+  if (source.sessionId !== undefined) return;
   handleEvent(source, method, params);
   actEffects.handleDebuggerEvent(source, method, params);
   recorder.handleEvent(source, method, params);
@@ -106,6 +110,7 @@ chrome.debugger.onEvent.addListener((source, method, params) => {
 });
 chrome.debugger.onDetach.addListener((source, reason) => {
   handleDetach(source, reason);
+  if (source.tabId !== undefined) worldContexts.handleDetach(source.tabId);
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 

@@ -13,6 +13,7 @@ import { policy, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
+import { UploadRequests } from '../commands/upload_requests.js';
 import { browserLabel, browserSession, Identity } from '../connection/identity.js';
 import { Link } from '../connection/link.js';
 import { Pairing } from '../connection/pairing.js';
@@ -27,11 +28,12 @@ import { makePanel } from './panel.js';
 
 const olderExtensions = new OlderExtensions();
 const takeover = new Takeover();
+const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
   isOpen: (command) => policy.isOpenFor(command, tabs.known(command.tab_id)),
   check: (command) => policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id))),
-});
+}, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
   loadConfig: () => pairing.load(),
@@ -163,6 +165,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   // After `ready`: the daemon must know the attempts before their reports come.
   outbox.replay();
   drawMode.handleConnected();
+  uploads.handleConnected();
   recorder.configure(capture);
 }
 
@@ -182,6 +185,7 @@ function onFrame(frame) {
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.handleRules(frame); break;
+    case 'upload_copies': uploads.handleCopies(frame); break;
     case 'file_verdict': policy.files.handleVerdict(frame); break;
     case 'challenge':
     case 'welcome':
@@ -202,6 +206,7 @@ policy.onChange = () => {
   rulesChanged();
 };
 policy.files.onChange = rulesChanged;
+uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);

@@ -169,6 +169,7 @@ actions! {
         scroll: Scroll ScrollAction,
         drag: Drag DragAction,
         draw: Draw DrawAction,
+        upload_file: UploadFile UploadFileAction,
     }
     unsupported {
         type_text: TypeText TypeTextAction,
@@ -177,7 +178,6 @@ actions! {
         check: Check CheckAction,
         uncheck: Uncheck UncheckAction,
         fill_form: FillForm FillFormAction,
-        upload_file: UploadFile UploadFileAction,
         clipboard: Clipboard ClipboardAction,
         pdf: Pdf PdfAction,
         wait_for: WaitFor WaitForAction,

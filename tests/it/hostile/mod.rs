@@ -15,3 +15,4 @@ mod requests;
 mod scene;
 mod squatter;
 mod surrogates;
+mod uploads;

@@ -15,6 +15,7 @@ class PageWorld {
   #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness);
   #scripted = new ScriptedEvents(this.#dom);
   #scrolling = new ScrollControl(this.#dom, this.#finder);
+  #files = new FileFields(this.#dom, this.#refs);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
@@ -160,6 +161,40 @@ class PageWorld {
   /** @param {{id: number, names?: string[]}} asked */
   attributes({ id, names }) {
     return this.#read(id, (element) => this.#reader.attributes(element, names));
+  }
+
+  /** Keeps an element until the debugger fetches it by the secret. @param {{id: number, secret: string}} asked */
+  handOver({ id, secret }) {
+    return this.#files.handOver(id, secret);
+  }
+
+  /** Asked by the debugger alone. @param {string} secret */
+  handed(secret) {
+    return this.#files.handed(secret);
+  }
+
+  /** @param {any} field */
+  fileField(field) {
+    return this.#files.about(field);
+  }
+
+  /** @param {any} field */
+  watchFiles(field) {
+    this.#files.watch(field);
+  }
+
+  /** @param {any} field */
+  seenFiles(field) {
+    return this.#files.seen(field);
+  }
+
+  armDrop() {
+    this.#files.armDrop();
+  }
+
+  /** @param {number} id */
+  dragged(id) {
+    return this.#files.dragged(id);
   }
 
   /** Gives an element the focus, as the tabulator key does. @param {{id: number}} asked */

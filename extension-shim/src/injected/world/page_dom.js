@@ -36,6 +36,7 @@ class PageDom {
   #getRootNode = Node.prototype.getRootNode;
   #matches = Element.prototype.matches;
   #closest = Element.prototype.closest;
+  #querySelectorAll = Element.prototype.querySelectorAll;
   #assignedNodes = HTMLSlotElement.prototype.assignedNodes;
   #scrollIntoView = Element.prototype.scrollIntoView;
   #getHTML = /** @type {any} */ (Element.prototype).getHTML;
@@ -296,6 +297,11 @@ class PageDom {
   select(root, selector) {
     const { querySelectorAll } = root === document ? Document.prototype : DocumentFragment.prototype;
     return Array.from(querySelectorAll.call(root, selector));
+  }
+
+  /** @param {any} element @param {string} selector @returns {any[]} those in it, in its own document or shadow tree */
+  inside(element, selector) {
+    return Array.from(this.#querySelectorAll.call(element, selector));
   }
 
   /** The element that has the focus, in shadow trees too; null: none has. @returns {any} */

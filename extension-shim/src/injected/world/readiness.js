@@ -3,8 +3,9 @@
 // own. A classic script.
 
 /**
- * @typedef {'click' | 'hover' | 'edit' | 'choose' | 'view'} ReadinessKind click: a pointer on something enabled;
- *   hover: a pointer; edit: text is entered; choose: its state is changed; view: it is looked at
+ * @typedef {'click' | 'hover' | 'edit' | 'choose' | 'view' | 'file'} ReadinessKind click: a pointer on something enabled;
+ *   hover: a pointer; edit: text is entered; choose: its state is changed; view: it is looked at;
+ *   file: files are given to it, hidden or not
  *
  * @typedef {object} ReadinessOptions
  * @property {ReadinessKind} kind
@@ -25,8 +26,8 @@
  */
 
 class ReadinessCheck {
-  static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean}>} */ ({
-    click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true },
+  static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean, hidden?: boolean}>} */ ({
+    click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true }, file: { enabled: true, hidden: true },
   });
   static #TEXT_INPUTS = new Set(['text', 'search', 'url', 'tel', 'email', 'password', 'number', 'date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
   static #ACTED_ON = 'a[href], button, label, summary, [role=button], [role=link], [role=checkbox], [role=radio], [role=menuitem], [role=option], [role=tab], [role=switch], [role=treeitem]';
@@ -59,7 +60,7 @@ class ReadinessCheck {
     const tag = this.#dom.tag(field);
     const about = { id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }) };
     const unseen = this.#unseen(element);
-    if (unseen) return { ...about, verdict: 'not_visible', why: unseen };
+    if (unseen && !needs.hidden) return { ...about, verdict: 'not_visible', why: unseen };
     if (needs.enabled && this.#isDisabled(element)) return { ...about, verdict: 'disabled' };
     const uneditable = needs.editable ? this.#uneditable(element) : '';
     if (uneditable) return { ...about, verdict: 'not_editable', why: uneditable };
@@ -72,8 +73,17 @@ class ReadinessCheck {
     return { ...about, verdict: 'covered', box, why: this.#cover(element) };
   }
 
+  /** The one field for files that an element names or holds. @param {any} element @returns {any} undefined: none, or several */
+  #fileField(element) {
+    const named = this.#dom.labelled(element);
+    const inside = [element, ...(named ? [named] : []), ...this.#dom.inside(this.#dom.shadowRoot(element) ?? element, 'input')];
+    const fields = inside.filter((one) => FileFields.isField(one));
+    return new Set(fields).size === 1 ? fields[0] : undefined;
+  }
+
   /** The element that a person would act on in its place. @param {any} element @param {ReadinessKind} kind @returns {any} */
   #standIn(element, kind) {
+    if (kind === 'file') return this.#fileField(element) ?? element;
     const field = this.#dom.labelled(element);
     if (field && (kind === 'edit' || kind === 'choose')) return field;
     const isPointed = kind === 'click' || kind === 'hover';

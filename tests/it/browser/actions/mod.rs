@@ -2,6 +2,7 @@
 //! that make it hard.
 
 mod eyes;
+mod files;
 mod pointer;
 
 use std::path::{Path, PathBuf};

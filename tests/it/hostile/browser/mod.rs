@@ -8,3 +8,4 @@ mod prompts;
 mod scripts;
 mod secrets;
 mod site_rules;
+mod uploads;
