@@ -56,6 +56,7 @@ impl Inside {
             title: String::new(),
             active: true,
             focused: true,
+            ref_prefix: None,
         };
         link.receive(FromExtension::Ready(ReadyFrame {
             label: "Bench".to_owned(),

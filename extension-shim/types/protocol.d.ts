@@ -487,12 +487,25 @@ export type ActionParams = {
   };
   /** Takes a picture of the page. */
   screenshot: {
+    /** Only this element: ref, selector, text= or role=. */
+    target?: string;
+    /** Draw each button, link and field's ref on it. */
+    marks?: boolean;
     /** Picture the whole page, not only the view. */
     full_page?: boolean;
     /** Picture format; default png. */
-    format?: 'png' | 'jpeg';
+    format?: 'png' | 'jpeg' | 'webp';
     /** Longest side in px; default 1568. */
     max_side?: number;
+  };
+  /** Saves the page as PDF. */
+  pdf: {
+    /** Landscape pages; default portrait. */
+    landscape?: boolean;
+    /** Scale from 0.1 to 2; default 1. */
+    scale?: number;
+    /** Pages to print, such as 1-3,5; default all. */
+    page_ranges?: string;
   };
   /** Opens the drawing tools in the page. */
   draw_mode: {
@@ -770,15 +783,6 @@ export type ActionParams = {
     /** Text to write. */
     text?: string;
   };
-  /** Saves the page as PDF. */
-  pdf: {
-    /** Landscape pages; default portrait. */
-    landscape?: boolean;
-    /** Scale from 0.1 to 2; default 1. */
-    scale?: number;
-    /** Pages to print, such as 1-3,5; default all. */
-    page_ranges?: string;
-  };
   /** Waits for a state of the page. */
   wait_for: {
     /** Text that must appear. */
@@ -913,6 +917,8 @@ export type BrowserTab = {
   active: boolean;
   /** Whether its window is the one that had the focus last. */
   focused: boolean;
+  /** The letters with which the refs of its elements begin, once it has any: `b` of `b12`. */
+  ref_prefix?: string;
 };
 
 /** Why the daemon asks for a command to be stopped. */

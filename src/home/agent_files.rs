@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::io::Errno;
 
 use super::{StateDirectory, StateDirectoryError};
-use crate::protocol::ImageFormat;
+use crate::protocol::SavedFormat;
 use beneath::{FolderHandle, NoFollowError};
 pub use folders::{AgentFolderError, AgentFolders, FolderAccess};
 pub use reading::{ReadableFile, ReadableFileError};
@@ -55,12 +55,12 @@ pub enum AgentFileError {
     /// The file would lie outside of all open folders.
     #[error("the file would lie outside of the folders that are open to agents")]
     NotOpen,
-    /// The name's ending does not fit the picture's format.
+    /// The name's ending does not fit the file's format.
     #[error("the name does not end in .{}", .0.endings().join(" or ."))]
-    Ending(ImageFormat),
-    /// The bytes are not a picture.
-    #[error("the browser did not send a picture in a known format")]
-    NoPicture,
+    Ending(SavedFormat),
+    /// The bytes are neither a picture nor a PDF.
+    #[error("the browser did not send a file in a known format")]
+    UnknownFormat,
     /// The file exists.
     #[error("the file exists already")]
     Exists,
@@ -174,28 +174,32 @@ impl AgentFiles {
         Ok(std::iter::once(self.usual()).chain(opened).collect())
     }
 
-    /// Checks that a new picture of this name can be written. Returns its whole path.
+    /// Checks that a new file of this name can be written. Returns its whole path.
     ///
     /// # Errors
     ///
     /// [`AgentFileError`].
-    pub fn check(&self, name: &str, format: ImageFormat) -> Result<PathBuf, AgentFileError> {
-        let destination = self.find(name, format)?;
+    pub fn check(
+        &self,
+        name: &str,
+        format: impl Into<SavedFormat>,
+    ) -> Result<PathBuf, AgentFileError> {
+        let destination = self.find(name, format.into())?;
         if destination.parent()?.holds(destination.name.as_ref())? {
             return Err(AgentFileError::Exists);
         }
         Ok(destination.path())
     }
 
-    /// Writes a picture to a new file. Returns its whole path. A file that holds the same picture
-    /// counts as written; any other file is left alone.
+    /// Writes a picture or a PDF to a new file. Returns its whole path. A file that holds the same
+    /// bytes counts as written; any other file is left alone.
     ///
     /// # Errors
     ///
     /// [`AgentFileError`].
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, AgentFileError> {
         // The bytes decide on the ending: a browser could send a script and call it a picture.
-        let format = ImageFormat::of_bytes(bytes).ok_or(AgentFileError::NoPicture)?;
+        let format = SavedFormat::of_bytes(bytes).ok_or(AgentFileError::UnknownFormat)?;
         let destination = self.find(name, format)?;
         let parent = destination.parent()?;
         match parent.create(destination.name.as_ref(), bytes) {
@@ -209,7 +213,7 @@ impl AgentFiles {
     }
 
     /// Resolves a name. Reads no file but the list of opened folders.
-    fn find(&self, name: &str, format: ImageFormat) -> Result<FileDestination, AgentFileError> {
+    fn find(&self, name: &str, format: SavedFormat) -> Result<FileDestination, AgentFileError> {
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
             return Err(AgentFileError::NoName);
         }
@@ -291,7 +295,7 @@ impl AgentFileError {
             Self::Ending(_) => "Change the ending, or `format`.".to_owned(),
             Self::Exists => "Name a new file; nothing is overwritten.".to_owned(),
             Self::Link(_) => format!("Links are not followed. Name a folder below {folders}."),
-            Self::NoPicture => "Take the screenshot again.".to_owned(),
+            Self::UnknownFormat => "Take it again.".to_owned(),
             Self::Home(_) | Self::Io { .. } => "Ask the person to correct that.".to_owned(),
         }
     }

@@ -75,6 +75,7 @@ fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<BrowserTab> {
         title: "Home Page".to_owned(),
         active: id == first,
         focused: true,
+        ref_prefix: None,
     };
     ids.map(tab).collect()
 }

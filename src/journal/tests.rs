@@ -163,6 +163,8 @@ async fn an_accepted_command_comes_back_as_it_was_with_its_key() {
         format: None,
         max_side: Some(640),
         path: Some("/tmp/a picture.png".to_owned()),
+        target: Some("main".to_owned()),
+        marks: Some(true),
     });
     let original = command("shot_1", shot);
     let history = after_a_kill([accepted(&original)]).await;

@@ -1,4 +1,4 @@
-//! The formats of pictures.
+//! The formats of pictures, and of the files that agents have written.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum ImageFormat {
     Png,
     Jpeg,
+    Webp,
 }
 
 impl ImageFormat {
@@ -20,6 +21,7 @@ impl ImageFormat {
         match self {
             Self::Png => "image/png",
             Self::Jpeg => "image/jpeg",
+            Self::Webp => "image/webp",
         }
     }
 
@@ -29,6 +31,7 @@ impl ImageFormat {
         match self {
             Self::Png => "png",
             Self::Jpeg => "jpg",
+            Self::Webp => "webp",
         }
     }
 
@@ -38,14 +41,54 @@ impl ImageFormat {
         match self {
             Self::Png => &["png"],
             Self::Jpeg => &["jpg", "jpeg"],
+            Self::Webp => &["webp"],
         }
     }
 
     /// The format according to a file's first bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        // A container of any kind begins with its length; the kind stands behind it.
+        if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+            return Some(Self::Webp);
+        }
         let begins: [(&[u8], Self); 2] =
             [(b"\x89PNG\r\n\x1a\n", Self::Png), (b"\xff\xd8\xff", Self::Jpeg)];
         begins.into_iter().find_map(|(begin, format)| bytes.starts_with(begin).then_some(format))
+    }
+}
+
+/// The format of a file that an action's result is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedFormat {
+    /// A picture.
+    Image(ImageFormat),
+    /// A page on paper.
+    Pdf,
+}
+
+impl SavedFormat {
+    /// All endings that the name of such a file can have, in small letters.
+    #[must_use]
+    pub const fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Image(format) => format.endings(),
+            Self::Pdf => &["pdf"],
+        }
+    }
+
+    /// The format according to a file's first bytes.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.starts_with(b"%PDF-") {
+            return Some(Self::Pdf);
+        }
+        ImageFormat::of_bytes(bytes).map(Self::Image)
+    }
+}
+
+impl From<ImageFormat> for SavedFormat {
+    fn from(format: ImageFormat) -> Self {
+        Self::Image(format)
     }
 }

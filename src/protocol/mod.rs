@@ -42,7 +42,7 @@ pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
     QueryId, TabId,
 };
-pub use image_format::ImageFormat;
+pub use image_format::{ImageFormat, SavedFormat};
 pub use job::{Job, MonitorSync};
 pub use legacy::{
     CaptureOverrides, LEGACY_ACTIONS, LegacyAction, LegacyQuery, LegacyReport, LegacySyncAnswer,

@@ -31,9 +31,9 @@ pub struct CommandReport {
     /// Whether it waits for a browser to connect, or expired while it waited for one.
     #[serde(skip)]
     pub lacks_browser: bool,
-    /// The file for its picture, which the tool writes.
+    /// The file for its picture or its PDF, which the tool writes.
     #[serde(skip)]
-    pub picture_path: Option<Arc<str>>,
+    pub saved_path: Option<Arc<str>>,
 }
 
 impl CommandReport {

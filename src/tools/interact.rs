@@ -74,10 +74,10 @@ pub(super) async fn call(
     }
 }
 
-/// The failure of a picture's path that cannot be written.
+/// The failure of a file's path that cannot be written.
 fn wrong_path(tools: &ToolSet, action: &Action) -> Option<ToolResult> {
-    // Checked before the picture is taken: the agent can still correct the path.
-    let (name, format) = action.picture_file()?;
+    // Checked before the act: the agent can still correct the path.
+    let (name, format) = action.saved_file()?;
     let Some(files) = tools.hub.agent_files() else {
         let message = "This daemon writes no files";
         return Some(CallFailure::of_param("path", message, "Omit `path`.").into());

@@ -265,7 +265,7 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     ToolResult::of(&TabsAnswer { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
 
-/// `7 active focused current https://example.com/ Example Domain`
+/// `7 active focused current refs:b https://example.com/ Example Domain`
 fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     let TabSummary { browser, tab, current } = summary;
     let mut line = TextLine::of(&tab.tab_id.to_string());
@@ -276,6 +276,7 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     for (_, word) in words.into_iter().filter(|(is_so, _)| *is_so) {
         line.word(word);
     }
+    line.named("refs", tab.ref_prefix.as_deref());
     line.word(&tab.url);
     line.ending_in(&tab.title)
 }

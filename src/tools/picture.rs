@@ -1,4 +1,4 @@
-//! Pictures of answers: they go along as pictures, or to a file.
+//! Pictures of answers, which go along as pictures or to a file, and PDFs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,21 +25,26 @@ pub struct InlinePicture {
     pub mime_type: String,
 }
 
-/// Takes the picture out of a screenshot's result; its description stays.
+/// Takes the picture out of a screenshot's result, or writes its file; its description stays.
 pub(super) fn take_picture(
     report: &mut CommandReport,
     files: Option<&AgentFiles>,
 ) -> Option<InlinePicture> {
-    if report.command != "screenshot" {
-        return None;
-    }
+    // A PDF is no picture for the model: it goes to a file, or its data is read in parts.
+    let is_picture = match report.command {
+        "screenshot" => true,
+        "pdf" if report.saved_path.is_some() => false,
+        _ => return None,
+    };
     let CommandStatus::Complete { result, .. } = &mut report.status else { return None };
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: InlinePicture = serde_json::from_value(value.clone()).ok()?;
-    let saved = report.picture_path.as_deref().map(|name| picture.save(name, files));
-    // The picture goes along as image content: base64 text would fill the model's context.
-    value["data"] = "(shown as image content)".into();
+    let saved = report.saved_path.as_deref().map(|name| picture.save(name, files));
+    if is_picture {
+        // It goes along as image content: base64 text would fill the model's context.
+        value["data"] = "(shown as image content)".into();
+    }
     match &saved {
         Some(Ok(path)) => {
             value["data"] = "(in the file)".into();
@@ -50,7 +55,7 @@ pub(super) fn take_picture(
     }
     let is_saved = matches!(saved, Some(Ok(_)));
     *result = to_raw_value(&whole).ok()?.into();
-    (!is_saved).then_some(picture)
+    (is_picture && !is_saved).then_some(picture)
 }
 
 impl InlinePicture {

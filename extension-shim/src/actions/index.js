@@ -20,6 +20,7 @@ import { hover } from './hover.js';
 import { back, forward, navigate, refresh } from './navigate.js';
 import { page_info } from './page_info.js';
 import { page_summary } from './page_summary.js';
+import { pdf } from './pdf.js';
 import { performance } from './performance.js';
 import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
@@ -29,7 +30,7 @@ import { upload_file } from './upload_file.js';
 
 /** @type {Record<string, Action>} */
 export const actions = {
-  execute_js, navigate, refresh, back, forward, page_info, screenshot, tab_list, tab_open, tab_close, tab_activate,
+  execute_js, navigate, refresh, back, forward, page_info, screenshot, pdf, tab_list, tab_open, tab_close, tab_activate,
   dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,

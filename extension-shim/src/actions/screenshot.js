@@ -1,32 +1,53 @@
 // @ts-check
-// A picture of a page, no larger than models look at.
+// A picture of a page or of an element, no larger than models look at.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
+/** @import {PageArea} from '../browser/capture_tab.js' */
 
 import { captureTab } from '../browser/capture_tab.js';
 import { attach, withDialogs } from '../browser/debugger.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
+import { drawMarks, isIn, marksOf } from '../browser/picture_marks.js';
 import { tabs } from '../browser/state.js';
+import { parseTarget } from '../browser/target_query.js';
+import { waitForTarget } from '../browser/targets.js';
 import { stopWaiting } from '../browser/unstick.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
+import { patienceOf } from '../input/session.js';
 import { ActionError } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE }, context) {
-  if (!['png', 'jpeg'].includes(format)) throw new ActionError('invalid_params', 'format must be png or jpeg');
+export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE, target, marks }, context) {
+  if (!['png', 'jpeg', 'webp'].includes(format)) throw new ActionError('invalid_params', 'format must be png, jpeg or webp');
   const frame = {
     fullPage: checkedFlag('full_page', full_page),
     maxSide: checkedInteger('max_side', max_side, SCREENSHOT_SIDES),
   };
+  const isMarked = checkedFlag('marks', marks);
+  const wanted = target === undefined ? null : parseTarget(target);
+  if (wanted && frame.fullPage) throw new ActionError('invalid_params', 'give target or full_page, not both');
   const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
   context.onStop(() => stopWaiting(tab.id));
   await attach(tab.id);
   context.begin();
   const watcher = { dialogs: [] };
-  const data = await withDialogs(tab.id, watcher, () => captureTab(tab.id, format, frame, context.signal));
-  const value = { mime_type: `image/${format}`, data, ...imageSize(data) };
-  return { value, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
+  const value = await withDialogs(tab.id, watcher, async () => {
+    const clip = wanted ? areaOf(await waitForTarget({ tabId: tab.id, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
+    const marked = isMarked ? await marksOf(tab.id, frame.fullPage || clip !== undefined) : [];
+    const taken = await captureTab(tab.id, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
+    if (!isMarked || taken.data === '') return { data: taken.data };
+    const shown = marked.filter((mark) => isIn(mark, taken.area));
+    const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);
+    return { data: await drawMarks(taken, shown, format), marks: lines.join('\n') };
+  });
+  return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
+}
+
+/** @param {import('../browser/targets.js').ReadyTarget} target @returns {PageArea} */
+function areaOf({ box: [x, y, width, height], label }) {
+  if (width < 1 || height < 1) throw new ActionError('not_visible', `${label} has no size`, undefined, { hint: 'Choose an element around it.' });
+  return { x, y, width, height };
 }

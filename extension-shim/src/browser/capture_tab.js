@@ -8,24 +8,55 @@ import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
 
 /**
+ * @typedef {{x: number, y: number, width: number, height: number}} PageArea in CSS px of the view
+ *
+ * @typedef {object} CaptureArea which area of the page, and how large
+ * @property {boolean} fullPage
+ * @property {number} maxSide
+ * @property {PageArea} [clip] of the view only this
+ *
+ * @typedef {object} TabCapture
+ * @property {string} data base64; empty if nobody waits any more
+ * @property {PageArea} area
+ * @property {number} scale pixels of the picture for a CSS px
+ */
+
+/**
  * A picture of a tab that the debugger is attached to.
- * @typedef {{fullPage: boolean, maxSide: number}} CaptureArea which area of the page, and how large
  * @param {number} id the tab's @param {string} format @param {CaptureArea} frame @param {AbortSignal} signal
- * @returns {Promise<string>} in base64
+ * @returns {Promise<TabCapture>}
  */
 export async function captureTab(id, format, frame, signal) {
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
       await assertPage(id);
-      const data = await insist(id, { format, ...await area(id, frame) }, signal);
+      const { params, area, scale } = await measured(id, frame);
+      const data = await withFrames(id, () => insist(id, { format, ...params }, signal));
       // It may show another page, which has come meanwhile.
       await assertPage(id, { ran: true });
-      return data;
+      return { data, area, scale };
     });
   } catch (error) {
     if (error instanceof ActionError) throw error;
     throw commandError(error, id, await tabs.isOpen(id));
+  }
+}
+
+/** Small enough to cost nothing: its frames are only acknowledged. */
+const SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000 };
+
+/**
+ * Beside a screencast a hidden tab goes on painting. Without one it answers only half of the captures in a row.
+ * @template T @param {number} id @param {() => Promise<T>} run @returns {Promise<T>}
+ */
+async function withFrames(id, run) {
+  if (tabs.known(id)?.active) return run();
+  cdp(id, 'Page.startScreencast', SCREENCAST).catch(console.debug);
+  try {
+    return await run();
+  } finally {
+    cdp(id, 'Page.stopScreencast').catch(console.debug);
   }
 }
 
@@ -45,13 +76,16 @@ async function insist(id, params, signal) {
 }
 
 /** The area to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
-async function area(tabId, { fullPage, maxSide }) {
+async function measured(tabId, { fullPage, maxSide, clip }) {
   const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
-  const seenArea = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
-  const { x, y, width, height } = fullPage ? all : seenArea;
+  const view = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
+  const { x, y, width, height } = fullPage ? all : clip ? { ...clip, x: clip.x + view.x, y: clip.y + view.y } : view;
   const pixelRatio = device.clientWidth / seen.clientWidth;
   const scale = Math.min(1, maxSide / (Math.max(width, height) * pixelRatio));
+  const area = { x: x - view.x, y: y - view.y, width, height };
   // Uncut where possible: the debugger bar may change the viewport's height just now.
-  if (scale === 1 && !fullPage) return {};
-  return { clip: { x, y, width, height, scale }, captureBeyondViewport: fullPage };
+  if (scale === 1 && !fullPage && !clip) return { params: {}, area, scale: pixelRatio };
+  // Beyond the view a hidden tab paints only if it must.
+  const isBeyond = fullPage || area.x < 0 || area.y < 0 || area.x + width > view.width || area.y + height > view.height;
+  return { params: { clip: { x, y, width, height, scale }, captureBeyondViewport: isBeyond }, area, scale: scale * pixelRatio };
 }

@@ -224,6 +224,8 @@ export function handleEvent({ tabId }, method, params) {
   if (tabId === undefined || !session) return;
   if (method === 'Inspector.targetCrashed') noteCrash(tabId, session).catch(console.warn);
   if (method === 'Inspector.targetReloadedAfterCrash') noteRevival(tabId, session);
+  // One that is not acknowledged is the last.
+  if (method === 'Page.screencastFrame') cdp(tabId, 'Page.screencastFrameAck', { sessionId: params.sessionId }).catch(console.debug);
   if (method === 'Page.javascriptDialogClosed') session.open = null;
   if (method !== 'Page.javascriptDialogOpening') return;
   session.open = { type: params.type, message: params.message };

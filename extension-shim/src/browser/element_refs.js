@@ -28,6 +28,8 @@ export class ElementRefs {
   /** @type {Map<number, TabRefs>} */
   #tabs = new Map();
   #tabsSeen = 0;
+  /** Called when a tab has got its letters. */
+  onNewPrefix = () => {};
 
   /** Reads the names that an earlier worker has given. */
   restore = once(async () => {
@@ -49,6 +51,7 @@ export class ElementRefs {
       tab = { prefix: letters(this.#tabsSeen), next: 1, documents: {} };
       this.#tabsSeen += 1;
       this.#tabs.set(tabId, tab);
+      this.onNewPrefix();
     }
     return tab;
   }

@@ -8,7 +8,8 @@ import { SnapshotMemory } from './snapshot_memory.js';
 import { Tabs } from './tabs.js';
 
 export const policy = new Policy();
-export const tabs = new Tabs(policy);
 export const navigations = new Navigations(policy);
 export const elementRefs = new ElementRefs();
+export const tabs = new Tabs(policy, (tabId) => elementRefs.prefixOf(tabId));
+elementRefs.onNewPrefix = () => tabs.handleChange();
 export const snapshots = new SnapshotMemory();

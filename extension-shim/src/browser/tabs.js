@@ -20,10 +20,12 @@ export class Tabs {
   /** @type {(tabs: BrowserTab[]) => void} */
   onChange = () => {};
   #policy;
+  #prefixOf;
 
-  /** @param {Policy} policy */
-  constructor(policy) {
+  /** @param {Policy} policy @param {(tabId: number) => string | undefined} prefixOf the letters of the refs of a tab's elements */
+  constructor(policy, prefixOf = () => undefined) {
     this.#policy = policy;
+    this.#prefixOf = prefixOf;
   }
 
   /** Asks the browser for all of it. */
@@ -146,6 +148,7 @@ export class Tabs {
     // Not even the title of a closed page is sent. A page whose URL does not name its maker may be
     // of a closed site, too: page_info asks the page, and then gives its title.
     const isBlocked = this.#policy.blocks(url);
+    const prefix = this.#prefixOf(tab.id ?? chrome.tabs.TAB_ID_NONE);
     const isNamed = !isBlocked && !hidesOwner(url) && !this.#policy.blocks(tab.pendingUrl ?? '');
     return {
       tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
@@ -154,6 +157,7 @@ export class Tabs {
       title: isNamed ? tab.title ?? '' : '',
       active,
       focused: tab.windowId === this.#focusedWindow,
+      ...(prefix && { ref_prefix: prefix }),
     };
   }
 }

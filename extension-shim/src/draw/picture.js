@@ -37,7 +37,7 @@ async function capture(tabId) {
 
 /** @param {number} tabId @param {'png' | 'jpeg'} format @param {number} maxSide @returns {Promise<PagePicture>} */
 async function captureAs(tabId, format, maxSide) {
-  const data = await captureTab(tabId, format, { fullPage: false, maxSide }, AbortSignal.timeout(DRAW_OPEN_MS));
+  const { data } = await captureTab(tabId, format, { fullPage: false, maxSide }, AbortSignal.timeout(DRAW_OPEN_MS));
   if (data === '') throw new Error('the page paints nothing');
   return { picture: `data:image/${format};base64,${data}`, ...await shownSize(tabId, imageSize(data)) };
 }

@@ -71,6 +71,14 @@ export async function withInput(context, { snapshot }, act) {
   }
 }
 
+/**
+ * How long a command waits for its target: as long as it may run, if the agent has chosen its time.
+ * @param {{timeout_ms: number}} command @returns {number}
+ */
+export function patienceOf({ timeout_ms }) {
+  return Math.max(0, timeout_ms === EXECUTE_USUAL_MS ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
+}
+
 /** @param {unknown} snapshot @returns {'whole' | 'diff' | null} */
 function checkedSnapshot(snapshot = false) {
   if (snapshot === false) return null;
@@ -102,10 +110,8 @@ export class InputSession {
     this.#context = context;
   }
 
-  /** How long a target is waited for: as long as the command may run, if the agent has chosen its time. */
   get patienceMs() {
-    const { timeout_ms } = this.#context;
-    return Math.max(0, timeout_ms === EXECUTE_USUAL_MS ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
+    return patienceOf(this.#context);
   }
 
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @returns {Promise<Outcome>} */

@@ -1,12 +1,13 @@
 // @ts-check
 // Width and height of a picture, read from its own header.
 
-/** @param {string} base64 PNG or JPEG @returns {{width: number, height: number}} */
+/** @param {string} base64 PNG, JPEG or WebP @returns {{width: number, height: number}} */
 export function imageSize(base64) {
   const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   const view = new DataView(bytes.buffer);
-  const isPng = view.getUint32(0) === 0x89504e47;
-  return isPng ? { width: view.getUint32(16), height: view.getUint32(20) } : jpegSize(view);
+  const kind = view.getUint32(0);
+  if (kind === 0x89504e47) return { width: view.getUint32(16), height: view.getUint32(20) };
+  return kind === 0x52494646 ? webpSize(view) : jpegSize(view);
 }
 
 /** Walks the segments to the frame header (SOF). @param {DataView} view */
@@ -17,6 +18,18 @@ function jpegSize(view) {
     const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
     if (isFrame) return { width: view.getUint16(at + 7), height: view.getUint16(at + 5) };
     at += 2 + view.getUint16(at + 2);
+  }
+  return { width: 0, height: 0 };
+}
+
+/** By the kind of its first chunk: extended, lossless or lossy. @param {DataView} view */
+function webpSize(view) {
+  if (view.byteLength < 30) return { width: 0, height: 0 };
+  const threeBytes = (/** @type {number} */ at) => view.getUint16(at, true) + view.getUint8(at + 2) * 0x10000;
+  switch (view.getUint32(12)) {
+    case 0x56503858: return { width: threeBytes(24) + 1, height: threeBytes(27) + 1 };
+    case 0x5650384c: return { width: (view.getUint32(21, true) & 0x3fff) + 1, height: ((view.getUint32(21, true) >> 14) & 0x3fff) + 1 };
+    case 0x56503820: return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
   }
   return { width: 0, height: 0 };
 }

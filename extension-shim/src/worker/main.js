@@ -9,7 +9,7 @@
 import { actions } from '../actions/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { policy, tabs } from '../browser/state.js';
+import { elementRefs, policy, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -112,7 +112,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(),
   ]);
 });
 let session = '';

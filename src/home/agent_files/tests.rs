@@ -2,6 +2,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::protocol::ImageFormat;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nits rest";
 const JPEG: &[u8] = b"\xff\xd8\xffits rest";
@@ -116,7 +117,10 @@ fn a_name_ends_as_the_picture_in_it_does() {
         "page.png ",
     ] {
         let refused = person.write(name).unwrap_err();
-        assert!(matches!(refused, AgentFileError::Ending(ImageFormat::Png)), "{name:?}: {refused}");
+        assert!(
+            matches!(refused, AgentFileError::Ending(SavedFormat::Image(ImageFormat::Png))),
+            "{name:?}: {refused}"
+        );
     }
     for name in ["page.jpg", "page.jpeg", "page.JPEG"] {
         person.files.write(name, JPEG).unwrap();
@@ -124,7 +128,7 @@ fn a_name_ends_as_the_picture_in_it_does() {
     assert!(person.files.check("x.jpg", ImageFormat::Png).is_err());
     let script = b"#!/bin/sh\necho owned";
     let refused = person.files.write("script.png", script).unwrap_err();
-    assert!(matches!(refused, AgentFileError::NoPicture), "{refused}");
+    assert!(matches!(refused, AgentFileError::UnknownFormat), "{refused}");
     assert!(!person.place.join("Tabwire/files/script.png").exists());
 }
 

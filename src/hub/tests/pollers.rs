@@ -334,12 +334,7 @@ async fn what_it_cannot_do_is_refused_at_the_call() {
     let hub = Hub::start(Limits::default());
     let old = Old::new(&hub, "ext_1");
     let _ = old.poll().await;
-    let shot = Action::Screenshot(ScreenshotAction {
-        full_page: None,
-        format: None,
-        max_side: None,
-        path: None,
-    });
+    let shot = Action::Screenshot(ScreenshotAction::default());
     let refused = hub.submit(&agent("ann"), Submission { action: shot, ..script() }).await;
     assert_eq!(refused.unwrap_err().why.code(), "unsupported_action");
     let refused = hub.submit(&agent("ann"), script_in(7)).await;
@@ -352,12 +347,7 @@ async fn what_it_cannot_do_is_refused_at_the_call() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_any_browser_goes_to_it_only_if_it_knows_it_and_no_tab_was_named() {
     let hub = Hub::start(Limits::default());
-    let shot = Action::Screenshot(ScreenshotAction {
-        full_page: None,
-        format: None,
-        max_side: None,
-        path: None,
-    });
+    let shot = Action::Screenshot(ScreenshotAction::default());
     let shot = hub.submit(&agent("ann"), Submission { action: shot, ..script() }).await.unwrap().id;
     let in_tab = hub.submit(&agent("ann"), script_in(7)).await.unwrap().id;
     let plain = hub.submit(&agent("ann"), script()).await.unwrap().id;

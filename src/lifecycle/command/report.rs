@@ -27,11 +27,11 @@ impl Command {
             trace: with_trace.then(|| self.trace()),
             kind: self.spec.work.kind(),
             lacks_browser: self.lacks_browser(),
-            picture_path: self
+            saved_path: self
                 .spec
                 .work
                 .action()
-                .and_then(Action::picture_file)
+                .and_then(Action::saved_file)
                 .map(|(name, _)| name.into()),
         }
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::{ImageFormat, LegacyAction};
+use super::{LegacyAction, SavedFormat};
 pub use action_spec::{ActionEffect, ActionSpec, ActionTool, RegisteredAction, ToolGroup};
 pub use input_target::{
     ElementTarget, KeyModifier, MouseButton, PageAfterAct, PointTarget, SnapshotAfterAct,
@@ -85,11 +85,11 @@ macro_rules! actions {
                 }
             }
 
-            /// See [`BrowserAction::picture_file`].
+            /// See [`BrowserAction::saved_file`].
             #[must_use]
-            pub fn picture_file(&self) -> Option<(&str, ImageFormat)> {
+            pub fn saved_file(&self) -> Option<(&str, SavedFormat)> {
                 match self {
-                    $(Self::$variant(params) => params.picture_file(),)*
+                    $(Self::$variant(params) => params.saved_file(),)*
                 }
             }
 
@@ -152,6 +152,7 @@ actions! {
         tab_close: TabClose TabCloseAction,
         tab_activate: TabActivate TabActivateAction,
         screenshot: Screenshot ScreenshotAction,
+        pdf: Pdf PdfAction,
         draw_mode: DrawMode DrawModeAction,
         dom: Dom DomAction,
         accessibility: Accessibility AccessibilityAction,
@@ -179,7 +180,6 @@ actions! {
         uncheck: Uncheck UncheckAction,
         fill_form: FillForm FillFormAction,
         clipboard: Clipboard ClipboardAction,
-        pdf: Pdf PdfAction,
         wait_for: WaitFor WaitForAction,
         batch: Batch BatchAction,
         page_tools: PageTools PageToolsAction,
@@ -203,9 +203,9 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
         false
     }
 
-    /// The name of the file for its picture, and the format, if the picture goes to a file. The
+    /// The name of the file for its picture or its PDF, and the format, if that goes to a file. The
     /// extension does not get the name: it cannot write files.
-    fn picture_file(&self) -> Option<(&str, ImageFormat)> {
+    fn saved_file(&self) -> Option<(&str, SavedFormat)> {
         None
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, ToolGroup};
+use crate::protocol::SavedFormat;
 
 /// Saves the page as PDF.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,5 +41,9 @@ impl BrowserAction for PdfAction {
 
     fn file_name(&self) -> Option<&str> {
         self.path.as_deref()
+    }
+
+    fn saved_file(&self) -> Option<(&str, SavedFormat)> {
+        Some((self.file_name()?, SavedFormat::Pdf))
     }
 }

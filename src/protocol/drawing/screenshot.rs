@@ -66,7 +66,10 @@ impl Screenshot {
             .find_map(|start| url.strip_prefix(start))
             .ok_or(ScreenshotError::BadDataUrl)?;
         let bytes = STANDARD.decode(data).map_err(|_| ScreenshotError::BadBase64)?;
-        let format = ImageFormat::of_bytes(&bytes).ok_or(ScreenshotError::UnknownFormat)?;
+        // The files of drawings have the endings of these two.
+        let format = ImageFormat::of_bytes(&bytes)
+            .filter(|format| matches!(format, ImageFormat::Png | ImageFormat::Jpeg))
+            .ok_or(ScreenshotError::UnknownFormat)?;
         Ok(Self { format, bytes: bytes.into() })
     }
 

@@ -80,4 +80,7 @@ pub struct BrowserTab {
     /// Whether its window is the one that had the focus last.
     #[serde(default)]
     pub focused: bool,
+    /// The letters with which the refs of its elements begin, once it has any: `b` of `b12`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ref_prefix: Option<String>,
 }

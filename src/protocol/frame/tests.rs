@@ -400,18 +400,14 @@ fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
 
 #[test]
 fn options_of_an_action_that_were_not_given_do_not_go_over_the_wire() {
-    let bare = Action::Screenshot(ScreenshotAction {
-        full_page: None,
-        format: None,
-        max_side: None,
-        path: None,
-    });
+    let bare = Action::Screenshot(ScreenshotAction::default());
     assert_eq!(bare.params().get(), "{}");
     let jpeg = Action::Screenshot(ScreenshotAction {
         full_page: Some(false),
         format: Some(ImageFormat::Jpeg),
         max_side: Some(4_000),
         path: Some("/not/for/the/extension.jpg".to_owned()),
+        ..ScreenshotAction::default()
     });
     let expected = json!({ "full_page": false, "format": "jpeg", "max_side": 4_000 });
     assert_eq!(value(jpeg.params().get()), expected);
@@ -509,6 +505,7 @@ fn a_tab_needs_its_ids_only() {
         title: String::new(),
         active: false,
         focused: false,
+        ref_prefix: None,
     };
     assert_eq!(tabs, [bare]);
     assert_malformed(r#"{"type":"tabs","tabs":[{"tab_id":7}]}"#);

@@ -414,6 +414,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         title: String::new(),
         active: id == TABS.start,
         focused: true,
+        ref_prefix: None,
     };
     let in_flight = |(correlation_id, attempt, state)| InFlight { correlation_id, attempt, state };
     ReadyFrame {

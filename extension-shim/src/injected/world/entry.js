@@ -89,6 +89,16 @@ class PageWorld {
     return { hit, ...this.#about() };
   }
 
+  /** @param {{place: number}} frame */
+  frameAt({ place }) {
+    return { view: this.#readiness.frameAt(place), place: this.#dom.ownPlace() };
+  }
+
+  /** @param {{id?: number, isWhole: boolean}} asked */
+  marks({ id, isWhole }) {
+    return this.#read(id, (element) => this.#snapshot.marks(element, isWhole));
+  }
+
   place() {
     return this.#dom.ownPlace();
   }

@@ -8,6 +8,7 @@ class PageDom {
     nodeType: PageDom.#getter(Node, 'nodeType'),
     firstChild: PageDom.#getter(Node, 'firstChild'),
     nextSibling: PageDom.#getter(Node, 'nextSibling'),
+    firstElementChild: PageDom.#getter(Element, 'firstElementChild'),
     parentNode: PageDom.#getter(Node, 'parentNode'),
     isConnected: PageDom.#getter(Node, 'isConnected'),
     textContent: PageDom.#getter(Node, 'textContent'),
@@ -241,6 +242,15 @@ class PageDom {
       visit(child);
       child = next;
     }
+  }
+
+  /**
+   * All that is shown in an element that holds nothing but text, read at once: an object for each text costs more than
+   * the text. @param {any} element @param {string} tag its own @returns {string | null} null: it holds more
+   */
+  onlyText(element, tag) {
+    const { firstElementChild, textContent } = this.#getters;
+    return tag === 'slot' || firstElementChild(element) || this.shadowRoot(element, tag) ? null : textContent(element);
   }
 
   /** @param {any} node @returns {any[]} its child nodes */

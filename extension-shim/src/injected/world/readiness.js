@@ -209,6 +209,12 @@ class ReadinessCheck {
     return { inner: { x: (x - left) / scaleX, y: (y - top) / scaleY } };
   }
 
+  /** Where the view of the frame at a place begins, and how large its pixels are; null: it is gone. @param {number} place */
+  frameAt(place) {
+    const frame = this.#dom.frames().find((one) => this.#dom.placeOf(one) === place);
+    return frame ? this.#frameView(frame) : null;
+  }
+
   /** Where the view of a frame begins, and how large its pixels are. @param {any} frame */
   #frameView(frame) {
     const { x, y, width, height } = this.#dom.rect(frame);

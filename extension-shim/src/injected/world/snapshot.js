@@ -13,7 +13,22 @@
 /** In the lines of a document \x01 stands before the number of an element and \x02 before the place of a frame whose lines belong below. */
 const LINE_MARKS = { id: '\x01', frame: '\x02' };
 
+/**
+ * @typedef {object} MarkedElement an element that a person acts on, in CSS px of the view of its frame
+ * @property {number} id
+ * @property {string} role
+ * @property {string} name
+ * @property {number} x
+ * @property {number} y
+ * @property {number} width
+ * @property {number} height
+ */
+
 class PageSnapshot {
+  /** More marks on a picture are not told apart. */
+  static #MARKS_MAX = 200;
+  /** Where only elements are told that a person acts on, their names and values need not be read whole. */
+  static #SHORT = 48;
   #dom;
   #accessible;
   #tree;
@@ -41,7 +56,7 @@ class PageSnapshot {
         return;
       }
       const isShown = !interactiveOnly || item.isActedOn || ['iframe', 'dialog', 'alertdialog', 'alert'].includes(item.role);
-      if (isShown) lines.push(`${'  '.repeat(level)}${this.#line(item, { boxes, urls, active })}`);
+      if (isShown) lines.push(`${'  '.repeat(level)}${this.#line(item, { boxes, urls, active, isShort: interactiveOnly })}`);
       const below = isShown && !interactiveOnly ? level + 1 : level;
       if (below <= depth) for (const inner of item.items) add(inner, below);
     };
@@ -49,13 +64,43 @@ class PageSnapshot {
     return lines.join('\n');
   }
 
-  /** @param {AccessibleNode} node @param {{boxes: boolean, urls: boolean, active: any}} how @returns {string} */
-  #line(node, { boxes, urls, active }) {
+  /** The elements that a person sees and acts on. @param {any} start @param {boolean} isWhole also those outside of the view @returns {MarkedElement[]} */
+  marks(start, isWhole) {
+    /** @type {MarkedElement[]} */
+    const marks = [];
+    const add = (/** @type {AccessibleItem} */ item) => {
+      if (typeof item === 'string' || marks.length >= PageSnapshot.#MARKS_MAX) return;
+      const { role, name, element, isActedOn } = item;
+      if (isActedOn && this.#isSeen(element, isWhole)) {
+        const { x, y, width, height } = this.#dom.rect(element);
+        marks.push({ id: this.#refs.of(element, role, name), role, name, x, y, width, height });
+      }
+      item.items.forEach(add);
+    };
+    this.#tree.read(start).forEach(add);
+    return marks;
+  }
+
+  /** @param {any} element @param {boolean} isWhole */
+  #isSeen(element, isWhole) {
+    const { x, y, width, height } = this.#dom.rect(element);
+    if (width < 1 || height < 1) return false;
+    const [midX, midY] = [x + width / 2, y + height / 2];
+    const isInView = midX >= 0 && midY >= 0 && midX < innerWidth && midY < innerHeight;
+    if (!isInView) return isWhole;
+    const hit = this.#dom.at(midX, midY);
+    // What a label or an icon stands before is still seen; what a dialog covers is not.
+    return hit !== null && (this.#dom.holds(element, hit) || this.#dom.holds(hit, element));
+  }
+
+  /** @param {AccessibleNode} node @param {{boxes: boolean, urls: boolean, active: any, isShort: boolean}} how @returns {string} */
+  #line(node, { boxes, urls, active, isShort }) {
     const { role, name, element, states, value } = node;
     let line = role;
     const level = this.#accessible.level(element, role);
     if (level !== undefined) line += ` ${level}`;
-    if (name) line += ` ${JSON.stringify(name)}`;
+    const told = (/** @type {string} */ text) => (isShort ? this.#words.clipped(text, PageSnapshot.#SHORT) : text);
+    if (name) line += ` ${JSON.stringify(told(name))}`;
     line += ` ${LINE_MARKS.id}${this.#refs.of(element, role, name)}`;
     if (element === active) line += ' focused';
     for (const state of states) line += ` ${state}`;
@@ -64,7 +109,7 @@ class PageSnapshot {
       const { x, y, width, height } = this.#dom.rect(element);
       line += ` [${[x, y, width, height].map(Math.round).join(',')}]`;
     }
-    if (value !== undefined) line += `: ${value}`;
+    if (value !== undefined) line += `: ${told(value)}`;
     return role === 'iframe' ? `${line}${LINE_MARKS.frame}${this.#dom.placeOf(element)}` : line;
   }
 }

@@ -209,6 +209,11 @@ class AccessibleTree {
   /** @param {any} element @param {string} tag @param {ItemCollector} out @param {ReadingPlace} place @param {number} depth @param {boolean} isSeen whether its own texts are shown */
   #children(element, tag, out, place, depth, isSeen) {
     const isShut = tag === 'details' && element.open !== true;
+    const text = this.#dom.onlyText(element, tag);
+    if (text !== null) {
+      if (text !== '' && isSeen && !place.isLabel && !isShut) out.addText(text);
+      return;
+    }
     let summaries = 0;
     this.#dom.eachShown(element, tag, (child) => {
       const kind = this.#dom.kind(child);

@@ -18,7 +18,12 @@ class PageWords {
   shown(text, most) {
     // Whole numbers are looked for before anything is cut off.
     const line = this.#secrets.hide(this.line(text.length > most * 4 ? text.slice(0, most * 4) : text));
-    return line.length > most ? `${this.head(line, most)}…` : line;
+    return this.clipped(line, most);
+  }
+
+  /** @param {string} text @param {number} most characters @returns {string} with a sign if something is missing */
+  clipped(text, most) {
+    return text.length > most ? `${this.head(text, most)}…` : text;
   }
 
   /** @param {string} text @returns {string} several lines for agents */

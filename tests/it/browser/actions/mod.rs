@@ -3,6 +3,7 @@
 
 mod eyes;
 mod files;
+mod pictures;
 mod pointer;
 
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ impl ActionStage {
         answer["content"][0]["text"].as_str().unwrap().len()
     }
 
-    async fn raw(&self, action: &str, mut params: Value, trace: bool) -> Value {
+    pub(super) async fn raw(&self, action: &str, mut params: Value, trace: bool) -> Value {
         let (tool, selector) = tool_of(action);
         params[selector] = action.into();
         params["trace"] = trace.into();
