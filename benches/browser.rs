@@ -5,12 +5,14 @@
 //!
 //! - `interact execute_js document.title` with `wait_ms`, one after another;
 //! - an action of 250 ms: how much later than that its answer comes;
+//! - snapshots of pages of 5,000 and 50,000 nodes, their bytes an element, and the share of the bytes
+//!   that `interactive_only` leaves;
 //! - the bridge: from its start to the answers of `initialize` and `tools/list`, its
 //!   memory, and its first tool answer when no daemon runs yet;
 //! - the daemon's memory when it has nothing to do.
 //!
 //! Times are in ms, memory in MB (resident). After `--`: `--quick` for fewer calls, `--json`
-//! for one line of JSON after the table.
+//! for one line of JSON after the table, `--check` to exit with 1 if a bound is missed.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
 
 use std::path::Path;
@@ -82,6 +84,28 @@ impl Agent {
         took
     }
 
+    async fn go(&mut self, url: &str) {
+        let arguments = json!({"action": "navigate", "url": url, "wait_ms": 50_000});
+        let answer = self.call("interact", arguments).await;
+        assert!(answer["result"].is_string(), "{answer}");
+    }
+
+    /// The number that a script gives.
+    async fn run_for(&mut self, script: &str) -> f64 {
+        let arguments = json!({"action": "execute_js", "script": script, "wait_ms": 20_000});
+        self.call("interact", arguments).await["result"].as_f64().unwrap()
+    }
+
+    /// Takes a snapshot; how many bytes its text has as an agent gets it.
+    #[expect(clippy::cast_precision_loss, reason = "a length")]
+    async fn snapshot(&mut self, mut arguments: Value) -> f64 {
+        arguments["what"] = "snapshot".into();
+        arguments["wait_ms"] = 20_000.into();
+        let answer = self.call("analyze", arguments).await;
+        assert!(answer["result"].is_string(), "{answer}");
+        answer["result"].to_string().len() as f64
+    }
+
     async fn end(mut self) {
         self.0.end_input();
         assert!(self.0.ended().await, "the bridge has failed");
@@ -146,22 +170,64 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
         let took = millis_since(start);
         late.push(took - answer["result"].as_f64().unwrap());
     }
+    let snapshots = measure_snapshots(&mut client, &pages, calls).await;
     client.end().await;
     browser.end().await;
     daemon.kill().unwrap();
-    vec![
+    let mut figures = vec![
         Figure { what: "document.title, over stdio", values: title, p50: 5.0, p99: Some(20.0) },
         Figure { what: "250 ms action: answers late by", values: late, p50: 5.0, p99: None },
         Figure { what: "daemon: idle memory (MB)", values: vec![idle], p50: 12.0, p99: None },
+    ];
+    figures.extend(snapshots);
+    figures
+}
+
+/// Snapshots of large pages, and the lengths of snapshots.
+async fn measure_snapshots(client: &mut Agent, pages: &TestPages, calls: usize) -> Vec<Figure> {
+    let mut times = Vec::new();
+    for (nodes, calls) in [(5_000, calls / 5), (50_000, calls / 20)] {
+        client.go(&pages.url(&format!("/nodes?{nodes}"))).await;
+        client.snapshot(json!({})).await;
+        let mut values = Vec::new();
+        for _ in 0..calls {
+            let start = now();
+            client.snapshot(json!({})).await;
+            values.push(millis_since(start));
+        }
+        times.push(values);
+    }
+    client.go(&pages.url("/nodes?1000")).await;
+    let elements = client.run_for("document.querySelectorAll('body *').length").await;
+    let whole = client.snapshot(json!({"max_bytes": 65_536})).await;
+    let short = client.snapshot(json!({"max_bytes": 65_536, "interactive_only": true})).await;
+    let [fifty, five] = [times.pop().unwrap(), times.pop().unwrap()];
+    vec![
+        Figure { what: "snapshot: 5,000 nodes", values: five, p50: 60.0, p99: None },
+        Figure { what: "snapshot: 50,000 nodes", values: fifty, p50: 600.0, p99: None },
+        Figure {
+            what: "snapshot: bytes an element",
+            values: vec![whole / elements],
+            p50: 40.0,
+            p99: None,
+        },
+        Figure {
+            what: "interactive_only: share of bytes",
+            values: vec![short / whole],
+            p50: 1.0 / 3.0,
+            p99: None,
+        },
     ]
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn show(figures: &[Figure], as_json: bool) {
+fn show(figures: &[Figure], as_json: bool) -> bool {
     println!("{:<34}{:>9}{:>9}{:>9}  bound", "", "p50", "p99", "max");
+    let mut holds = true;
     for figure in figures {
         let (p50, p99, max) = (figure.at(0.5), figure.at(0.99), figure.at(1.0));
         let missed = p50 > figure.p50 || figure.p99.is_some_and(|most| p99 > most);
+        holds &= !missed;
         let bound = figure.p99.map_or_else(String::new, |most| format!(", p99 ≤ {most}"));
         let note = if missed { "  MISSED" } else { "" };
         println!(
@@ -173,6 +239,7 @@ fn show(figures: &[Figure], as_json: bool) {
         let figure = |f: &Figure| json!({"what": f.what, "p50": f.at(0.5), "p99": f.at(0.99)});
         println!("{}", Value::from_iter(figures.iter().map(figure)));
     }
+    holds
 }
 
 fn main() {
@@ -191,5 +258,7 @@ fn main() {
         figures.extend(measure_bridge(folder.path(), starts).await);
         figures
     });
-    show(&figures, has("--json"));
+    if !show(&figures, has("--json")) && has("--check") {
+        std::process::exit(1);
+    }
 }

@@ -686,6 +686,17 @@ export type ActionParams = {
     /** Points [[x, y], …] in CSS px. */
     points: ([number, number])[];
   };
+  /** Gives files of opened folders to the page. */
+  upload_file: {
+    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
+    target: string;
+    /** Element in human words; only for the record. */
+    element?: string;
+    /** Files to give: absolute paths. */
+    paths: string[];
+    /** Drop the files onto the element. */
+    drop?: boolean;
+  };
   /** Types text into a field. */
   type: {
     /** Field: a ref, selector or label=; default the focused one. */
@@ -762,17 +773,6 @@ export type ActionParams = {
     submit?: boolean;
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
-  };
-  /** Gives files of opened folders to the page. */
-  upload_file: {
-    /** Element: a ref (b12), CSS selector, text=, role= or label=. */
-    target: string;
-    /** Element in human words; only for the record. */
-    element?: string;
-    /** Files to give: absolute paths. */
-    paths: string[];
-    /** Drop the files onto the element. */
-    drop?: boolean;
   };
   /** Copies and pastes with an own clipboard. */
   clipboard: {

@@ -330,6 +330,15 @@ test('many tab events make one frame, and no change makes none', async () => {
   assert.equal(told.length, 1);
 });
 
+test('a tab has the letters of its refs once it has any', async () => {
+  const prefixes = new Map();
+  const tabs = new Tabs(openPolicy, (tabId) => prefixes.get(tabId));
+  await tabs.load();
+  assert.ok(tabs.list().every((tab) => !('ref_prefix' in tab)));
+  prefixes.set(7, 'b');
+  assert.equal(tabs.list().find(({ tab_id }) => tab_id === 7).ref_prefix, 'b');
+});
+
 test('without tab_id a command goes to the active tab of the last focused window', async () => {
   const tabs = new Tabs(openPolicy);
   chrome.tabs.query = async () => [
@@ -356,4 +365,14 @@ test('a picture tells its size', () => {
   assert.deepEqual(imageSize(png.toString('base64')), { width: 800, height: 1568 });
   const jpeg = Buffer.from('ffd8ffe000040000ffc0001108' + '0010' + '0020' + '03000000000000', 'hex');
   assert.deepEqual(imageSize(jpeg.toString('base64')), { width: 32, height: 16 });
+  const webp = (kind, at, bytes) => {
+    const head = Buffer.alloc(30);
+    head.write('RIFF');
+    head.write(`WEBP${kind}`, 8);
+    Buffer.from(bytes).copy(head, at);
+    return imageSize(head.toString('base64'));
+  };
+  assert.deepEqual(webp('VP8 ', 26, [0x20, 0x43, 0x10, 0x00]), { width: 800, height: 16 });
+  assert.deepEqual(webp('VP8L', 21, [0x1f, 0xc3, 0x03, 0x00]), { width: 800, height: 16 });
+  assert.deepEqual(webp('VP8X', 24, [0x1f, 0x03, 0, 0x0f, 0, 0]), { width: 800, height: 16 });
 });

@@ -224,6 +224,32 @@ impl BrowserUser {
         }
     }
 
+    /// The role and the name of each of these elements in the browser's own accessibility tree, behind
+    /// the value of an attribute.
+    pub async fn accessible(
+        &mut self,
+        selector: &str,
+        attribute: &str,
+    ) -> Vec<(String, String, String)> {
+        let root = self.ask("DOM.getDocument", json!({})).await["root"]["nodeId"].clone();
+        let query = json!({"nodeId": root, "selector": selector});
+        let found = self.ask("DOM.querySelectorAll", query).await["nodeIds"].clone();
+        let mut told = Vec::new();
+        for node in found.as_array().unwrap() {
+            let attributes = self.ask("DOM.getAttributes", json!({"nodeId": node})).await;
+            let attributes = attributes["attributes"].as_array().unwrap();
+            let at = attributes.iter().step_by(2).position(|name| name == attribute).unwrap();
+            let value = attributes[at * 2 + 1].as_str().unwrap().to_owned();
+            let asked = json!({"nodeId": node, "fetchRelatives": false});
+            let tree = self.ask("Accessibility.getPartialAXTree", asked).await;
+            let text = |field: &str| {
+                tree["nodes"][0][field]["value"].as_str().unwrap_or_default().to_owned()
+            };
+            told.push((value, text("role"), text("name")));
+        }
+        told
+    }
+
     /// Clicks into the middle of an element.
     pub async fn click(&mut self, selector: &str) {
         // A person does not click what is just moving.

@@ -340,8 +340,29 @@ fn download(name: &str) -> String {
     )
 }
 
+/// An ordinary page of at least so many nodes: texts, links, tables, lists and fields.
+fn page_of_nodes(nodes: usize) -> String {
+    let section = |n: usize| {
+        format!(
+            "<section><h2>Part {n}</h2><p>Some words of part {n}, <em>one</em> of them stressed, \
+             and <a href='/part/{n}'>a link to part {n}</a>.</p>\
+             <table><tr><th>Tea</th><th>Price</th></tr><tr><td>Sencha {n}</td><td>{n} €</td></tr></table>\
+             <ul><li>Free delivery</li><li>Wrapped as a gift</li></ul>\
+             <div><label>Amount <input type=number value={n}></label><button>Add {n}</button></div></section>"
+        )
+    };
+    // A section has 19 elements and 17 texts.
+    let sections: String = (0..nodes.div_ceil(36)).map(section).collect();
+    format!(
+        "<!doctype html><meta charset=utf-8><title>{nodes} nodes</title><main>{sections}</main>"
+    )
+}
+
 /// Pages that are whole by themselves.
 fn whole_page(path: &str) -> Option<String> {
+    if let Some(nodes) = path.strip_prefix("/nodes?") {
+        return Some(page_of_nodes(nodes.parse().ok()?));
+    }
     let file = match path {
         "/shop" => SHOP,
         "/hostile" => HOSTILE,

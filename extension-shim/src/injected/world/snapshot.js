@@ -52,7 +52,8 @@ class PageSnapshot {
     const add = (/** @type {AccessibleItem} */ item, /** @type {number} */ level) => {
       if (typeof item === 'string') {
         const text = interactiveOnly ? '' : this.#words.shown(item, 2_000);
-        if (text) lines.push(`${'  '.repeat(level)}- ${text}`);
+        // Marks of punctuation between two nodes say nothing.
+        if (/[^\s\p{P}]/u.test(text)) lines.push(`${'  '.repeat(level)}- ${text}`);
         return;
       }
       const isShown = !interactiveOnly || item.isActedOn || ['iframe', 'dialog', 'alertdialog', 'alert'].includes(item.role);

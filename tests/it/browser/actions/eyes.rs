@@ -256,3 +256,45 @@ async fn texts_from_right_to_left_and_emoji_come_through_whole_and_a_page_that_r
     }
     stage.end().await;
 }
+
+/// Names that Chromium has for what ARIA and this program call otherwise.
+const ROLES_OF_CHROMIUM: [(&str, &str); 8] = [
+    ("image", "img"),
+    ("Iframe", "iframe"),
+    ("DisclosureTriangle", "summary"),
+    ("DisclosureTriangleGrouped", "summary"),
+    ("Details", "group"),
+    ("LabelText", "generic"),
+    ("Legend", "generic"),
+    ("Figcaption", "generic"),
+];
+
+#[tokio::test]
+async fn roles_and_names_are_those_of_the_browsers_own_accessibility_tree() {
+    let stage = ActionStage::open("roles.html").await;
+    let mut user = stage.user().await;
+    user.open_beside(&stage.url("roles.html")).await;
+    let mut differences = Vec::new();
+    let known = user.accessible("[data-testid]", "data-testid").await;
+    assert!(known.len() > 90, "{}", known.len());
+    for (id, role, name) in known {
+        let alias = ROLES_OF_CHROMIUM.iter().find(|(theirs, _)| *theirs == role);
+        let role = alias.map_or(role.as_str(), |(_, ours)| ours);
+        // Of an element that says nothing by itself, `find` tells its tag and its text.
+        if ["generic", "none"].contains(&role) {
+            continue;
+        }
+        let told = stage.act("find", json!({"testid": id, "exact": true})).await;
+        let told = told.as_str().unwrap();
+        let begin = match name.trim() {
+            "" => format!("{role} "),
+            name => format!("{role} {} ", json!(name)),
+        };
+        let is_same = told.starts_with(&begin);
+        if !is_same {
+            differences.push(format!("{id}: the browser says {begin}and we say {told}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    stage.end().await;
+}
