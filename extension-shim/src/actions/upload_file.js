@@ -77,7 +77,7 @@ class FileUpload {
   /** @param {InputSession} input @param {ReadyTarget} target a button */
   async #giveToChooser(input, target) {
     const manner = { button: /** @type {const} */ ('left'), count: 1, modifiers: 0, holdMs: 0 };
-    const chosen = await worldContexts.chooserDuring(input.tabId, () => clickTarget(input, target, manner), CHOOSER_MS);
+    const chosen = await worldContexts.chooserDuring(input.tabId, () => clickTarget(input, target, manner), CHOOSER_MS, input.signal);
     if (chosen?.backendNodeId === undefined) {
       const why = chosen ? 'opens a chooser that is no field of the page' : 'is no field for files, and a click on it opens no file chooser';
       throw new ActionError('wrong_kind', `${target.label} ${why}`, undefined, { hint: 'Give the field itself, such as input[type=file], which may be hidden; or drop the files onto their place with drop: true.', mayHaveRun: true });

@@ -126,10 +126,10 @@ export class WorldContexts {
 
   /**
    * The field for which the page opens a file chooser while `act` lasts or soon after. No chooser is shown.
-   * @param {number} tabId @param {() => Promise<unknown>} act @param {number} ms
+   * @param {number} tabId @param {() => Promise<unknown>} act @param {number} ms @param {AbortSignal} signal
    * @returns {Promise<{sessionId: string | undefined, frameId: string, backendNodeId?: number} | null>}
    */
-  async chooserDuring(tabId, act, ms) {
+  async chooserDuring(tabId, act, ms, signal) {
     const sessions = [undefined, ...this.#processesOf(tabId)];
     const set = (/** @type {string | undefined} */ sessionId, /** @type {boolean} */ enabled) => within(FRAME_ANSWER_MS, cdp(tabId, 'Page.setInterceptFileChooserDialog', { enabled }, sessionId));
     // Without it the process of a frame tells of no chooser. That of the page has it on.
@@ -143,7 +143,10 @@ export class WorldContexts {
       /** @type {Promise<any>} */
       const opened = new Promise((resolve) => { this.#choosers.set(tabId, resolve); });
       await act();
-      return await Promise.race([opened, new Promise((resolve) => { timer = setTimeout(resolve, ms, null); })]);
+      signal.throwIfAborted();
+      const late = new Promise((resolve) => { timer = setTimeout(resolve, ms, null); });
+      const ended = new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); });
+      return await Promise.race([opened, late, ended]);
     } finally {
       clearTimeout(timer);
       this.#choosers.delete(tabId);

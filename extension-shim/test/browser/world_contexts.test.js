@@ -63,9 +63,12 @@ test('what is switched on for an upload is switched off after it, also if it fai
 });
 
 test('a chooser that the page opens is not shown, and one that it does not open is not waited for without end', async () => {
+  const { signal } = new AbortController();
   const chosen = { frameId: 'F', mode: 'selectSingle', backendNodeId: 3 };
-  const opened = contexts.chooserDuring(TAB, async () => contexts.handleEvent({ tabId: TAB }, 'Page.fileChooserOpened', chosen), 1_000);
+  const opened = contexts.chooserDuring(TAB, async () => contexts.handleEvent({ tabId: TAB }, 'Page.fileChooserOpened', chosen), 1_000, signal);
   assert.deepEqual(await opened, { sessionId: undefined, ...chosen });
-  assert.equal(await contexts.chooserDuring(TAB, async () => {}, 1), null);
-  assert.deepEqual(asked.map(([method, , { enabled }]) => [method, enabled]), [true, false, true, false].map((on) => ['Page.setInterceptFileChooserDialog', on]));
+  assert.equal(await contexts.chooserDuring(TAB, async () => {}, 1, signal), null);
+  const ended = new AbortController();
+  await assert.rejects(contexts.chooserDuring(TAB, async () => { ended.abort(new Error('cancelled')); }, 1_000, ended.signal), /cancelled/);
+  assert.deepEqual(asked.map(([method, , { enabled }]) => [method, enabled]), [true, false, true, false, true, false].map((on) => ['Page.setInterceptFileChooserDialog', on]));
 });

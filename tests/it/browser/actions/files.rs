@@ -159,3 +159,28 @@ async fn files_that_are_not_given_leave_the_page_alone_and_the_next_step_is_name
     assert_eq!(page, json!(["/files.html", [], 0]), "no file came, and the page is still there");
     shop.acts.end().await;
 }
+
+#[tokio::test]
+async fn a_cancelled_upload_gives_nothing_and_the_next_one_goes_on() {
+    let shop = Shop::open().await;
+    let client = shop.acts.client();
+    let submit = async |target: &str| {
+        let paths = shop.paths(&["cat.png"]);
+        let call = json!({"action": "upload_file", "target": target, "paths": paths,
+                          "tab_id": shop.acts.tab});
+        client.submit(call).await
+    };
+    let waits_for_chooser = submit("#mute").await;
+    shop.acts.pages().asked_for("/muted").await;
+    assert_eq!(client.cancel(&waits_for_chooser).await["status"], "cancelled");
+    let waits_for_field = submit("#late").await;
+    assert_eq!(client.cancel(&waits_for_field).await["status"], "cancelled");
+    let late = "const late = document.createElement('input'); late.id = 'late'; late.type = 'file'; \
+                document.body.append(late)";
+    shop.acts.read(late).await;
+    shop.give("#plain", &["dog.png"]).await;
+    shop.got("plain true dog.png:woof").await;
+    let late = shop.acts.read("return document.querySelector('#late').files.length").await;
+    assert_eq!(late, 0, "nothing of it");
+    shop.acts.end().await;
+}
