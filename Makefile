@@ -47,9 +47,20 @@ unit: nextest
 doctests:
 	$(CARGO) test --locked --doc
 
-# The tests with a real Chromium.
-browsers: nextest browser
+# The tests with a real Chromium, and the editors of others that they type into.
+EDITORS = tests/editors
+
+browsers: nextest browser target/editors/react.js
 	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|hostile)/)'
+
+target/editors/react.js: $(EDITORS)/node_modules/.package-lock.json $(EDITORS)/build.js $(wildcard $(EDITORS)/src/*.js)
+	npm run --silent --prefix $(EDITORS) build
+	@touch $@
+
+# The bundler's program comes as a package of its own, so no scripts are run.
+$(EDITORS)/node_modules/.package-lock.json: $(EDITORS)/package-lock.json
+	npm ci --prefix $(EDITORS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Whoever should not get in tries to, in each way that docs/security.md lists; what was tried is counted.
 hostile: nextest browser

@@ -774,9 +774,9 @@ export type ActionParams = {
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
   };
-  /** Copies and pastes with an own clipboard. */
+  /** Copies and pastes with the client's own clipboard; the person's is unchanged. */
   clipboard: {
-    /** What to do: copy or cut the selection, paste, read or write. */
+    /** What to do: copy or cut the selection or the target, paste, or read or write this clipboard. */
     operation: 'copy' | 'cut' | 'paste' | 'read' | 'write';
     /** Element to focus first; default the focused one. */
     target?: string;

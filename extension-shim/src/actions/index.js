@@ -4,12 +4,15 @@
 /** @import {Action} from '../../types/protocol.js' */
 
 import { accessibility } from './accessibility.js';
+import { check, uncheck } from './check.js';
 import { click } from './click.js';
+import { clipboard } from './clipboard.js';
 import { dom } from './dom.js';
 import { drag } from './drag.js';
 import { draw } from './draw.js';
 import { draw_mode } from './draw_mode.js';
 import { execute_js } from './execute_js.js';
+import { fill_form } from './fill_form.js';
 import { find } from './find.js';
 import { get_attributes } from './get_attributes.js';
 import { get_html } from './get_html.js';
@@ -22,10 +25,13 @@ import { page_info } from './page_info.js';
 import { page_summary } from './page_summary.js';
 import { pdf } from './pdf.js';
 import { performance } from './performance.js';
+import { press_key } from './press_key.js';
 import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
+import { select_option } from './select_option.js';
 import { snapshot } from './snapshot.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
+import { type } from './type.js';
 import { upload_file } from './upload_file.js';
 
 /** @type {Record<string, Action>} */
@@ -34,4 +40,5 @@ export const actions = {
   dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
+  type, press_key, select_option, check, uncheck, fill_form, clipboard,
 };

@@ -29,6 +29,9 @@ export const FIND_MATCHES = { least: 1, most: 200 };
 export const FIND_MATCHES_USUAL = 10;
 /** How many attributes are asked for by name. */
 export const ATTRIBUTE_NAMES_MAX = 100;
+/** How many keys and chords one call presses, and how many fields it fills. */
+export const KEYS_MAX = 100;
+export const FIELDS_MAX = 100;
 /** How long a button of the mouse is held. */
 export const HOLD_MS = { least: 0, most: 10_000 };
 /** Pointer moves of a drag. */

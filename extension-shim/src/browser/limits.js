@@ -46,3 +46,6 @@ export const REF_DOCUMENTS_MAX = 100;
 /** Snapshots that are remembered for the next difference, and how much of each, in characters. */
 export const SNAPSHOTS_MAX = 24;
 export const SNAPSHOT_KEPT = 400_000;
+/** Clipboards of clients, and how much of a page each holds, in characters. */
+export const CLIPBOARDS_MAX = 24;
+export const CLIPBOARD_CHARACTERS = 1_000_000;

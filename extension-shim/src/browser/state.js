@@ -4,6 +4,7 @@
 import { Policy } from '../policy/policy.js';
 import { ElementRefs } from './element_refs.js';
 import { Navigations } from './navigations.js';
+import { OwnClipboards } from './own_clipboards.js';
 import { SnapshotMemory } from './snapshot_memory.js';
 import { Tabs } from './tabs.js';
 
@@ -13,3 +14,4 @@ export const elementRefs = new ElementRefs();
 export const tabs = new Tabs(policy, (tabId) => elementRefs.prefixOf(tabId));
 elementRefs.onNewPrefix = () => tabs.handleChange();
 export const snapshots = new SnapshotMemory();
+export const ownClipboards = new OwnClipboards();

@@ -52,6 +52,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} [tag] such as `input`
  * @property {string} [type] of an input, such as `date`
  * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
+ * @property {FieldReading} [field] what can be entered
  *
  * @typedef {object} ReadyOptions
  * @property {'click' | 'hover' | 'edit' | 'choose' | 'view' | 'file'} kind
@@ -173,7 +174,7 @@ async function byRef(tabId, documents, ref) {
   return { document, id: known.id, ref, role: '', name: '', more: '', isVisible: true, isExact: true };
 }
 
-/** The error for an element that its document does not have any more. @param {number} tabId @param {FoundElement} found @returns {Promise<ActionError>} */
+/** The error for an element that its document does not have any more. @param {number} tabId @param {Pick<FoundElement, 'document' | 'id' | 'ref'>} found @returns {Promise<ActionError>} */
 export async function goneError(tabId, { document, id, ref }) {
   const documents = await documentsOf(tabId);
   const [known] = await askFrames(tabId, [document], 'known', id);
@@ -234,11 +235,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = elementRefs.names(tabId, found.document.documentId, answer.count)(answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place, tag, type, checked } = answer;
+  const { point, box, place, tag, type, checked, field } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, field, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**
@@ -292,12 +293,31 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
   }
 }
 
+/**
+ * The element that gets the keys; refused in a frame that agents may not use.
+ * @param {TargetTab} tab @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>}
+ */
+export async function targetAtFocus({ tabId }, { arm = false } = {}) {
+  const documents = await documentsOf(tabId);
+  await elementRefs.restore();
+  let [document] = documents.seen;
+  for (;;) {
+    const { hit, count } = await askDocument(tabId, document, 'focused', { arm });
+    const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
+    if (!inner) {
+      const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
+      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), box: [0, 0, 0, 0] };
+    }
+    document = inner;
+  }
+}
+
 /** @param {number} tabId @param {TabDocuments} documents @param {SeenDocument} around @param {number} place @returns {Promise<SeenDocument | undefined>} */
 async function frameAt(tabId, { seen, denied }, around, place) {
   const inside = seen.filter(({ frameId, parentFrameId }) => frameId !== 0 && parentFrameId === around.frameId);
   const found = (await askFrames(tabId, inside, 'place')).find(({ value }) => value === place)?.document;
   // A frame that does not say where it is may be the one that is closed.
-  if (!found && denied.has(around.frameId)) throw new ActionError('blocked_by_policy', 'at this point is a frame of a site that agents may not use', undefined, { mayHaveRun: false });
+  if (!found && denied.has(around.frameId)) throw new ActionError('blocked_by_policy', 'here is a frame of a site that agents may not use', undefined, { mayHaveRun: false });
   return found;
 }
 

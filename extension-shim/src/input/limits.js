@@ -13,6 +13,16 @@ export const PAINT_MS = 1_000;
 export const BEGIN_MS = 500;
 /** How much of the page an answer has. */
 export const SNAPSHOT_BYTES = 10_000;
+/** Between two keys of a text that is typed slowly: a page draws a frame in it, or moves the focus on. */
+export const KEY_PAUSE_MS = 16;
+/** A frame of another process has the focus by then, after its element. */
+export const FOCUS_MS = 500;
+/** A page that moves the focus from field to field has done so by then, also if a timer of a page in the background does. */
+export const MOVE_MS = 1_200;
+/** Lists that another choice fills have their options by then. */
+export const OPTIONS_MS = 1_500;
+/** A box that a page ticks itself, once it has drawn, is ticked by then. */
+export const CHECKED_MS = 1_000;
 /** Points of a view, in CSS px: no screen is larger. */
 export const COORDINATES = { least: 0, most: 100_000 };
 /** A page that has loaded its document this late is told as loading. */

@@ -7,6 +7,7 @@
 
 import { ActionError } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
+import { MODIFIER_BITS } from './key_table.js';
 import { moved, pointOf, pressed, released } from './mouse_events.js';
 import { clickQuietly, wouldRaise } from './quiet_click.js';
 
@@ -18,7 +19,7 @@ import { clickQuietly, wouldRaise } from './quiet_click.js';
  * @property {number} holdMs
  */
 
-const BITS = new Map(Object.entries({ Alt: 1, Control: 2, Meta: 4, Shift: 8 }));
+const BITS = new Map(Object.entries(MODIFIER_BITS));
 
 /** @param {unknown} names such as `["Shift", "ControlOrMeta"]` @returns {Promise<number>} as the protocol has them */
 export async function modifierBits(names = []) {

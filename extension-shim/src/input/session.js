@@ -26,7 +26,7 @@ import { snapshotOf } from '../browser/page_snapshot.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
-import { focusTarget, isStillThere, landed, targetAt, waitForTarget } from '../browser/targets.js';
+import { focusTarget, goneError, isStillThere, landed, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { stopWaiting, unstick } from '../browser/unstick.js';
 import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
@@ -107,6 +107,8 @@ export class InputSession {
   constructor(tabId, context) {
     this.tabId = tabId;
     this.signal = context.signal;
+    /** As the daemon calls the agent's program. */
+    this.client = context.client;
     this.#context = context;
   }
 
@@ -201,6 +203,24 @@ export class InputSession {
   async focus(target) {
     await this.ready(target);
     return focusTarget(target);
+  }
+
+  /** The element that gets keys now. Its events are watched from now on. @returns {Promise<ReadyTarget>} */
+  async focused() {
+    this.#context.begin();
+    return targetAtFocus(this, { arm: true });
+  }
+
+  /**
+   * Has the document of a target do a part of the act. @param {ReadyTarget} target @param {string} name as in entry.js
+   * @param {object} [argument] @returns {Promise<{found: any, count: number}>}
+   */
+  async ask(target, name, argument) {
+    this.#context.begin();
+    this.#hasActed = true;
+    const { found, isGone, count } = await askDocument(this.tabId, target.document, name, { id: target.id, ...argument });
+    if (isGone) throw await goneError(this.tabId, target);
+    return { found, count };
   }
 
   /**

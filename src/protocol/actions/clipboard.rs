@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::in_short;
 
-/// Copies and pastes with an own clipboard.
+/// Copies and pastes with the client's own clipboard; the person's is unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClipboardAction {
-    /// What to do: copy or cut the selection, paste, read or write.
+    /// What to do: copy or cut the selection or the target, paste, or read or write this clipboard.
     #[schemars(extend("x-rare" = true))]
     pub operation: ClipboardOperation,
     /// Element to focus first; default the focused one.

@@ -171,8 +171,6 @@ actions! {
         drag: Drag DragAction,
         draw: Draw DrawAction,
         upload_file: UploadFile UploadFileAction,
-    }
-    unsupported {
         type_text: TypeText TypeTextAction,
         press_key: PressKey PressKeyAction,
         select_option: SelectOption SelectOptionAction,
@@ -180,6 +178,8 @@ actions! {
         uncheck: Uncheck UncheckAction,
         fill_form: FillForm FillFormAction,
         clipboard: Clipboard ClipboardAction,
+    }
+    unsupported {
         wait_for: WaitFor WaitForAction,
         batch: Batch BatchAction,
         page_tools: PageTools PageToolsAction,

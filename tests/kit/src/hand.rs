@@ -269,6 +269,14 @@ impl BrowserUser {
         }
     }
 
+    /// The text of the person's own clipboard.
+    pub async fn clipboard(&mut self) -> Value {
+        let session = std::mem::take(&mut self.session);
+        self.ask("Browser.grantPermissions", json!({"permissions": ["clipboardReadWrite"]})).await;
+        self.session = session;
+        self.read("navigator.clipboard.readText()").await
+    }
+
     /// What an expression is in the page.
     pub async fn read(&mut self, expression: &str) -> Value {
         self.evaluate(expression, false).await

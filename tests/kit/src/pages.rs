@@ -1,7 +1,7 @@
 //! Pages for real browsers, served on a free port of the loopback.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -105,22 +105,22 @@ const HEADER: &str = "<!-- header ";
 
 impl TestPages {
     pub async fn start() -> Self {
-        Self::serve(None).await
+        Self::serve(Arc::new([])).await
     }
 
-    /// With the files of a folder besides, which may state headers of their own.
-    pub async fn with_folder(folder: &Path) -> Self {
-        Self::serve(Some(folder.into())).await
+    /// With the files of folders besides, which may state headers of their own.
+    pub async fn with_folders(folders: &[&Path]) -> Self {
+        Self::serve(folders.iter().map(|folder| folder.to_path_buf()).collect()).await
     }
 
-    async fn serve(folder: Option<Arc<Path>>) -> Self {
+    async fn serve(folders: Arc<[PathBuf]>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let hits = Arc::new(Mutex::new(HashMap::new()));
         let counted = hits.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve_page(stream, counted.clone(), folder.clone()));
+                tokio::spawn(serve_page(stream, counted.clone(), folders.clone()));
             }
         });
         Self { port, hits }
@@ -153,7 +153,7 @@ impl TestPages {
 async fn serve_page(
     stream: TcpStream,
     hits: Arc<Mutex<HashMap<String, usize>>>,
-    folder: Option<Arc<Path>>,
+    folders: Arc<[PathBuf]>,
 ) -> Option<()> {
     let mut stream = BufReader::new(stream);
     let (path, host) = asked_path(&mut stream).await?;
@@ -163,7 +163,7 @@ async fn serve_page(
         *hit += 1;
         *hit
     };
-    if let Some(answer) = folder.and_then(|folder| file_of(&folder, &path, &host)) {
+    if let Some(answer) = folders.iter().find_map(|folder| file_of(folder, &path, &host)) {
         return stream.write_all(&answer).await.ok();
     }
     if let Some(answer) = cart(&path) {

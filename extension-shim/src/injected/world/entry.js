@@ -17,6 +17,8 @@ class PageWorld {
   #scrolling = new ScrollControl(this.#dom, this.#finder);
   #files = new FileFields(this.#dom, this.#refs);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
+  #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
+  #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
   /** Called before each question. */
@@ -73,7 +75,8 @@ class PageWorld {
   check({ id, options, arm = false }) {
     const checked = this.#readiness.check(id, options);
     if (arm) this.#events.arm(checked.id);
-    return { ...checked, ...this.#about() };
+    const field = checked.verdict === 'ready' && this.#fields.reading(this.#tree.stated(this.#refs.find(checked.id)?.element));
+    return { ...checked, ...(field && { field }), ...this.#about() };
   }
 
   /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
@@ -205,6 +208,76 @@ class PageWorld {
   /** @param {number} id */
   dragged(id) {
     return this.#files.dragged(id);
+  }
+
+  /** @param {{id: number, clear: boolean, isFocused: boolean}} asked */
+  enter({ id, ...how }) {
+    return this.#read(id, (element) => this.#fields.enter(element, how));
+  }
+
+  /** Of each field whether it holds what was entered. @param {{entries: {id: number, typed: string, isAll: boolean}[]}} asked */
+  entered({ entries }) {
+    return entries.map(({ id, typed, isAll }) => {
+      const read = this.#read(id, (element) => this.#fields.outcome(element, typed, isAll));
+      return 'found' in read ? read.found : {};
+    });
+  }
+
+  /** @param {{id: number}} asked @returns {any} of a box, or of the one that a label stands for */
+  checked({ id }) {
+    return this.#read(id, (element) => {
+      const field = this.#tree.stated(element);
+      return { checked: this.#accessible.checked(field, this.#accessible.role(field)) };
+    });
+  }
+
+  /** @param {{id: number, value: string}} asked */
+  setValue({ id, value }) {
+    return this.#read(id, (element) => this.#fields.setValue(element, value));
+  }
+
+  /** @param {{id: number, operation: 'copy' | 'cut', isAll: boolean}} asked */
+  copy({ id, operation, isAll }) {
+    return this.#read(id, (element) => {
+      if (isAll) this.#selection.select(element);
+      return this.#selection.copy(element, operation);
+    });
+  }
+
+  /** @param {{id: number, data: Record<string, string>}} asked */
+  paste({ id, data }) {
+    return this.#read(id, (element) => this.#selection.paste(element, data));
+  }
+
+  /** @param {{id: number, key: KeyboardEventInit}} asked */
+  pressKey({ id, key }) {
+    return this.#read(id, (element) => this.#selection.pressKey(element, key));
+  }
+
+  /** @param {{id: number, values: string[]}} asked */
+  choose({ id, values }) {
+    return this.#read(id, (element) => this.#fields.choose(element, values));
+  }
+
+  /** @param {{id: number, value: string}} asked */
+  radioOf({ id, value }) {
+    return this.#read(id, (element) => this.#fields.radioOf(element, value));
+  }
+
+  /** @param {{id: number}} asked */
+  submitter({ id }) {
+    return this.#read(id, (element) => this.#fields.submitter(element));
+  }
+
+  /** @param {{id: number}} asked */
+  submit({ id }) {
+    return this.#read(id, (element) => this.#fields.submit(element));
+  }
+
+  /** The element that gets the keys. @param {{arm?: boolean}} asked */
+  focused({ arm = false }) {
+    if (arm) this.#events.arm();
+    return { hit: this.#readiness.focused(), ...this.#about() };
   }
 
   /** Gives an element the focus, as the tabulator key does. @param {{id: number}} asked */

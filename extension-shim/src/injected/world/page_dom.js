@@ -95,9 +95,14 @@ class PageDom {
     const shadowRoots = this.roots().slice(1);
     if (shadowRoots.length === 0) return this.#getters.outerHTML(element);
     // In a document without a window nothing of the copy is carried out.
-    const shell = this.#getters.outerHTML(this.#getters.implementation(document).createHTMLDocument().importNode(element, false));
+    const shell = this.#getters.outerHTML(this.emptyDocument().importNode(element, false));
     const end = shell.lastIndexOf('</');
     return end < 0 ? shell : shell.slice(0, end) + this.#getHTML.call(element, { shadowRoots }) + shell.slice(end);
+  }
+
+  /** A document without a window: nothing that is put into it is run or loaded. @returns {Document} */
+  emptyDocument() {
+    return this.#getters.implementation(document).createHTMLDocument();
   }
 
   /** @param {any} element @param {string} name @returns {string | null} */

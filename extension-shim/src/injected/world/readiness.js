@@ -59,7 +59,7 @@ class ReadinessCheck {
     const checked = this.#accessible.checked(field, role);
     const tag = this.#dom.tag(field);
     const about = { id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }) };
-    const unseen = this.#unseen(element);
+    const unseen = kind === 'choose' && this.#isTickedByLabel(element) ? '' : this.#unseen(element);
     if (unseen && !needs.hidden) return { ...about, verdict: 'not_visible', why: unseen };
     if (needs.enabled && this.#isDisabled(element)) return { ...about, verdict: 'disabled' };
     const uneditable = needs.editable ? this.#uneditable(element) : '';
@@ -89,6 +89,11 @@ class ReadinessCheck {
     const isPointed = kind === 'click' || kind === 'hover';
     if (!isPointed || !Accessible.FIELDS.has(this.#dom.tag(element)) || !this.#unseen(element)) return element;
     return this.#dom.labelsOf(element).find((label) => !this.#unseen(label)) ?? element;
+  }
+
+  /** Pages hide boxes and draw their own in the labels. @param {any} element */
+  #isTickedByLabel(element) {
+    return this.#dom.tag(element) === 'input' && ['checkbox', 'radio'].includes(element.type) && this.#dom.labelsOf(element).some((label) => !this.#unseen(label));
   }
 
   /** @param {any} element @returns {string} why nobody sees it; empty: it is seen */
@@ -201,6 +206,14 @@ class ReadinessCheck {
     const { id, role, name } = this.#finder.describe(hit);
     const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(hit)) && hit.contentWindow;
     return { id, role, name, ...(isFrame && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
+  }
+
+  /** The element that has the focus, or the body of the page. */
+  focused() {
+    const element = this.#dom.active() ?? this.#dom.body ?? this.#dom.page;
+    const { id, role, name } = this.#finder.describe(element);
+    const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(element)) && element.contentWindow;
+    return { id, role, name, ...(isFrame && { frame: this.#dom.placeOf(element) }) };
   }
 
   /** A point of the view in the view of a frame in it. @param {any} frame @param {number} x @param {number} y */

@@ -1,8 +1,11 @@
 //! What agents do to pages and read of them: each action in a real Chromium, on pages of `pages/`
 //! that make it hard.
 
+mod clipboard;
 mod eyes;
 mod files;
+mod forms;
+mod keyboard;
 mod pictures;
 mod pointer;
 
@@ -28,7 +31,7 @@ pub(super) struct ActionStage {
 impl ActionStage {
     /// Opens a page, such as `form.html`.
     pub(super) async fn open(page: &str) -> Self {
-        let pages = TestPages::with_folder(&folder()).await;
+        let pages = TestPages::with_folders(&[&folder(), &bundles()]).await;
         let stage = Stage::with_user(pages).await;
         let mut opened = Self { stage, tab: Value::Null };
         opened.turn_to(page).await;
@@ -135,6 +138,11 @@ impl ActionStage {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/browser/actions/pages")
+}
+
+/// Where `make browsers` puts the bundles of `tests/editors/`.
+fn bundles() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/editors")
 }
 
 /// The tool of the five that offers an action, and the parameter that selects it.

@@ -1,0 +1,40 @@
+// @ts-check
+// Presses keys, one after the other, in the element that has the focus.
+
+/** @import {Context, Outcome} from '../../types/protocol.js' */
+
+import { pressClipboardChord } from '../input/clipboard.js';
+import { clipboardChord, parseChord } from '../input/key_table.js';
+import { chordEvents, isMac } from '../input/keyboard.js';
+import { withInput } from '../input/session.js';
+import { ActionError } from '../lib/errors.js';
+import { KEYS_MAX } from './limits.js';
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function press_key({ key, keys = [], target, snapshot }, context) {
+  const given = [...(key === undefined ? [] : Array.isArray(key) ? key : [key]), ...(Array.isArray(keys) ? keys : [keys])];
+  if (given.length === 0 || given.length > KEYS_MAX) throw new ActionError('invalid_params', `give key, or 1 to ${KEYS_MAX} keys`);
+  const chords = given.map((one) => parseChord(one, isMac));
+  return withInput(context, { snapshot }, async (input) => {
+    if (target !== undefined) {
+      const field = await input.find(target, { kind: 'choose' });
+      if (!await input.focus(field)) throw new ActionError('not_editable', `${field.label} does not take the focus`, undefined, { hint: 'Click it first, then press the key without target.' });
+    }
+    const first = await input.focused();
+    for (const [at, chord] of chords.entries()) {
+      // A key may move the focus on, also into a frame that agents may not use.
+      const field = at > 0 ? await input.focused() : first;
+      const operation = clipboardChord(chord);
+      if (operation) {
+        await pressClipboardChord(input, field, chord, operation);
+        continue;
+      }
+      await input.ready(field);
+      await input.send(...chordEvents(chord));
+    }
+    return {
+      target: first, value: { pressed: given.length === 1 ? given[0] : given, on: first.label },
+      tell: ({ events, value, checked }) => ({ ...(events.input && value !== undefined && { value }), ...(events.change && checked !== undefined && { checked }) }),
+    };
+  });
+}
