@@ -7,6 +7,8 @@ export const EXECUTE_USUAL_MS = 10_000;
 export const TARGET_USUAL_MS = 5_000;
 /** Of a command's time, what is left for saying what it waited for in vain. */
 export const TELL_MS = 500;
+/** Two frames take a third of this. */
+export const FRAMES_MS = 100;
 /** A tab that paints has painted two frames long before; one that never does gets its input all the same. */
 export const PAINT_MS = 1_000;
 /** A navigation, tab or download that the page has asked the browser for begins within a few ms; one that does not was refused. */

@@ -33,7 +33,8 @@ import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
-import { APPROACHES, EXECUTE_USUAL_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { whilePainting } from './painting.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -237,7 +238,9 @@ export class InputSession {
   async #painted(document) {
     const painted = paintedDocuments(this.tabId);
     if (painted.has(document.documentId)) return;
-    await within(PAINT_MS, askDocument(this.tabId, document, 'twoFrames')).catch(console.debug);
+    const frames = askDocument(this.tabId, document, 'twoFrames');
+    // Now and then a new page in the background paints nothing by itself.
+    await within(FRAMES_MS, frames).catch(() => whilePainting(this.tabId, () => within(PAINT_MS, frames))).catch(console.debug);
     painted.add(document.documentId);
   }
 

@@ -12,7 +12,7 @@ class PageWorld {
   #finder = new TargetFinder(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
   #changes = new MutationWatch(this.#dom);
   #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes);
-  #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness);
+  #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness, this.#changes);
   #scripted = new ScriptedEvents(this.#dom);
   #scrolling = new ScrollControl(this.#dom, this.#finder);
   #files = new FileFields(this.#dom, this.#refs);

@@ -6,6 +6,8 @@ class MutationWatch {
   static #IDLE_MS = 60_000;
   /** A movement by script changes the page at least this often. */
   static #STEP_MS = 100;
+  /** A page that changes as it handles an event of an act is not moving something. */
+  static #HANDLING_MS = 4;
   #dom;
   /** @type {MutationObserver | null} */
   #observer = null;
@@ -13,6 +15,7 @@ class MutationWatch {
   #usedAt = 0;
   /** The last two times at which the page changed, at least a part of a frame apart. */
   #changes = [-Infinity, -Infinity];
+  #eventAt = -Infinity;
   /** How often it has changed. */
   count = 0;
   /** @type {Set<() => void>} */
@@ -45,12 +48,18 @@ class MutationWatch {
   #handleChange() {
     const now = performance.now();
     this.count += 1;
-    if (now - this.#changes[1] >= 8) this.#changes = [this.#changes[1], now];
+    const isHandling = now - this.#eventAt < MutationWatch.#HANDLING_MS;
+    if (!isHandling && now - this.#changes[1] >= 8) this.#changes = [this.#changes[1], now];
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
     if (now - this.#usedAt < MutationWatch.#IDLE_MS) return;
     this.#observer?.disconnect();
     this.#observer = null;
+  }
+
+  /** Called as an event of an act comes to the page. */
+  expectChange() {
+    this.#eventAt = performance.now();
   }
 
   /** Whether something may be moved by script now: the page changes again and again, or has not been watched long enough. */
@@ -92,15 +101,17 @@ class EventWatch {
   #readiness;
   /** @type {Map<string, {target: any, isTrusted: boolean, event: Event, download: boolean}>} */
   #seen = new Map();
+  #changes;
   #isArmed = false;
   /** The element that had the focus when it was armed, and the states of the one that was meant. @type {{focus: any, states: string}} */
   #before = { focus: null, states: '' };
   #handle = (/** @type {Event} */ event) => this.#record(event);
 
-  /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {AccessibleTree} tree @param {ReadinessCheck} readiness */
-  constructor(dom, finder, refs, accessible, tree, readiness) {
+  /** @param {PageDom} dom @param {TargetFinder} finder @param {RefTable} refs @param {Accessible} accessible @param {AccessibleTree} tree @param {ReadinessCheck} readiness @param {MutationWatch} changes */
+  constructor(dom, finder, refs, accessible, tree, readiness, changes) {
     this.#tree = tree;
     this.#readiness = readiness;
+    this.#changes = changes;
     this.#dom = dom;
     this.#finder = finder;
     this.#refs = refs;
@@ -124,6 +135,7 @@ class EventWatch {
 
   /** @param {Event} event */
   #record(event) {
+    if (event.isTrusted) this.#changes.expectChange();
     const known = this.#seen.get(event.type);
     if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;
     const path = event.composedPath();
