@@ -5,6 +5,7 @@
 //!
 //! - `interact execute_js document.title` with `wait_ms`, one after another;
 //! - an action of 250 ms: how much later than that its answer comes;
+//! - `click` by ref on a button of a page that does nothing, in a tab in front and in the background;
 //! - snapshots of pages of 5,000 and 50,000 nodes, their bytes an element, and the share of the bytes
 //!   that `interactive_only` leaves;
 //! - the bridge: from its start to the answers of `initialize` and `tools/list`, its
@@ -106,6 +107,35 @@ impl Agent {
         answer["result"].to_string().len() as f64
     }
 
+    /// Does something in a tab that must succeed, and waits for its result; how long that took.
+    async fn act(&mut self, tool: &str, mut arguments: Value, tab: &Value) -> (Value, f64) {
+        arguments["tab_id"] = tab.clone();
+        arguments["wait_ms"] = 20_000.into();
+        let start = now();
+        let mut answer = self.call(tool, arguments).await;
+        let took = millis_since(start);
+        assert!(!answer["result"].is_null(), "{answer}");
+        (answer["result"].take(), took)
+    }
+
+    /// How long clicks on a button by its ref take.
+    async fn clicks(&mut self, tab: &Value, calls: usize) -> Vec<f64> {
+        let script = "document.body.innerHTML = '<button>Nothing</button>'; true";
+        self.act("interact", json!({"action": "execute_js", "script": script}), tab).await;
+        let find = json!({"what": "find", "role": "button"});
+        let (found, _) = self.act("analyze", find, tab).await;
+        let target = found.as_str().unwrap().split(' ').next_back().unwrap();
+        let mut took = Vec::new();
+        for n in 0..calls + 20 {
+            let click = json!({"action": "click", "target": target});
+            let (_, ms) = self.act("interact", click, tab).await;
+            if n >= 20 {
+                took.push(ms);
+            }
+        }
+        took
+    }
+
     async fn end(mut self) {
         self.0.end_input();
         assert!(self.0.ended().await, "the bridge has failed");
@@ -170,6 +200,11 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
         let took = millis_since(start);
         late.push(took - answer["result"].as_f64().unwrap());
     }
+    let tabs = client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
+    let front = client.clicks(&tabs["result"][0]["tab_id"], calls).await;
+    let open = json!({"action": "tab_open", "url": pages.url("/"), "wait_ms": 30_000});
+    let opened = client.call("interact", open).await;
+    let behind = client.clicks(&opened["result"]["tab_id"], calls).await;
     let snapshots = measure_snapshots(&mut client, &pages, calls).await;
     client.end().await;
     browser.end().await;
@@ -177,6 +212,8 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
     let mut figures = vec![
         Figure { what: "document.title, over stdio", values: title, p50: 5.0, p99: Some(20.0) },
         Figure { what: "250 ms action: answers late by", values: late, p50: 5.0, p99: None },
+        Figure { what: "click by ref, tab in front", values: front, p50: 15.0, p99: None },
+        Figure { what: "click by ref, in the background", values: behind, p50: 15.0, p99: None },
         Figure { what: "daemon: idle memory (MB)", values: vec![idle], p50: 12.0, p99: None },
     ];
     figures.extend(snapshots);
