@@ -29,7 +29,7 @@ export async function upload_file({ target: wanted, paths, drop }, context) {
   const where = checkedPlace({ target: wanted });
   const isDrop = checkedFlag('drop', drop);
   const upload = new FileUpload(context, checkedPaths(paths));
-  return withInput(context, {}, async (input) => {
+  return withInput(context, { takesChooser: true }, async (input) => {
     if (isDrop) return upload.drop(input, await input.reach(where, { kind: 'hover' }));
     const target = await input.reach(where, { kind: 'file' });
     return upload.give(input, target, where);

@@ -17,6 +17,7 @@ import { BEGIN_MS } from './limits.js';
  * @property {string} [navigation_failed] why a page did not come
  * @property {number | number[]} [new_tab]
  * @property {Download} [download]
+ * @property {string} [file_chooser] one was asked for, and not shown
  */
 
 /** Reasons of the browser for a navigation that somebody has asked for by an act. */
@@ -35,6 +36,7 @@ class EffectWatch {
   #download = null;
   /** @type {string | null} */
   failure = null;
+  hasChooser = false;
   /** @type {() => void} */
   #changed = () => {};
   #owner;
@@ -127,6 +129,7 @@ class EffectWatch {
       ...(this.failure !== null && !this.#download && newTab === undefined && { navigation_failed: this.failure }),
       ...(newTab !== undefined && { new_tab: others.length > 0 ? this.#newTabs : newTab }),
       ...(this.#download && { download: downloadOf(this.#download) }),
+      ...(this.hasChooser && { file_chooser: 'not shown: give the files with upload_file' }),
     };
   }
 

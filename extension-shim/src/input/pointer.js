@@ -46,6 +46,7 @@ export async function assertQuiet(input, what) {
  */
 export async function clickTarget(input, found, manner, { isFixed = false } = {}) {
   const { button, count, modifiers, holdMs } = manner;
+  if (found.tag === 'select' && found.label.startsWith('combobox') && button === 'left') throw nativeList(found);
   if (await input.wouldRaise()) return { target: found, ...await clickQuietly(input, found, manner) };
   const target = isFixed ? found : await input.approach(found, { kind: 'click' });
   if (isFixed) await input.ready(target);
@@ -62,6 +63,12 @@ export async function clickTarget(input, found, manner, { isFixed = false } = {}
     await input.letGo(presses[count - 1][1]);
   }
   return { target };
+}
+
+/** @param {ReadyTarget} found */
+function nativeList({ label }) {
+  return new ActionError('wrong_kind', `${label} is a list that the browser itself opens, over the person's windows`, undefined,
+    { mayHaveRun: false, hint: 'Choose with select_option; get_value names the options.' });
 }
 
 /** The event that a click ends with. */

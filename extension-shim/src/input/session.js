@@ -10,7 +10,7 @@
 //
 // `withInput` attaches the debugger, has the page believe that it is focused (for a while longer, so that menus stay
 // open between two calls), dismisses dialogs, and adds to the answer what the act set off: `navigated`, `loading`,
-// `navigation_failed`, `new_tab`, `download`, `tab_closed`, `focus`, and the page after it if that was asked for. An event is `{ method: 'Input.…', …its parameters }`.
+// `navigation_failed`, `new_tab`, `download`, `file_chooser`, `tab_closed`, `focus`, and the page after it if that was asked for. An event is `{ method: 'Input.…', …its parameters }`.
 // `input.page()` stands for the page where there is no target. `tell` adds fields from the state after the act
 // (`LandedAct` of targets.js). A cancel aborts `input.signal`: look at it between steps with `input.ready()`, and let
 // go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
@@ -20,11 +20,11 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
-import { attach, cdp, commandError, emulateFocus, isDismissed, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { attach, cdp, commandError, emulateFocus, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { askDocument, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
-import { tabs } from '../browser/state.js';
+import { policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, goneError, isStillThere, landed, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { stopWaiting, unstick } from '../browser/unstick.js';
@@ -46,14 +46,14 @@ import { whilePainting } from './painting.js';
  *
  * @typedef {Pick<ReadyTarget, 'tabId' | 'page' | 'document'> & {id?: number}} PageTarget the page itself
  *
- * @typedef {{snapshot?: unknown}} AfterAct
+ * @typedef {{snapshot?: unknown, takesChooser?: boolean}} AfterAct `takesChooser`: the act itself answers a file chooser that opens
  */
 
 /**
  * @param {Context} context @param {AfterAct} more @param {(input: InputSession) => Promise<ActResult>} act
  * @returns {Promise<Outcome>}
  */
-export async function withInput(context, { snapshot }, act) {
+export async function withInput(context, { snapshot, takesChooser = false }, act) {
   const form = checkedSnapshot(snapshot);
   const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
@@ -63,7 +63,7 @@ export async function withInput(context, { snapshot }, act) {
   let run;
   context.onStop((why) => input.end(why, run));
   await attach(tab.id);
-  run = withDialogs(tab.id, watcher, () => input.run(act, form));
+  run = withDialogs(tab.id, watcher, () => input.run(act, form, takesChooser));
   try {
     return { ...await run, dialogs: watcher.dialogs };
   } catch (error) {
@@ -117,18 +117,20 @@ export class InputSession {
     return patienceOf(this.#context);
   }
 
-  /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @returns {Promise<Outcome>} */
-  async run(act, form) {
+  /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
+  async run(act, form, takesChooser) {
     this.#context.begin();
-    const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId)]);
+    const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId), this.#interceptChoosers(true)]);
     this.#isActive = activeTab === this.tabId;
     const effects = actEffects.watch(this.tabId, page, activeTab);
+    const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', () => { effects.hasChooser = !takesChooser; });
     try {
       const { value, target, tell } = await act(this);
       const after = target && await landed(/** @type {ReadyTarget} */ (target));
       if (after?.isDownload) effects.request('download');
       const set = await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
+      if (set.download && /^https?:/.test(set.download.url)) await policy.admit(set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
       // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
       const url = set.loading || this.#isCutOff ? (await documentNow(this.tabId)).url : await assertPage(this.tabId, { ran: true });
@@ -136,7 +138,14 @@ export class InputSession {
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
       effects.end();
+      endListening();
+      this.#interceptChoosers(false).catch(console.debug);
     }
+  }
+
+  /** A chooser of files would come up in front of the person. @param {boolean} enabled */
+  #interceptChoosers(enabled) {
+    return cdp(this.tabId, 'Page.setInterceptFileChooserDialog', { enabled });
   }
 
   async #page() {

@@ -92,6 +92,9 @@ async fn an_answer_waits_for_the_page_the_tab_and_the_download_that_a_click_brin
     let opened = tabs.as_array().unwrap().iter().find(|tab| tab["tab_id"] == there).unwrap();
     assert_eq!(opened["active"], false, "the person's tab is seen as before: {opened}");
 
+    let file = stage.act("click", json!({"target": "#file"})).await;
+    assert!(file["file_chooser"].as_str().unwrap().contains("upload_file"), "{file}");
+
     let asked = stage.answer("click", json!({"target": "#alert"})).await;
     assert_eq!(asked["status"], "complete", "{asked}");
     assert!(asked.to_string().contains("Really?"), "{asked}");
@@ -119,6 +122,8 @@ async fn an_element_that_cannot_be_clicked_says_why_and_what_is_there_instead() 
     assert_says(&missing, "target_not_found", &["Enable it"]);
     let many = stage.fails("click", soon("iframe")).await;
     assert_says(&many, "ambiguous_target", &["Near", "Far"]);
+    let list = stage.fails("click", soon("#list")).await;
+    assert_says(&list, "wrong_kind", &["select_option"]);
     let nothing = stage.fails("click", json!({"x": 5})).await;
     assert_says(&nothing, "invalid_params", &["both x and y"]);
     let outside = stage.fails("click", json!({"x": 5, "y": 90_000})).await;
