@@ -13,6 +13,8 @@ const NAME_MAX = 200;
  */
 
 class Accessible {
+  /** One for all elements without: most have none, and a page has thousands of them. @type {string[]} */
+  static NO_STATES = [];
   /** Elements that have labels. */
   static FIELDS = new Set(['input', 'select', 'textarea', 'button', 'meter', 'output', 'progress']);
   static #NAMED_NATIVELY = new Set([...Accessible.FIELDS, 'img', 'area', 'svg', 'fieldset', 'figure', 'table', 'optgroup', 'option', 'iframe', 'frame']);
@@ -196,10 +198,10 @@ class Accessible {
     return this.#dom.labelsOf(element).map((label) => reader.label(label).trim()).filter(Boolean).join(' ');
   }
 
-  /** @param {any} element @param {string} role @returns {string[]} in words */
+  /** @param {any} element @param {string} role @returns {string[]} in words; not to be changed */
   states(element, role) {
     const tag = this.#dom.tag(element);
-    if (!this.#dom.isMarked(element) && !Accessible.FIELDS.has(tag) && tag !== 'summary' && tag !== 'option') return [];
+    if (!this.#dom.isMarked(element) && !Accessible.FIELDS.has(tag) && tag !== 'summary' && tag !== 'option') return Accessible.NO_STATES;
     const states = [];
     const aria = (/** @type {string} */ name) => this.#dom.attribute(element, `aria-${name}`);
     if (this.isDisabled(element)) states.push('disabled');
@@ -214,7 +216,7 @@ class Accessible {
     if (aria('invalid') !== null && aria('invalid') !== 'false') states.push('invalid');
     const current = aria('current');
     if (current !== null && current !== 'false') states.push('current');
-    return states;
+    return states.length === 0 ? Accessible.NO_STATES : states;
   }
 
   /** @param {any} element */

@@ -23,8 +23,10 @@
 
 /** The content of an element: texts that are read in one go, and nodes. */
 class ItemCollector {
+  /** One for all elements without. The browser collects garbage for longer than a page is read. @type {AccessibleItem[]} */
+  static NONE = [];
   /** @type {AccessibleItem[]} */
-  items = [];
+  #items = ItemCollector.NONE;
   #text = '';
 
   /** @param {string} text */
@@ -35,7 +37,7 @@ class ItemCollector {
   /** @param {AccessibleNode} node */
   addNode(node) {
     this.#flush();
-    this.items.push(node);
+    this.#add(node);
   }
 
   /** Another line begins. */
@@ -45,14 +47,20 @@ class ItemCollector {
   }
 
   #flush() {
-    if (this.#text) this.items.push(this.#text);
+    if (this.#text) this.#add(this.#text);
     this.#text = '';
   }
 
-  /** @returns {AccessibleItem[]} */
+  /** @param {AccessibleItem} item */
+  #add(item) {
+    if (this.#items.length === 0) this.#items = [item];
+    else this.#items.push(item);
+  }
+
+  /** @returns {AccessibleItem[]} not to be changed */
   done() {
     this.#flush();
-    return this.items;
+    return this.#items;
   }
 }
 
@@ -192,7 +200,7 @@ class AccessibleTree {
     if (isOpen && role !== 'textbox') this.#children(element, tag, below, inner, depth, true);
     const items = below.done();
     const name = this.#accessible.name(element, role, inner.isNaming ? this.#innerReader : this.#reader, items);
-    const states = inner.isNaming ? [] : this.#accessible.states(this.stated(element), role);
+    const states = inner.isNaming ? Accessible.NO_STATES : this.#accessible.states(this.stated(element), role);
     const value = inner.isNaming ? undefined : this.#accessible.value(element, role);
     const node = { role, name, element, isActedOn, isInline, states, value, items };
     const told = inner.isNaming ? node : this.#withoutRepeats(node);
@@ -247,21 +255,25 @@ class AccessibleTree {
   #withoutRepeats(node) {
     const { role, name, isActedOn } = node;
     const isNamed = Accessible.NAMED_BY_CONTENT.has(role);
-    const said = (/** @type {AccessibleItem} */ item) => typeof item === 'string' && name.includes(this.#words.line(item));
-    node.items = node.items.filter((item) => typeof item !== 'string' || (/\S/.test(item) && !(name && said(item))));
-    if (isActedOn && isNamed && name && !name.endsWith('…')) node.items = node.items.flatMap((item) => this.#actedOn(item));
+    if (node.items.some((item) => this.#isSaid(item, name))) node.items = node.items.length === 1 ? ItemCollector.NONE : node.items.filter((item) => !this.#isSaid(item, name));
+    if (node.items.length > 0 && isActedOn && isNamed && name && !name.endsWith('…')) node.items = node.items.flatMap((item) => this.#actedOn(item));
     const [only] = node.items;
     if (node.items.length === 0 || typeof only === 'string') return this.#withText(node);
     // A heading that is a link says its name once.
-    if (node.items.length === 1 && !isActedOn && isNamed && only.name === name) return ['cell', 'columnheader', 'rowheader'].includes(role) ? only : { ...node, name: '' };
+    if (node.items.length === 1 && !isActedOn && isNamed && only.name === name) return ['cell', 'columnheader', 'rowheader'].includes(role) ? only : Object.assign(node, { name: '' });
     if (node.items.length === 1 && role === 'listitem' && !isActedOn && !name && node.states.length === 0) return only;
     return role === 'row' ? this.#row(node) : node;
+  }
+
+  /** Whether it is a text that is empty, or that the name says, too. @param {AccessibleItem} item @param {string} name */
+  #isSaid(item, name) {
+    return typeof item === 'string' && (!/\S/.test(item) || (name !== '' && name.includes(this.#words.line(item))));
   }
 
   /** @param {AccessibleNode} node that has no content or begins with a text @returns {AccessibleNode} */
   #withText(node) {
     const [only] = node.items;
-    if (node.items.length === 1 && typeof only === 'string' && node.value === undefined && !node.name) return { ...node, value: this.#words.shown(only, 2_000), items: [] };
+    if (node.items.length === 1 && typeof only === 'string' && node.value === undefined && !node.name) return Object.assign(node, { value: this.#words.shown(only, 2_000), items: ItemCollector.NONE });
     return node.role === 'row' ? this.#row(node) : node;
   }
 
@@ -270,9 +282,9 @@ class AccessibleTree {
     const { items, element } = node;
     const name = this.#hasLabel(element) ? node.name : '';
     const isText = (/** @type {AccessibleItem} */ item) => typeof item !== 'string' && ['cell', 'columnheader', 'rowheader'].includes(item.role) && !item.isActedOn && item.items.length === 0 && item.states.length === 0;
-    if (items.length === 0 || !items.every(isText)) return { ...node, name };
+    if (items.length === 0 || !items.every(isText)) return Object.assign(node, { name });
     const cells = /** @type {AccessibleNode[]} */ (items);
-    return { ...node, name, value: cells.map((cell) => cell.name || cell.value || '').join(' | '), items: [] };
+    return Object.assign(node, { name, value: cells.map((cell) => cell.name || cell.value || '').join(' | '), items: ItemCollector.NONE });
   }
 
   /** The elements that are acted on within another one, whose name says the rest. @param {AccessibleItem} item @returns {AccessibleItem[]} */
