@@ -150,6 +150,7 @@ struct StdioBridge {
 struct ForwardedCall {
     call: OutgoingCall,
     generation: ProtocolGeneration,
+    surface: ToolSurface,
     timeout: Duration,
     /// Ends when the timeout has passed since the call was read.
     deadline: Pin<Box<Sleep>>,
@@ -298,14 +299,15 @@ impl StdioBridge {
         let (line, id, method) = (line.into(), request.id, request.method);
         let call = OutgoingCall { line, id, method, headers, in_progress, progress, accepted };
         let deadline = Box::pin(tokio::time::sleep(timeout));
-        ForwardedCall { call, generation, timeout, deadline, after, job_call }
+        let surface = self.surface.clone();
+        ForwardedCall { call, generation, surface, timeout, deadline, after, job_call }
     }
 }
 
 impl ForwardedCall {
     /// Sends it, in its turn, and passes the answer on. The wait for its turn is part of its time.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { mut call, generation, timeout, deadline, after, job_call } = self;
+        let Self { mut call, generation, surface, timeout, deadline, after, job_call } = self;
         let mut was_sent = false;
         let exchange = async {
             if let Some(after) = after {
@@ -325,7 +327,7 @@ impl ForwardedCall {
         let text = match exchanged {
             Ok(None) => return,
             Ok(Some(text)) => text,
-            Err(unanswered) => failed(&unanswered, &call, generation),
+            Err(unanswered) => failed(&unanswered, &call, generation, &surface),
         };
         if call.in_progress.is_cancelled() {
             return;
@@ -339,8 +341,14 @@ impl ForwardedCall {
 }
 
 /// The answer to a call that the daemon has not answered, with the next step.
-fn failed(why: &ForwardError, call: &OutgoingCall, generation: ProtocolGeneration) -> String {
-    mcp::failure(&why.to_json(call.submits()), &call.method, &call.id, generation)
+fn failed(
+    why: &ForwardError,
+    call: &OutgoingCall,
+    generation: ProtocolGeneration,
+    surface: &ToolSurface,
+) -> String {
+    let body = why.to_json(call.submits(), surface);
+    mcp::failure(&body, &call.method, &call.id, generation)
 }
 
 fn too_long() -> String {

@@ -18,6 +18,7 @@ use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
     CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
 };
+use crate::tools::{ToolSurface, with_calls_of};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
 pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
@@ -74,14 +75,15 @@ pub(super) enum ForwardError {
 impl ForwardError {
     /// The failed tool call's result, with the next step. `submits`: whether to call again
     /// could do the same thing twice.
-    pub(super) fn to_json(&self, submits: bool) -> Value {
+    pub(super) fn to_json(&self, submits: bool, surface: &ToolSurface) -> Value {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
             Self::Lost { .. } => "daemon_lost",
             Self::TimedOut { .. } => "daemon_timeout",
             Self::Refused { body } => return body.clone(),
         };
-        json!({"error": code, "message": self.to_string(), "hint": self.hint(submits)})
+        let hint = with_calls_of(self.hint(submits), surface);
+        json!({"error": code, "message": self.to_string(), "hint": hint})
     }
 
     /// The daemon refused the request and said nothing that can be read.
@@ -214,7 +216,7 @@ mod tests {
             ForwardError::refused(502),
         ];
         for (why, submits) in all.iter().flat_map(|why| [(why, true), (why, false)]) {
-            let told = why.to_json(submits);
+            let told = why.to_json(submits, &ToolSurface::default());
             for field in ["error", "message", "hint"] {
                 assert!(told[field].as_str().is_some_and(|text| !text.is_empty()), "{told}");
             }
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn a_submission_that_may_have_reached_a_daemon_is_not_to_be_called_again_blindly() {
         let hints_at_the_page = |why: ForwardError, submits: bool| {
-            let hint = why.to_json(submits)["hint"].as_str().unwrap().to_owned();
+            let hint = why.to_json(submits, &ToolSurface::default())["hint"].to_string();
             hint.contains("may have accepted")
         };
         let late = |was_sent| ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent };

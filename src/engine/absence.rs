@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::browsers::BrowserState;
+use super::refusal::RefusalReason;
 use super::{Engine, Transaction};
 use crate::protocol::Timestamp;
 
@@ -37,6 +38,19 @@ impl Transaction<'_> {
     /// Notes that an extension tried to connect that does not prove the key.
     pub fn note_wrong_key(&mut self) {
         self.rejected.wrong_key = Some(self.now());
+    }
+
+    /// Why a command for any browser still waits, in sentences, if only old extensions are connected
+    /// that do not know its action.
+    #[must_use]
+    pub fn unsupported_here(&self, action: &str) -> Option<String> {
+        let mut connected = self.browsers.values().filter(|browser| browser.is_connected());
+        let first = connected.next()?;
+        let is_old = |browser: &BrowserState| browser.poller().is_some() && !browser.knows(action);
+        (is_old(first) && connected.all(is_old)).then(|| {
+            let what = RefusalReason::too_old_for(action, first.extension_version());
+            format!("{what}. {}", RefusalReason::NEEDS_OWN_EXTENSION)
+        })
     }
 
     /// Why no browser is connected, and the next step, in sentences. `None` if one is connected.

@@ -262,7 +262,12 @@ impl BrowserState {
     }
 
     pub(super) fn supports(&self, action: &Action) -> bool {
-        self.actions.iter().any(|name| name == action.name())
+        self.knows(action.name())
+    }
+
+    /// Whether its extension knows the action of this name.
+    pub(super) fn knows(&self, action: &str) -> bool {
+        self.actions.iter().any(|name| name == action)
     }
 
     /// Whether its extension has said `ready` on a link.

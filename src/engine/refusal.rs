@@ -70,6 +70,8 @@ pub enum RefusalReason {
         action: &'static str,
         /// The extension's version.
         extension_version: String,
+        /// Whether the extension is an old one, which polls.
+        polls: bool,
     },
     /// The person does not let the browser's extension, one that polls, be controlled.
     ControlSwitchedOff {
@@ -139,6 +141,19 @@ impl RefusalReason {
         )
     }
 
+    /// The next step where the browser's extension is an old one.
+    pub(super) const NEEDS_OWN_EXTENSION: &str = "Ask the person to run `tabwire install` and to load \
+         and pair the Tabwire extension, which knows every action; observe({what:\"browsers\"}) lists \
+         the actions that the old extension knows.";
+
+    /// What an old extension of this version cannot do, in a sentence.
+    pub(super) fn too_old_for(action: &str, extension_version: &str) -> String {
+        format!(
+            "The extension in this browser is an old one (version {extension_version}) that does not \
+             know `{action}`"
+        )
+    }
+
     /// The code that programs branch on.
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -191,7 +206,10 @@ impl RefusalReason {
             }
             Self::BrowserGone { wanted, .. } => format!("There is no browser `{wanted}`"),
             Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
-            Self::UnsupportedAction { action, extension_version } => format!(
+            Self::UnsupportedAction { action, extension_version, polls: true } => {
+                Self::too_old_for(action, extension_version)
+            }
+            Self::UnsupportedAction { action, extension_version, polls: false } => format!(
                 "The extension in this browser (version {extension_version}) does not know `{action}`"
             ),
             Self::ControlSwitchedOff { browser } => {
@@ -243,7 +261,8 @@ impl RefusalReason {
             Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
             Self::BrowserGone { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
-            Self::UnsupportedAction { .. } => {
+            Self::UnsupportedAction { polls: true, .. } => Self::NEEDS_OWN_EXTENSION,
+            Self::UnsupportedAction { polls: false, .. } => {
                 "Install this version's extension with `tabwire install` and reload it in the browser."
             }
             Self::ControlSwitchedOff { .. } => {
@@ -330,6 +349,12 @@ mod tests {
             RefusalReason::UnsupportedAction {
                 action: "dom",
                 extension_version: "0.1.0".to_owned(),
+                polls: false,
+            },
+            RefusalReason::UnsupportedAction {
+                action: "click",
+                extension_version: "5.6.0".to_owned(),
+                polls: true,
             },
             RefusalReason::ControlSwitchedOff { browser: browser.clone() },
             RefusalReason::NoChoiceOfTab { wanted, browser: browser.clone() },

@@ -27,7 +27,12 @@ pub(super) fn resolve(
     // The extension of a browser that is away may come back in another version.
     if browser.is_connected() && !browser.supports(action) {
         let extension_version = browser.extension_version().to_owned();
-        return Err(RefusalReason::UnsupportedAction { action: action.name(), extension_version });
+        let polls = browser.poller().is_some();
+        return Err(RefusalReason::UnsupportedAction {
+            action: action.name(),
+            extension_version,
+            polls,
+        });
     }
     if let Some(poller) = browser.poller() {
         if poller.is_switched_off() {

@@ -32,7 +32,9 @@ impl Hub {
         if !report.lacks_browser {
             return;
         }
-        let Some(known) = self.browser_absence() else { return };
+        let command = report.command;
+        let unsupported = || self.transact(|tx| tx.unsupported_here(command));
+        let Some(known) = self.browser_absence().or_else(unsupported) else { return };
         if let CommandStatus::Pending { hint, .. } | CommandStatus::Expired { hint, .. } =
             &mut report.status
         {

@@ -1,6 +1,7 @@
 //! Calls of tools in texts. Answers name the next step as agents of the five tools make calls:
 //! `observe({what:"tabs"})`. Other callers are told the same in their own words.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -8,7 +9,7 @@ use serde_json::{Deserializer, Value};
 
 use super::json_elements::JsonElements;
 use super::split::SplitTool;
-use super::{TOOL_NAMES, ToolResult};
+use super::{TOOL_NAMES, ToolResult, ToolSurface};
 
 const OPENING: &str = "({";
 const CLOSING: &str = "})";
@@ -81,26 +82,43 @@ fn arguments_in(text: &str) -> Option<(Vec<ArgumentInText<'_>>, usize)> {
     }
 }
 
-/// The call under the name that the split surface has for it.
-fn in_split_words(call: &CallInText<'_>) -> Option<String> {
+/// The text with each call in it as a client of this surface makes it.
+#[must_use]
+pub fn with_calls_of<'a>(text: &'a str, surface: &ToolSurface) -> Cow<'a, str> {
+    if !surface.is_split() || !text.contains(OPENING) {
+        return text.into();
+    }
+    with_calls_as(text, |call| in_split_words(call, surface)).into()
+}
+
+/// The call under the name that the split surface has for it. A tool of a group that the client has
+/// not chosen is said with the words that would show it: clients call no tool that is not listed.
+fn in_split_words(call: &CallInText<'_>, surface: &ToolSurface) -> Option<String> {
     let selector = call.arguments.iter().position(|(name, _)| ["action", "what"].contains(name))?;
     let choice = call.arguments[selector].1.as_ref()?.as_str()?;
-    let name = SplitTool::name_of(call.tool, choice)?;
+    let tool = SplitTool::of_choice(call.tool, choice)?;
+    let is_shown = surface.shows(tool.group());
+    if let Some(stand_in) = tool.stand_in().filter(|_| !is_shown) {
+        return Some(format!("{}({{}})", stand_in.name()));
+    }
     let rest = call.arguments.iter().enumerate().filter(|(at, _)| *at != selector);
     let rest = rest.map(|(_, (name, value))| match value {
         Some(value) => format!("{name}:{value}"),
         None => (*name).to_owned(),
     });
-    Some(format!("{name}({{{}}})", rest.collect::<Vec<_>>().join(", ")))
+    let rest = rest.collect::<Vec<_>>().join(", ");
+    let call = format!("{}({{{rest}}})", tool.name());
+    let group = tool.group().name();
+    Some(if is_shown { call } else { format!("{call} (listed with --tools split,{group})") })
 }
 
 /// The members of an answer in which the daemon names a next step. No page writes them.
 const NEXT_STEPS: [&str; 3] = ["hint", "message", "messages"];
 
-/// The answer, whose next steps are calls of the split surface. Every other byte stays.
-pub(super) fn with_split_steps(result: ToolResult) -> ToolResult {
+/// The answer, whose next steps are calls of this surface. Every other byte stays.
+pub(super) fn with_steps_of(result: ToolResult, surface: &ToolSurface) -> ToolResult {
     let json = result.body.get();
-    if !json.contains(OPENING) || !json.starts_with('{') {
+    if !surface.is_split() || !json.contains(OPENING) || !json.starts_with('{') {
         return result;
     }
     let mut told = String::with_capacity(json.len());
@@ -112,7 +130,7 @@ pub(super) fn with_split_steps(result: ToolResult) -> ToolResult {
         }
         let Range { start, end: behind } = element.value;
         let Ok(mut value) = serde_json::from_str::<Value>(&json[start..behind]) else { continue };
-        rewrite(&mut value);
+        rewrite(&mut value, surface);
         told.push_str(&json[end..start]);
         told.push_str(&value.to_string());
         end = behind;
@@ -124,11 +142,13 @@ pub(super) fn with_split_steps(result: ToolResult) -> ToolResult {
     }
 }
 
-fn rewrite(value: &mut Value) {
+fn rewrite(value: &mut Value, surface: &ToolSurface) {
     match value {
-        Value::String(text) => *text = with_calls_as(text, in_split_words),
-        Value::Array(items) => items.iter_mut().for_each(rewrite),
-        Value::Object(members) => members.values_mut().for_each(rewrite),
+        Value::String(text) => *text = with_calls_of(text, surface).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, surface)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| rewrite(member, surface));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -141,6 +161,7 @@ mod tests {
 
     #[test]
     fn next_steps_are_told_as_calls_of_the_split_surface() {
+        let surface = ToolSurface::parse("split").unwrap();
         for (hint, told) in [
             (
                 "Read it with observe({what:\"command_result\", correlation_id:\"exec_1\", wait_ms:10000}).",
@@ -150,15 +171,26 @@ mod tests {
                 "interact({action:\"tab_open\", url}) or configure({action:\"capture\"}) begins to.",
                 "tab_open({url}) or capture({}) begins to.",
             ),
+            // A tool that the client is not shown: another tool in its place, or the way to it.
+            ("observe({what:\"tabs\"}) lists them.", "tab_list({}) lists them."),
+            (
+                "See observe({what:\"pending_commands\"}).",
+                "See pending_commands({}) (listed with --tools split,manage).",
+            ),
             ("observe({what: ...}) stays.", "observe({what: ...}) stays."),
             ("interact({action:\"fly\"}) stays.", "interact({action:\"fly\"}) stays."),
         ] {
-            assert_eq!(with_calls_as(hint, in_split_words), told);
+            assert_eq!(with_calls_of(hint, &surface), told);
         }
+        let whole = ToolSurface::whole();
+        let hint = "observe({what:\"tabs\"}) and observe({what:\"pending_commands\"})";
+        assert_eq!(with_calls_of(hint, &whole), "known_tabs({}) and pending_commands({})");
+        assert_eq!(with_calls_of(hint, &ToolSurface::default()), hint);
     }
 
     #[test]
     fn only_the_daemons_own_words_change_in_an_answer() {
+        let surface = ToolSurface::parse("split").unwrap();
         let call = "observe({what:\"logs\"})";
         let body = json!({"result": call, "n": 1.0, "hint": call, "error": call});
         let body = serde_json::value::to_raw_value(&body).unwrap();
@@ -169,7 +201,7 @@ mod tests {
             hands_over: None,
             lacks_browser: false,
         };
-        let told: Value = serde_json::from_str(with_split_steps(result).body.get()).unwrap();
+        let told: Value = serde_json::from_str(with_steps_of(result, &surface).body.get()).unwrap();
         let expected = json!({"result": call, "n": 1.0, "hint": "console({})", "error": call});
         assert_eq!(told, expected);
     }

@@ -51,7 +51,7 @@ use answers::{AnswerSchemas, outline};
 use arguments::ToolArguments;
 pub use arguments::closest;
 pub use brief::DetailLevel;
-pub use call_text::{CallInText, with_calls_as};
+pub use call_text::{CallInText, with_calls_as, with_calls_of};
 use failure::CallFailure;
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
@@ -411,7 +411,10 @@ impl ToolSet {
         };
         let mut given = match given.and_then(|given| arguments_of(tool).check(given)) {
             Ok(checked) => checked,
-            Err(wrong) => return Some(ToolReply::done(ToolResult::failed(&wrong))),
+            Err(wrong) => {
+                let told = call_text::with_steps_of(ToolResult::failed(&wrong), surface);
+                return Some(ToolReply::done(told));
+            }
         };
         if mode == ResponseMode::AsTask && submits_commands(tool) {
             // The client polls its task; a wait here would hold the task's id back.
@@ -421,7 +424,8 @@ impl ToolSet {
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
         let reply = self.call_of_five(caller, tool, &given, key).await;
-        Some(if surface.is_split() { reply.map(call_text::with_split_steps) } else { reply })
+        let surface = surface.clone();
+        Some(reply.map(move |result| call_text::with_steps_of(result, &surface)))
     }
 
     /// Calls a tool of the five with arguments that were checked.

@@ -1,7 +1,6 @@
 //! One tool an action: the choices of the five tools under names of their own, with a flat schema
 //! and honest hints each, so that a person can allow one of them for ever and no other.
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -18,6 +17,8 @@ pub(super) struct SplitTool {
     name: &'static str,
     title: &'static str,
     group: ToolGroup,
+    /// Its own description, if not that of its choice.
+    about: Option<&'static str>,
     /// The tool of the five, and the choice of it; the job's tool has none.
     tool: &'static str,
     choice: Option<&'static str>,
@@ -44,6 +45,7 @@ const fn choice(
         name,
         title,
         group,
+        about: None,
         tool,
         choice: Some(choice),
         effect,
@@ -61,6 +63,9 @@ const DESTRUCTIVE: ActionEffect = ActionEffect::Acts { destructive: true, idempo
 
 const O: &str = observe::NAME;
 const C: &str = configure::NAME;
+
+/// The tool that lists the tabs without asking their browsers.
+const KNOWN_TABS: &str = "known_tabs";
 
 /// The tools that are no actions of a browser.
 static OTHERS: [SplitTool; 28] = {
@@ -81,9 +86,10 @@ static OTHERS: [SplitTool; 28] = {
         },
         choice("result", "Read a result", Core, (O, "command_result"), READS),
         choice("cancel", "Cancel a command", Core, (C, "cancel"), HARMLESS),
-        choice("known_tabs", "List known tabs", Nav, (O, "tabs"), READS),
+        choice(KNOWN_TABS, "List known tabs", Nav, (O, "tabs"), READS),
         choice("page_state", "State of a page", Page, (O, "page"), READS),
         SplitTool {
+            about: Some("Saves a picture of the page as a new file."),
             requires: &["path"],
             common: &["tab_id"],
             ..choice(
@@ -95,6 +101,7 @@ static OTHERS: [SplitTool; 28] = {
             )
         },
         SplitTool {
+            about: Some(jobs::DESCRIPTION),
             choice: None,
             ..choice(jobs::NAME, "Sync files", Files, (jobs::NAME, ""), HARMLESS)
         },
@@ -127,10 +134,26 @@ static TOOLS: LazyLock<Vec<SplitTool>> = LazyLock::new(|| {
     tools
 });
 
-/// The tools of these groups, as `tools/list` shows them.
-pub(super) fn split_list(groups: &BTreeSet<ToolGroup>) -> Value {
-    let shown = SplitTool::all().filter(|tool| groups.contains(&tool.group));
-    shown.map(SplitTool::definition).collect()
+/// The tools of this split surface, as `tools/list` shows them.
+pub(super) fn split_list(surface: &ToolSurface) -> Value {
+    shown(SplitTool::all().filter(|tool| surface.shows(tool.group)), surface)
+}
+
+fn shown(tools: impl Iterator<Item = &'static SplitTool>, surface: &ToolSurface) -> Value {
+    let mut list: Vec<_> = tools.map(SplitTool::definition).collect();
+    list.iter_mut().for_each(|tool| tell_wait(tool, surface));
+    list.into()
+}
+
+/// Tells in the definition of a tool how long its calls wait on this surface, if that is not what its
+/// schema says.
+pub(super) fn tell_wait(tool: &mut Value, surface: &ToolSurface) {
+    let wait = tool["name"].as_str().and_then(|name| usual_wait(name, surface));
+    if let Some(wait) = wait
+        && let Some(about) = tool.pointer_mut("/inputSchema/properties/wait_ms/description")
+    {
+        *about = format!("Wait this many ms for the result; default {}.", wait.as_millis()).into();
+    }
 }
 
 /// The tool of the five, and the choice of it, behind a tool's name; a tool of the five has no
@@ -182,12 +205,25 @@ impl SplitTool {
         Self::all().find(|tool| tool.name == name && tool.choice.is_some())
     }
 
-    /// The name under which the split surface has a choice of a tool of the five.
-    pub(super) fn name_of(tool: &str, choice: &str) -> Option<&'static str> {
+    /// The tool that the split surface has for a choice of a tool of the five.
+    pub(super) fn of_choice(tool: &str, choice: &str) -> Option<&'static Self> {
         let is_it = |known: &&Self| {
             known.tool == tool && known.choice == Some(choice) && known.requires.is_empty()
         };
-        Self::all().find(is_it).map(|known| known.name)
+        Self::all().find(is_it)
+    }
+
+    /// The tool of the core that serves in the place of this one.
+    pub(super) fn stand_in(&self) -> Option<&'static Self> {
+        Self::named("tab_list").filter(|_| self.name == KNOWN_TABS)
+    }
+
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) const fn group(&self) -> ToolGroup {
+        self.group
     }
 
     pub(super) const fn tool(&self) -> &'static str {
@@ -203,11 +239,10 @@ impl SplitTool {
     fn definition(&self) -> Value {
         let arguments = arguments_of(self.tool);
         let (about, schema) = arguments.flat(self.choice, self.without, self.requires, self.common);
-        let about = if self.choice.is_some() { about } else { jobs::DESCRIPTION };
         json!({
             "name": self.name,
             "title": self.title,
-            "description": about,
+            "description": self.about.unwrap_or(about),
             "inputSchema": schema,
             "annotations": hints(self.effect, self.tool != configure::NAME && self.tool != jobs::NAME),
         })
@@ -265,6 +300,12 @@ fn hints(effect: ActionEffect, open_world: bool) -> Value {
     }
 }
 
+/// The definitions of all tools of the split surface, as they are once the extension can do everything.
+#[cfg(test)]
+pub(super) fn all_definitions() -> Value {
+    shown(TOOLS.iter(), &ToolSurface::whole())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,8 +323,7 @@ mod tests {
     #[test]
     fn the_core_is_small_also_with_what_the_extension_does_not_run_yet() {
         assert!(core().count() <= CORE_MAX, "{}", core().count());
-        let list: Value = core().map(SplitTool::definition).collect();
-        let size = list.to_string().len();
+        let size = shown(core(), &ToolSurface::parse("split").unwrap()).to_string().len();
         assert!(size <= LIST_MAX, "{size} bytes");
     }
 
@@ -300,7 +340,7 @@ mod tests {
             let choices = properties["action"]["enum"].as_array();
             for choice in choices.or(properties["what"]["enum"].as_array()).into_iter().flatten() {
                 let choice = choice.as_str().unwrap();
-                assert!(SplitTool::name_of(name, choice).is_some(), "{name} {choice}");
+                assert!(SplitTool::of_choice(name, choice).is_some(), "{name} {choice}");
             }
         }
     }

@@ -41,23 +41,24 @@ pub(super) struct StreamArguments {
     /// Max entries; default 50.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
-    /// Minimum severity.
+    /// Lowest severity of the entries.
     level: Option<LogLevel>,
-    /// Part of the text or URL.
+    /// Only entries with this in text or URL.
     text: Option<String>,
-    /// Part of the URL.
+    /// Only entries with this in the URL.
     url: Option<String>,
-    /// Only this tab.
+    /// Only entries of this tab.
     tab_id: Option<TabId>,
     /// Only this browser: id or label.
     #[schemars(extend("x-silent" = true))]
     browser: Option<String>,
-    /// From the last N ms.
+    /// Only entries of the last N ms.
     #[schemars(range(min = 0))]
     since_ms: Option<u64>,
     /// Only this request.
     request_id: Option<String>,
     /// Add ids and times.
+    #[schemars(extend("x-silent" = true))]
     trace: Option<bool>,
     /// Start of a part, in bytes.
     #[schemars(range(min = 0))]

@@ -74,7 +74,7 @@ fn write_parameters(page: &mut String, parameters: &[(&String, &Value)]) {
 /// The tools of each group, with their hints.
 fn write_split_tools(page: &mut String) {
     page.push_str("\n# One tool for each action\n");
-    let listed = |groups: &str| ToolSurface::parse(groups).unwrap().split_list().unwrap();
+    let listed = |groups: &str| ToolSurface::parse(groups).unwrap().list().into_owned();
     let core = listed("split");
     for group in ToolGroup::ALL {
         writeln!(page, "\n## Group `{}`", group.name()).unwrap();

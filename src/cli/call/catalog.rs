@@ -24,7 +24,7 @@ impl ToolSchema<'static> {
     /// The actions, each as a tool of its own.
     pub(super) fn actions() -> impl Iterator<Item = Self> {
         static ACTIONS: LazyLock<Value> =
-            LazyLock::new(|| ToolSurface::whole().split_list().unwrap_or_default());
+            LazyLock::new(|| ToolSurface::whole().list().into_owned());
         let is_own = |tool: &Self| Self::all().all(|known| known.name() != tool.name());
         ACTIONS.as_array().into_iter().flatten().map(Self).filter(is_own)
     }

@@ -7,7 +7,9 @@
 
 use super::sessions::{Assignment, PollId, Poller, first_browser_of, is_browser_of};
 use crate::engine::analyses::redact_report;
+use crate::engine::browsers::BrowserState;
 use crate::engine::entry::JournalSeq;
+use crate::engine::refusal::RefusalReason;
 use crate::engine::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, CommandWork, Delivery, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
@@ -233,15 +235,15 @@ impl Transaction<'_> {
                 ),
                 "Leave `tab_id` out to act in the tab that it follows.",
             ),
-            None => (
-                "unknown_action",
-                format!(
-                    "The extension of this browser is an old one that knows no {}",
-                    spec.work.name()
-                ),
-                "observe({what:\"browsers\"}) lists the actions that it knows. The Tabwire extension \
-                 knows all (`tabwire install` says how to load it).",
-            ),
+            None => {
+                let known = self.browsers.get(&peer.browser);
+                let version = known.map_or("unknown", BrowserState::extension_version);
+                (
+                    "unsupported_action",
+                    RefusalReason::too_old_for(spec.work.name(), version),
+                    RefusalReason::NEEDS_OWN_EXTENSION,
+                )
+            }
         };
         let error = ReportedError {
             hint: Some(hint.to_owned()),

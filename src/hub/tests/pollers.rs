@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::protocol::LegacyReport;
-use crate::protocol::actions::{PageInfoAction, ScreenshotAction};
+use crate::protocol::actions::{PageInfoAction, RegisteredAction, ScreenshotAction};
+use crate::protocol::{LEGACY_ACTIONS, LegacyReport};
 
 const EXTENSION: &str = "pknkjmecjogdphnahbagadepchhknbfe";
 
@@ -337,6 +337,19 @@ async fn what_it_cannot_do_is_refused_at_the_call() {
     let shot = Action::Screenshot(ScreenshotAction::default());
     let refused = hub.submit(&agent("ann"), Submission { action: shot, ..script() }).await;
     assert_eq!(refused.unwrap_err().why.code(), "unsupported_action");
+    for action in RegisteredAction::all().iter().map(RegisteredAction::example) {
+        let name = action.name();
+        let told = hub.submit(&agent(name), Submission { action, ..script() }).await;
+        if LEGACY_ACTIONS.contains(&name) {
+            told.unwrap();
+            continue;
+        }
+        let why = told.unwrap_err().why;
+        assert_eq!(why.code(), "unsupported_action", "{name}");
+        let message = why.message();
+        assert!(message.contains(&format!("`{name}`")) && message.contains("5.6.0"), "{message}");
+        assert!(why.hint().contains("pair the Tabwire extension"), "{}", why.hint());
+    }
     let refused = hub.submit(&agent("ann"), script_in(7)).await;
     assert_eq!(refused.unwrap_err().why.code(), "no_choice_of_tab");
     let _ = old.poll_with(false).await;
@@ -355,6 +368,9 @@ async fn what_waits_for_any_browser_goes_to_it_only_if_it_knows_it_and_no_tab_wa
     assert_eq!(taken(&old).await, plain.as_str());
     assert_eq!(old.post_result(plain.as_str(), "x").await, ReportDisposition::Accepted);
     assert!(old.poll().await.is_none());
+    let waits = serde_json::to_value(look(&hub, "ann", &shot).await).unwrap();
+    let hint = waits["hint"].as_str().unwrap();
+    assert!(hint.contains("(version 5.6.0) that does not know `screenshot`"), "{waits}");
     pass(seconds(31)).await;
     for id in [shot, in_tab] {
         assert_eq!(reason(&look(&hub, "ann", &id).await), "no_extension");

@@ -39,7 +39,7 @@ async fn knows_the_tools(program: AgentProgram) {
     let is_told = |wanted: &str| texts.iter().any(|text| text.contains(wanted));
     assert!(is_told(&plain(&instructions)), "{instructions}");
     let surface = ToolSurface::parse("split").unwrap();
-    for tool in surface.split_list().unwrap().as_array().unwrap() {
+    for tool in surface.list().as_array().unwrap() {
         let described = tool["description"].as_str().unwrap();
         assert!(is_told(&plain(described)), "{}: {described}", tool["name"]);
     }

@@ -29,7 +29,7 @@ pub const TOOLS: [&str; 5] = ["interact", "observe", "analyze", "configure", "wk
 /// The names of the tools where each action is one, of the core.
 pub fn split_tools() -> Vec<&'static str> {
     static LIST: LazyLock<Value> =
-        LazyLock::new(|| ToolSurface::parse("split").unwrap().split_list().unwrap());
+        LazyLock::new(|| ToolSurface::parse("split").unwrap().list().into_owned());
     LIST.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
