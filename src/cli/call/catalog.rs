@@ -11,6 +11,9 @@ use crate::tools::{self, ToolSurface};
 const INDENT: usize = 20;
 const WIDEST: usize = 100;
 
+const EVERY_ACTION: &str = "Every action also takes tab_id, browser, timeout_ms, wait_ms, trace and \
+    idempotency_key.";
+
 /// One tool as clients are shown it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolSchema<'a>(&'a Value);
@@ -100,6 +103,21 @@ fn kind(schema: &Value) -> String {
     }
 }
 
+/// Prints one tool.
+pub(super) fn show_one(tool: &ToolSchema<'_>) -> anyhow::Result<()> {
+    let width = terminal::size().0.min(WIDEST);
+    for line in tool.lines(width) {
+        print_line(line)?;
+    }
+    if tools::submits(tool.name()) {
+        print_line("")?;
+        for line in wrapped(EVERY_ACTION, width) {
+            print_line(line)?;
+        }
+    }
+    Ok(())
+}
+
 /// Prints all tools.
 pub(super) fn show(json: bool) -> anyhow::Result<()> {
     if json {
@@ -119,6 +137,7 @@ pub(super) fn show(json: bool) -> anyhow::Result<()> {
         print_line(format_args!("  {line}"))?;
     }
     print_line("")?;
+    print_line("`tabwire call TOOL --help` lists the parameters of one.")?;
     print_line("Example: tabwire call execute_js script=document.title")?;
     Ok(())
 }

@@ -14,12 +14,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _};
 use serde_json::{Map, Value};
 
 use super::mcp::{client_name, target};
 use super::output_file::check_new;
-use super::{ExitFailure, correlation_id, logs, print_error, trace};
+use super::{Cli, ExitFailure, correlation_id, logs, print_error, trace};
 use crate::config::DaemonLocation;
 use crate::tools;
 use caller::default_client;
@@ -62,6 +63,9 @@ Exit codes:
 Examples:
   tabwire call interact action=navigate url=https://example.com
   tabwire call execute_js script=document.title
+  tabwire call find --role button --name Save
+  tabwire call click --target b12
+  tabwire call click --help
   tabwire call interact action=screenshot full_page=true --out page.png
   tabwire call observe what=tabs trace=true --json | jq -r '.tabs[].url'
   tabwire call configure action=capture streams=logs,network
@@ -71,12 +75,13 @@ Examples:
   tabwire call observe what=command_result correlation_id=$id --wait 10min";
 
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(super) struct CallArguments {
     /// The tool to call [default: list the tools and their parameters]
     #[arg(value_parser = known_tool)]
     tool: Option<ToolSchema<'static>>,
-    /// key=value, key:=JSON, a JSON object, or - for an object on standard input
-    #[arg(value_name = "ARGUMENT")]
+    /// key=value, --key value, key:=JSON, a JSON object, or - for an object on standard input
+    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
     arguments: Vec<String>,
     /// Call as this client [default: one client per terminal, or per script without a terminal]
     #[arg(long, env = "TABWIRE_CLIENT", value_name = "NAME", value_parser = client_name)]
@@ -90,13 +95,23 @@ pub(super) struct CallArguments {
     /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
+    /// Print help, or behind a tool its parameters
+    #[arg(short, long)]
+    help: bool,
 }
 
 pub(super) async fn run(
     location: &DaemonLocation,
     call: CallArguments,
 ) -> anyhow::Result<ExitCode> {
-    let CallArguments { tool, arguments, client, wait, out, json } = call;
+    let CallArguments { tool, arguments, client, wait, out, json, help } = call;
+    if help {
+        match tool {
+            Some(tool) => catalog::show_one(&tool)?,
+            None => print_own_help()?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(tool) = tool else {
         catalog::show(json)?;
         return Ok(ExitCode::SUCCESS);
@@ -133,6 +148,16 @@ pub(super) async fn run(
         }
     };
     Ok(ExitCode::from(code))
+}
+
+/// The help that clap would print if the flag were its own.
+fn print_own_help() -> anyhow::Result<()> {
+    let mut program = Cli::command();
+    program.build();
+    let own = program.find_subcommand_mut("call").context("the command line has no `call`")?;
+    // A reader that has had enough is no error.
+    let _ = own.print_help();
+    Ok(())
 }
 
 fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
