@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// A failure with an exit code of its own.
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +13,14 @@ pub(super) struct ExitFailure {
 }
 
 /// Names the environment variable if an invalid value came from there: the command line does not show
-/// that value.
+/// that value. Of a flag that `call` does not have it tells how parameters are written.
 pub(super) fn with_origin(error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument && std::env::args().any(|word| word == "call") {
+        print_error(format_args!(
+            "A tool's parameters are written key=value, such as target=b12; `tabwire call TOOL --help` \
+             lists them"
+        ));
+    }
     let argument = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => argument.clone(),
         _ => return error,

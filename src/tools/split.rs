@@ -152,7 +152,7 @@ pub(super) fn tell_wait(tool: &mut Value, surface: &ToolSurface) {
     if let Some(wait) = wait
         && let Some(about) = tool.pointer_mut("/inputSchema/properties/wait_ms/description")
     {
-        *about = format!("Wait this many ms for the result; default {}.", wait.as_millis()).into();
+        *about = format!("Wait for the result in ms; default {}.", wait.as_millis()).into();
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) struct StreamArguments {
     /// Max entries; default 50.
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
-    /// Lowest severity of the entries.
+    /// Lowest severity of entries.
     level: Option<LogLevel>,
     /// Only entries with this in text or URL.
     text: Option<String>,

@@ -5,11 +5,10 @@ use std::io::{self, Read};
 use serde_json::{Map, Value};
 
 use super::catalog::ToolSchema;
-use crate::tools;
 
 /// How a call's arguments can be written.
 const WAYS: &str =
-    "write key=value, --key value, key:=JSON, a JSON object, or - for an object on standard input";
+    "write key=value, key:=JSON, a JSON object, or - for an object on standard input";
 
 /// Reads the arguments; a later word replaces an earlier one. The tool itself refuses unknown
 /// parameters and wrong values.
@@ -20,14 +19,8 @@ pub(super) fn read(
 ) -> Result<Map<String, Value>, String> {
     let mut arguments = Map::new();
     let mut input = Some(input);
-    let mut words_left = words.iter().peekable();
-    while let Some(word) = words_left.next() {
-        if let Some(flag) = word.strip_prefix("--") {
-            let is_value = |next: &&String| !next.starts_with("--");
-            let (name, value) =
-                flagged(tool, choice_in(words), flag, || words_left.next_if(is_value))?;
-            arguments.insert(name, value);
-        } else if word == "-" {
+    for word in words {
+        if word == "-" {
             let input = input.take().ok_or("standard input can be read once only")?;
             arguments.extend(object(&text_of(input)?, "standard input")?);
         } else if word.starts_with('{') {
@@ -42,16 +35,8 @@ pub(super) fn read(
 
 /// The choice of its tool that a call makes, if a word of its own names it.
 fn choice_in(words: &[String]) -> Option<&str> {
-    let is_selector = |name: &str| ["action", "what"].contains(&name);
-    let nexts = words.iter().skip(1).map(Some).chain([None]);
-    let choices = words.iter().zip(nexts).filter_map(|(word, next)| {
-        let flag = word.strip_prefix("--");
-        match flag.unwrap_or(word).split_once('=') {
-            Some((name, value)) => is_selector(name).then_some(value),
-            None => next.filter(|_| flag.is_some_and(is_selector)).map(String::as_str),
-        }
-    });
-    choices.last()
+    let named = |word| ["action=", "what="].iter().find_map(|name| str::strip_prefix(word, name));
+    words.iter().rev().find_map(|word| named(word.as_str()))
 }
 
 fn text_of(mut input: impl Read) -> Result<String, String> {
@@ -63,36 +48,6 @@ fn text_of(mut input: impl Read) -> Result<String, String> {
 
 fn object(text: &str, whence: &str) -> Result<Map<String, Value>, String> {
     serde_json::from_str(text).map_err(|error| format!("{whence} is not a JSON object: {error}"))
-}
-
-/// `--key value`, `--key=value`, or `--key` alone for a switch. A hyphen in a key stands for `_`.
-fn flagged<'a>(
-    tool: &ToolSchema,
-    choice: Option<&str>,
-    flag: &str,
-    next: impl FnOnce() -> Option<&'a String>,
-) -> Result<(String, Value), String> {
-    let (given, value) =
-        flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-    let name = given.replace('-', "_");
-    let Some(schema) = tool.parameter(choice, &name) else {
-        let known = tool.keys();
-        let near = tools::closest(&name, known.iter().copied());
-        let next = near.map_or_else(
-            || format!("valid keys of {}: {}", tool.name(), known.join(", ")),
-            |near| format!("did you mean --{near}?"),
-        );
-        return Err(format!("invalid argument `--{given}`; {next}"));
-    };
-    let value = match value {
-        Some(value) => typed(Some(schema), value),
-        None if schema["type"] == "boolean" => Value::Bool(true),
-        None => {
-            let next = next().ok_or_else(|| format!("`--{given}` needs a value"))?;
-            typed(Some(schema), next)
-        }
-    };
-    Ok((name, value))
 }
 
 /// `key=value` or `key:=JSON`.
@@ -163,34 +118,6 @@ mod tests {
         for (data, value) in [("{\"a\":1}", json!({"a": 1})), ("5", json!(5)), ("x", json!("x"))] {
             let given = arguments_of("configure", &[&format!("data={data}")], "").unwrap();
             assert_eq!(given["data"], value);
-        }
-    }
-
-    #[test]
-    fn arguments_can_be_written_as_flags() {
-        let words = ["--full-page", "--max_side", "640", "--format=jpeg", "tab_id=7"];
-        assert_eq!(
-            arguments_of("screenshot", &words, "").unwrap(),
-            json!({"full_page": true, "max_side": 640, "format": "jpeg", "tab_id": 7})
-        );
-        let words = ["--script", "-1 - 'a=b'", "--user_gesture=false", "--timeout-ms", "500"];
-        assert_eq!(
-            arguments_of("execute_js", &words, "").unwrap(),
-            json!({"script": "-1 - 'a=b'", "user_gesture": false, "timeout_ms": 500})
-        );
-        let words = ["--action", "screenshot", "--max-side", "640"];
-        assert_eq!(
-            arguments_of("interact", &words, "").unwrap(),
-            json!({"action": "screenshot", "max_side": 640})
-        );
-        for (words, says) in [
-            (&["--scirpt", "1"][..], "did you mean --script?"),
-            (&["--jq"], "valid keys of execute_js: script, "),
-            (&["--script"], "`--script` needs a value"),
-            (&["--script", "--user_gesture"], "`--script` needs a value"),
-        ] {
-            let why = arguments_of("execute_js", words, "").unwrap_err();
-            assert!(why.contains(says), "{words:?}: {why}");
         }
     }
 

@@ -63,8 +63,8 @@ Exit codes:
 Examples:
   tabwire call interact action=navigate url=https://example.com
   tabwire call execute_js script=document.title
-  tabwire call find --role button --name Save
-  tabwire call click --target b12
+  tabwire call find role=button name=Save
+  tabwire call click target=b12
   tabwire call click --help
   tabwire call interact action=screenshot full_page=true --out page.png
   tabwire call observe what=tabs trace=true --json | jq -r '.tabs[].url'
@@ -80,8 +80,8 @@ pub(super) struct CallArguments {
     /// The tool to call [default: list the tools and their parameters]
     #[arg(value_parser = known_tool)]
     tool: Option<ToolSchema<'static>>,
-    /// key=value, --key value, key:=JSON, a JSON object, or - for an object on standard input
-    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    /// key=value, key:=JSON, a JSON object, or - for an object on standard input
+    #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
     /// Call as this client [default: one client per terminal, or per script without a terminal]
     #[arg(long, env = "TABWIRE_CLIENT", value_name = "NAME", value_parser = client_name)]

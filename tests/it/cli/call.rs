@@ -349,6 +349,20 @@ async fn without_a_tool_the_tools_and_their_parameters_are_listed_and_no_daemon_
             assert!(listed.stdout.contains(name), "{name}");
         }
     }
+    // One tool, and the help of the subcommand itself.
+    let one = place.run(&["call", "screenshot", "--help"]).await;
+    assert_eq!(one.code, Some(0), "{one:?}");
+    for said in ["full_page", "max_side", "Every action also takes"] {
+        assert!(one.stdout.contains(said), "{said}: {one:?}");
+    }
+    assert!(!one.stdout.contains("interact"), "{one:?}");
+    for help in ["-h", "--help"] {
+        let own = place.run(&["call", help]).await;
+        assert!(own.stdout.contains("Usage: tabwire call [OPTIONS] [TOOL]"), "{own:?}");
+    }
+    let wrong = place.run(&["call", "screenshot", "--ful-page"]).await;
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("A tool's parameters are written key=value"), "{wrong:?}");
     assert!(place.daemon().is_none());
 }
 

@@ -302,6 +302,40 @@ async fn what_has_not_been_used_yet_is_not_called_broken() {
 }
 
 #[tokio::test]
+async fn every_client_starts_the_program_with_a_tool_for_each_action() {
+    const CLIENTS: [&str; 7] = [
+        "claude-code",
+        "claude-desktop",
+        "cursor",
+        "vscode",
+        "windsurf",
+        "gemini-cli",
+        "codex-cli",
+    ];
+    let person = Person::new();
+    for client in CLIENTS {
+        person.run(&["install", "--client", client]).await;
+    }
+    let is_split = |text: &str| {
+        let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        plain.contains(r#"["mcp","--tools","split""#)
+    };
+    let settings = || {
+        let files = person.files().into_iter();
+        let files = files.map(|(path, bytes)| (path, String::from_utf8_lossy(&bytes).into_owned()));
+        let is_entry = |text: &str| text.contains("\"mcp\"") && text.contains("args");
+        files.filter(|(_, text)| is_entry(text)).collect::<Vec<_>>()
+    };
+    let written = settings();
+    assert!(written.len() >= CLIENTS.len(), "{written:?}");
+    for (path, text) in &written {
+        assert!(is_split(text), "{}: {text}", path.display());
+    }
+    let config = person.run(&["mcp-config"]).await.stdout;
+    assert!(is_split(&config), "{config}");
+}
+
+#[tokio::test]
 async fn another_port_reaches_every_client_that_was_set_up_and_none_that_was_not() {
     let person = Person::new();
     let cursor = person.write(".cursor/mcp.json", "{}");
