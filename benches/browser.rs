@@ -8,6 +8,7 @@
 //! - `click` by ref on a button of a page that does nothing, in a tab in front and in the background;
 //! - snapshots of pages of 5,000 and 50,000 nodes, their bytes an element, and the share of the bytes
 //!   that `interactive_only` leaves;
+//! - `type` of 20 characters into a field, and `fill_form` of 10 text fields, in the background;
 //! - the bridge: from its start to the answers of `initialize` and `tools/list`, its
 //!   memory, and its first tool answer when no daemon runs yet;
 //! - the daemon's memory when it has nothing to do.
@@ -136,6 +137,32 @@ impl Agent {
         took
     }
 
+    /// How long it takes to type 20 characters, and to fill ten fields at once.
+    async fn entries(&mut self, tab: &Value, calls: usize) -> [Vec<f64>; 2] {
+        let script = "document.body.innerHTML = Array.from({length: 10}, (_, n) => \
+                      `<label>Field ${n} <input></label>`).join(''); true";
+        self.act("interact", json!({"action": "execute_js", "script": script}), tab).await;
+        let find = json!({"what": "find", "role": "textbox"});
+        let (found, _) = self.act("analyze", find, tab).await;
+        let lines = found.as_str().unwrap().lines();
+        let refs: Vec<_> = lines.map(|line| line.split(' ').nth(3).unwrap()).collect();
+        let mut took = [Vec::new(), Vec::new()];
+        for n in 0..calls + 20 {
+            let text = format!("{n:020}");
+            let typing = json!({"action": "type", "target": refs[0], "text": text, "clear": true});
+            let (_, typed) = self.act("interact", typing, tab).await;
+            let field = |target| json!({"target": target, "value": format!("value {n}")});
+            let fields: Vec<_> = refs.iter().map(field).collect();
+            let filling = json!({"action": "fill_form", "fields": fields});
+            let (_, filled) = self.act("interact", filling, tab).await;
+            if n >= 20 {
+                took[0].push(typed);
+                took[1].push(filled);
+            }
+        }
+        took
+    }
+
     async fn end(mut self) {
         self.0.end_input();
         assert!(self.0.ended().await, "the bridge has failed");
@@ -205,6 +232,7 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
     let open = json!({"action": "tab_open", "url": pages.url("/"), "wait_ms": 30_000});
     let opened = client.call("interact", open).await;
     let behind = client.clicks(&opened["result"]["tab_id"], calls).await;
+    let [typed, filled] = client.entries(&opened["result"]["tab_id"], calls).await;
     let snapshots = measure_snapshots(&mut client, &pages, calls).await;
     client.end().await;
     browser.end().await;
@@ -214,6 +242,8 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
         Figure { what: "250 ms action: answers late by", values: late, p50: 5.0, p99: None },
         Figure { what: "click by ref, tab in front", values: front, p50: 15.0, p99: None },
         Figure { what: "click by ref, in the background", values: behind, p50: 15.0, p99: None },
+        Figure { what: "type 20 characters", values: typed, p50: 25.0, p99: None },
+        Figure { what: "fill_form of 10 fields", values: filled, p50: 120.0, p99: None },
         Figure { what: "daemon: idle memory (MB)", values: vec![idle], p50: 12.0, p99: None },
     ];
     figures.extend(snapshots);
