@@ -2,7 +2,7 @@
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
 #   make check   for each change: format, lints, types, and all tests that need no browser
-#   make test    for each merge: adds real Chromium, attacks, the conformance suite, others' clients
+#   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients
 #   make full    before a release: adds kills at random, seeded bugs, thousands of simulated runs, and the
 #                programs that people have agents in (900 MB from npm)
 #
@@ -14,7 +14,7 @@ export CARGO_TERM_COLOR ?= auto
 NEXTEST = $(CARGO) nextest run --locked --workspace
 
 .PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
-	controls chaos soak agents deny advisories bench bench-peers screenshots macos browser nextest cargo-deny
+	controls chaos soak agents deny advisories miniwob miniwob-sample bench bench-peers screenshots macos browser nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -24,7 +24,7 @@ demo: browser
 check: fmt extension clippy unit docs
 	@echo "all checks passed"
 
-test: check doctests browsers hostile conformance clients deny advisories
+test: check doctests browsers hostile miniwob-sample conformance clients deny advisories
 	@echo "all tests passed"
 
 full: test controls chaos soak agents
@@ -108,6 +108,28 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 
 $(CLIENTS_PYTHON)/bin/mcp: $(CLIENTS)/requirements.txt
 	@sh scripts/need-python.sh $(CLIENTS_PYTHON) $(CLIENTS)/requirements.txt
+	@touch $@
+
+# MiniWoB++: small pages that judge themselves, solved through the browser actions by scripts. All of them, or
+# PAGES=a,b; SEED=N and EPISODES=N for others. `make test` solves 25, drawn by SEED.
+MINIWOB = target/miniwob
+MINIWOB_RUN = node tests/miniwob/main.mjs --check --seed $(or $(SEED),1)
+
+miniwob: browser $(MINIWOB)/html
+	$(CARGO) build --release --locked
+	$(MINIWOB_RUN) --verbose --episodes $(or $(EPISODES),1) $(if $(PAGES),--pages $(PAGES))
+
+miniwob-sample: browser $(MINIWOB)/html
+	$(CARGO) build --locked --bin tabwire
+	TABWIRE_PROGRAM="$(CURDIR)/target/debug/tabwire" $(MINIWOB_RUN) --sample 25
+
+# The package's pages only: nothing of it is run or installed.
+$(MINIWOB)/html: tests/miniwob/requirements.txt $(CLIENTS_PYTHON)/bin/mcp
+	rm -rf $(MINIWOB)
+	$(CLIENTS_PYTHON)/bin/pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+		--requirement $< --dest $(MINIWOB)
+	$(CLIENTS_PYTHON)/bin/python -m zipfile --extract $(MINIWOB)/miniwob-*.whl $(MINIWOB)
+	mv $(MINIWOB)/miniwob/html $@
 	@touch $@
 
 # The programs that people have agents in, and what their models are shown, by the program as it is

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { shown } from './mcp_client.mjs';
 import { servePage } from './page_server.mjs';
 import { peers, tabwire } from './servers.mjs';
 
@@ -22,17 +23,6 @@ const SETTLE_MS = 10_000;
 const FIGURES = new URL('figures.json', import.meta.url);
 /** @type {Step[]} */
 const STEPS = JSON.parse(readFileSync(new URL('steps.json', import.meta.url), 'utf8'));
-
-/**
- * What a client shows its model: `content`, or `structuredContent` in its place. The longer of the two.
- *
- * @param {{content: {text?: string}[], structuredContent?: object}} result @returns {string}
- */
-function shown({ content, structuredContent }) {
-  const text = content.map((item) => item.text ?? '').join('\n');
-  const structured = structuredContent === undefined ? '' : JSON.stringify(structuredContent);
-  return bytes(structured) > bytes(text) ? structured : text;
-}
 
 /** @param {string} text */
 function bytes(text) {

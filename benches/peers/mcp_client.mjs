@@ -75,3 +75,14 @@ export class McpClient {
     clearTimeout(impatient);
   }
 }
+
+/**
+ * What a client shows its model: `content`, or `structuredContent` in its place. The longer of the two.
+ *
+ * @param {{content: {text?: string}[], structuredContent?: object}} result @returns {string}
+ */
+export function shown({ content, structuredContent }) {
+  const text = content.map((item) => item.text ?? '').join('\n');
+  const structured = structuredContent === undefined ? '' : JSON.stringify(structuredContent);
+  return Buffer.byteLength(structured) > Buffer.byteLength(text) ? structured : text;
+}

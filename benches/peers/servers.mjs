@@ -24,7 +24,7 @@ const MODULES = fileURLToPath(new URL('node_modules', import.meta.url));
 /** @returns {Server} */
 export function tabwire() {
   const version = execFileSync(PROGRAM, ['--version'], { encoding: 'utf8' }).trim().split(' ').at(-1) ?? '';
-  return { name: 'tabwire', version, options: [], calls: 'tabwire', start: startTabwire };
+  return { name: 'tabwire', version, options: [], calls: 'tabwire', start: startRecording };
 }
 
 /** @returns {Server[]} */
@@ -78,7 +78,14 @@ function ofPackage(name, { calls, command, options = [] }) {
 }
 
 /** Records all that pages do, as the others always do. @param {string} folder @returns {Promise<RunningServer>} */
-async function startTabwire(folder) {
+async function startRecording(folder) {
+  const server = await startTabwire(folder, []);
+  await server.client.call('configure', { action: 'capture' });
+  return server;
+}
+
+/** @param {string} folder @param {string[]} options of `tabwire mcp` @returns {Promise<RunningServer>} */
+export async function startTabwire(folder, options) {
   const env = { ...process.env, TABWIRE_HOME: join(folder, 'home'), TABWIRE_LOG: 'warn' };
   mkdirSync(env.TABWIRE_HOME, { mode: 0o700 });
   /** @type {(() => Promise<void>)[]} the last one first */
@@ -89,11 +96,10 @@ async function startTabwire(folder) {
     const extension = join(folder, 'extension');
     execFileSync(PROGRAM, ['extension', 'unpack', extension, '--json'], { env });
     ends.unshift(startBrowser(join(folder, 'profile'), extension));
-    const client = new McpClient({ command: PROGRAM, args: ['mcp'], env, cwd: folder });
+    const client = new McpClient({ command: PROGRAM, args: ['mcp', ...options], env, cwd: folder });
     ends.unshift(() => client.end());
     await client.initialize();
     await client.call('interact', { action: 'tab_list', wait_ms: 30_000 });
-    await client.call('configure', { action: 'capture' });
     return { client, end };
   } catch (error) {
     await end();
@@ -103,7 +109,7 @@ async function startTabwire(folder) {
 
 /** @param {NodeJS.ProcessEnv} env @returns {Promise<() => Promise<void>>} what ends it */
 async function startDaemon(env) {
-  const daemon = spawn(PROGRAM, ['serve', '--json', '--port', '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const daemon = spawn(PROGRAM, ['serve', '--json', '--port', '0', '--limit', 'calls_per_minute=0'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => { daemon.once('exit', resolve); });
   await new Promise((resolve, reject) => {
     createInterface({ input: daemon.stdout }).once('line', resolve);
