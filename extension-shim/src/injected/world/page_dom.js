@@ -258,6 +258,11 @@ class PageDom {
     return tag === 'slot' || firstElementChild(element) || this.shadowRoot(element, tag) ? null : textContent(element);
   }
 
+  /** @param {any} element @returns {boolean} whether it has elements in it */
+  hasElements(element) {
+    return this.#getters.firstElementChild(element) !== null;
+  }
+
   /** @param {any} node @returns {any[]} its child nodes */
   children(node) {
     const found = [];

@@ -148,7 +148,8 @@ class ReadinessCheck {
       return x < innerWidth && y < innerHeight && x + width > 0 && y + height > 0;
     };
     if (!isPointed) {
-      if (!isSeen()) this.#dom.scrollTo(element, 'center');
+      // In the view of the page it may still be cut off by a box that scrolls.
+      this.#dom.scrollTo(element, isSeen() ? 'nearest' : 'center');
       return this.#ownPoint(element);
     }
     // A header that stays may cover it at one end of the view and not at the other.

@@ -151,7 +151,9 @@ class TargetFinder {
     const ownName = this.#tree.name(element, role);
     const isPlain = role === 'generic' || role === 'none';
     const isPage = ['html', 'body'].includes(this.#dom.tag(element));
-    const name = ownName || (isPage ? '' : this.#words.shown(this.#read(element, 300), 60));
+    // A container is known by the beginning of its text: answers of acts name many.
+    const most = this.#dom.hasElements(element) ? 24 : 60;
+    const name = ownName || (isPage ? '' : this.#words.shown(this.#read(element, 300), most));
     const value = this.#accessible.value(element, role);
     const states = this.#accessible.states(this.#tree.stated(element), role).map((state) => ` ${state}`).join('');
     return {

@@ -37,6 +37,10 @@ async fn a_picture_is_of_the_view_of_an_element_or_of_the_page_in_each_format() 
     // An element that is scrolled to, and one that is larger than the view.
     let (told, _) = picture(&stage, json!({"target": "#below"})).await;
     assert_eq!((&told["width"], &told["height"]), (&json!(120), &json!(40)), "{told}");
+    // One that a scrolling box cuts off, within the view of the page.
+    stage.read("scrollTo(0, 0)").await;
+    picture(&stage, json!({"target": "#clipped"})).await;
+    assert_ne!(stage.read("document.querySelector('#box').scrollTop").await, 0);
     let (told, _) = picture(&stage, json!({"target": "#long", "max_side": 500})).await;
     assert_eq!(told["height"], 500, "{told}");
     let (told, _) = picture(&stage, json!({"full_page": true, "max_side": 8_192})).await;
