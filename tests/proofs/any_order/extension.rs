@@ -85,7 +85,10 @@ impl Extension {
             Told::Command { id, attempt, safe } => {
                 match self.attempts.accept(id.as_str(), u64::from(attempt.0), safe, ()) {
                     DeliveryReaction::Run => self.runs(id),
-                    _claim => return Some(Said::Claim(id, attempt)),
+                    DeliveryReaction::Claim
+                    | DeliveryReaction::SayPending
+                    | DeliveryReaction::ReportAgain
+                    | DeliveryReaction::Ignore => return Some(Said::Claim(id, attempt)),
                 }
                 None
             }
@@ -96,7 +99,7 @@ impl Extension {
             }
             Told::Cancel { id } => {
                 let cancelled = |may_have_run| ExtensionReport::Cancelled { may_have_run };
-                self.reports(id.as_str(), |is_running| cancelled(is_running))
+                self.reports(id.as_str(), cancelled)
             }
             Told::Settled { id, attempt } => {
                 self.attempts.settle(id.as_str(), u64::from(attempt.0));
@@ -109,7 +112,7 @@ impl Extension {
         *self.runs.entry(id).or_default() += 1;
     }
 
-    fn reports(&mut self, id: &str, report: impl Fn(bool) -> ExtensionReport) -> Option<Said> {
+    fn reports(&mut self, id: &str, report: impl FnOnce(bool) -> ExtensionReport) -> Option<Said> {
         self.attempts.report(id, |known| report(known.is_running()))?;
         let known = self.attempts.get(id)?;
         let AttemptStage::Reported(report) = &known.stage else { return None };
@@ -119,7 +122,7 @@ impl Extension {
     /// A run is over.
     pub(super) fn finishes(&mut self, nth: usize, report: ExtensionReport) -> Option<Said> {
         let (id, _) = self.nth_at(nth, InFlightState::Running)?;
-        self.reports(&id, |_| report.clone())
+        self.reports(&id, |_| report)
     }
 
     /// A run goes on.
