@@ -67,7 +67,13 @@ async fn a_form_with_every_kind_of_field_is_filled_and_submitted_in_one_call() {
     );
     let changed = stage.read("events.filter((event) => event.startsWith('change')).length").await;
     assert_eq!(changed, 20, "each field has told of its change once");
+    stage.end().await;
+}
 
+#[tokio::test]
+async fn a_field_that_cannot_be_filled_ends_the_form_and_is_named_with_those_before_it() {
+    let stage = ActionStage::open("fields.html").await;
+    stage.act("fill_form", json!({"fields": [field("label=Phone", "+47 1")]})).await;
     let beyond = json!({"fields": [field("label=Volume", 99), field("#rich", "text")]});
     let told = stage.act("fill_form", beyond).await;
     assert_eq!(told["differing"][0]["value"], "10", "the browser bounds it: {told}");
