@@ -89,7 +89,12 @@ export type Context = {
   onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
   /** Copies of files that the command names, for a page of this origin. */
   requestFiles: (paths: string[], site: string) => Promise<UploadCopy[]>;
+  /** Runs another action as a part of this command: the person's limits are asked anew, and its time is its own. */
+  perform: (step: CommandStep) => Promise<Outcome>;
 };
+
+/** An action of several. */
+export type CommandStep = { type: string; params: Record<string, any>; tab_id: number; timeout_ms: number };
 
 /** Why nobody waits for an outcome any more. */
 export type StopReason = 'timeout' | 'cancelled';

@@ -4,7 +4,7 @@ use crate::protocol::{Action, ExtensionReport};
 use crate::streams::redact_json;
 
 /// Whether a report on this action may contain secrets of a page.
-pub(crate) const fn is_analysis(action: &Action) -> bool {
+pub(crate) fn is_analysis(action: &Action) -> bool {
     action.is_analysis()
 }
 

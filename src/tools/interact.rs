@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{AnswerSchemas, FAILED};
 use super::arguments::ToolArguments;
+use super::batch::check_steps;
 use super::brief::{BriefFailure, BriefReport};
 use super::failure::{CallFailure, RefusedCall};
 use super::result::CommandAnswer;
@@ -66,23 +67,29 @@ pub(super) async fn call(
     key: Option<Arc<str>>,
 ) -> ToolReply {
     match read_request(given, key, tools.default_wait) {
-        Ok(request) => match wrong_path(tools, &request.submission.action) {
-            Some(wrong) => ToolReply::done(wrong),
-            None => request.submit(tools, caller).await,
+        Ok(request) => match check_action(tools, &request.submission.action) {
+            Err(wrong) => ToolReply::done(wrong.into()),
+            Ok(()) => request.submit(tools, caller).await,
         },
         Err(wrong) => ToolReply::done(wrong),
     }
 }
 
-/// The failure of a file's path that cannot be written.
-fn wrong_path(tools: &ToolSet, action: &Action) -> Option<ToolResult> {
+/// Checks the parts of an action that its schema does not tell.
+fn check_action(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
+    check_steps(action)?;
+    check_path(tools, action)
+}
+
+/// Checks the path that a result is to go to.
+fn check_path(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
     // Checked before the act: the agent can still correct the path.
-    let (name, format) = action.saved_file()?;
+    let Some((name, format)) = action.saved_file() else { return Ok(()) };
     let Some(files) = tools.hub.agent_files() else {
         let message = "This daemon writes no files";
-        return Some(CallFailure::of_param("path", message, "Omit `path`.").into());
+        return Err(CallFailure::of_param("path", message, "Omit `path`."));
     };
-    let why = files.check(name, format).err()?;
+    let Err(why) = files.check(name, format) else { return Ok(()) };
     let open = files.open_folders().unwrap_or_default();
-    Some(CallFailure::of_param("path", format!("`path`: {why}"), why.hint(&open)).into())
+    Err(CallFailure::of_param("path", format!("`path`: {why}"), why.hint(&open)))
 }

@@ -5,6 +5,7 @@ mod analyze;
 mod annotations;
 mod answers;
 mod arguments;
+mod batch;
 mod brief;
 mod call_text;
 mod configure;

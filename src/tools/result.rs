@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use super::batch::note_failed_step;
 use super::brief::{BriefReport, DetailLevel, cut_result};
 use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::job_view::JobView;
@@ -138,18 +139,17 @@ impl ToolResult {
     /// failed, so did the call. Waits for drawings and jobs are always told in full.
     #[must_use]
     pub fn of_own_command(
-        seen: CommandLookup,
+        mut seen: CommandLookup,
         detail: DetailLevel,
         files: Option<&AgentFiles>,
     ) -> Self {
-        let failed = match &seen {
+        let failed = match &mut seen {
             CommandLookup::Command(report) => match report.status {
                 CommandStatus::Error { .. }
                 | CommandStatus::Timeout { .. }
                 | CommandStatus::Expired { .. } => true,
-                CommandStatus::Pending { .. }
-                | CommandStatus::Complete { .. }
-                | CommandStatus::Cancelled { .. } => false,
+                CommandStatus::Complete { .. } => note_failed_step(report),
+                CommandStatus::Pending { .. } | CommandStatus::Cancelled { .. } => false,
             },
             CommandLookup::Evicted(_) | CommandLookup::NotFound => true,
         };
@@ -193,6 +193,7 @@ impl ToolResult {
     fn in_brief(mut report: CommandReport, files: Option<&AgentFiles>) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
         let picture = take_picture(&mut report, files);
+        note_failed_step(&mut report);
         Self { picture, hands_over: over, ..Self::of(&BriefReport::of(report)) }
     }
 
@@ -203,6 +204,7 @@ impl ToolResult {
     ) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
         let picture = take_picture(&mut report, files).or_else(|| newest_drawing(&report));
+        note_failed_step(&mut report);
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
             (Ok(cut), _) => cut,

@@ -4,6 +4,8 @@
 /** @import {Action} from '../../types/protocol.js' */
 
 import { accessibility } from './accessibility.js';
+import { batch } from './batch.js';
+import { call_page_tool } from './call_page_tool.js';
 import { check, uncheck } from './check.js';
 import { click } from './click.js';
 import { clipboard } from './clipboard.js';
@@ -24,6 +26,7 @@ import { back, forward, navigate, refresh } from './navigate.js';
 import { page_info } from './page_info.js';
 import { page_summary } from './page_summary.js';
 import { pdf } from './pdf.js';
+import { page_tools } from './page_tools.js';
 import { performance } from './performance.js';
 import { press_key } from './press_key.js';
 import { screenshot } from './screenshot.js';
@@ -33,6 +36,7 @@ import { snapshot } from './snapshot.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 import { type } from './type.js';
 import { upload_file } from './upload_file.js';
+import { wait_for } from './wait_for.js';
 
 /** @type {Record<string, Action>} */
 export const actions = {
@@ -41,4 +45,5 @@ export const actions = {
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,
+  wait_for, batch, page_tools, call_page_tool,
 };

@@ -45,3 +45,14 @@ export const COORDINATE = { least: -100_000, most: 100_000 };
 export const UPLOAD_FILES_MAX = 10;
 /** How long after a click a page may take to open a file chooser: some ask their server first. */
 export const CHOOSER_MS = 3_000;
+/** The longest text that a wait looks for. */
+export const WAIT_TEXT_MAX = 2_000;
+/** How long a wait for time alone is; commands may take no longer. */
+export const WAIT_TIMES = { least: 0, most: 300_000 };
+/** What is left of a wait's time to say what is there instead. */
+export const WAIT_REPORT_MS = 500;
+/** Pending requests that an error names, and how much of their URLs. */
+export const WAIT_URLS = 3;
+export const WAIT_URL_SHOWN = 120;
+/** The time of a step of a batch. */
+export const STEP_TIMES = { least: 1, most: 300_000 };

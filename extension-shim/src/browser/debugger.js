@@ -6,6 +6,7 @@
 import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { restrictedPage } from '../policy/pages.js';
 import { BURST_MS, DETACH_IDLE_MS } from './limits.js';
+import { OpenRequests } from './open_requests.js';
 
 const PROTOCOL = '1.3';
 const DISMISSED_KEY = 'dismissed';
@@ -32,6 +33,8 @@ const sessions = new Map();
 const dismissed = new Set();
 /** Tabs that are not let go when idle. @type {Set<number>} */
 const held = new Set();
+/** The requests under way in the attached tabs. */
+export const openRequests = new OpenRequests((tabId, method, params) => cdp(tabId, method, params), (tabId) => held.has(tabId));
 /** Protocol commands that the browser answers itself, also where the page has no process. */
 const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
 
@@ -150,6 +153,8 @@ export async function findCrash({ id, status, discarded }) {
  */
 export function cdp(tabId, method, params, sessionId) {
   const session = sessions.get(tabId);
+  // A recording that ends switches the source off for all.
+  if (method === 'Network.disable') openRequests.forget(tabId);
   // A page that crashes between two commands of one action leaves the second without an answer, too.
   if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
   const target = sessionId === undefined ? { tabId } : { tabId, sessionId };
@@ -219,6 +224,7 @@ export function onEventOf(tabId, method, handle) {
 /** @param {chrome.debugger.Debuggee} source @param {string} method @param {any} params */
 export function handleEvent({ tabId }, method, params) {
   for (const one of expected) if (one.tabId === tabId && one.method === method) one.resolve(true);
+  if (tabId !== undefined) openRequests.handleEvent(tabId, method, params);
   for (const read of readers) read(tabId, method, params);
   const session = tabId === undefined ? undefined : sessions.get(tabId);
   if (tabId === undefined || !session) return;
@@ -324,7 +330,10 @@ async function open(tabId) {
     if (!/already attached/.test(messageOf(error))) throw error;
   }
   // The first makes the browser report an earlier crash of the page, which would never answer the second.
-  await Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
+  const enabled = Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
+  // From now on, so that a wait for an idle network knows of the requests that the act before it has begun.
+  openRequests.count(tabId).catch(console.debug);
+  await enabled;
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */
@@ -342,6 +351,7 @@ function forget(tabId) {
   clearTimeout(sessions.get(tabId)?.idleTimer);
   clearTimeout(sessions.get(tabId)?.focus.timer);
   sessions.delete(tabId);
+  openRequests.forget(tabId);
 }
 
 /** @param {number} tabId @param {DebuggerSession} session @param {Watcher} watcher */

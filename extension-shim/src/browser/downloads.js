@@ -1,8 +1,10 @@
 // @ts-check
-// The description of a download that came instead of a page.
+// Downloads: their description, and which tab began them.
+
+/** @import {Policy} from '../policy/policy.js' */
 
 import { clip } from '../lib/clip.js';
-import { FILE_NAME_MAX } from './limits.js';
+import { DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
 
 /**
  * @typedef {object} DownloadItem as the browser has it
@@ -15,6 +17,46 @@ import { FILE_NAME_MAX } from './limits.js';
  *
  * @typedef {{file_name: string, url: string, mime_type?: string, bytes?: number}} Download
  */
+
+/** The downloads that the pages of a tab have begun. The browser's own list does not name the tab. */
+export class TabDownloads {
+  /** From the debugger, newest last. @type {{tabId: number, url: string}[]} */
+  #begun = [];
+  /** Those that a wait has told of. @type {Set<number>} */
+  #told = new Set();
+  #policy;
+
+  /** @param {Policy} policy */
+  constructor(policy) {
+    this.#policy = policy;
+  }
+
+  /** @param {number} tabId @param {string} method of a protocol event @param {any} params @returns {boolean} whether it is of a download */
+  handleEvent(tabId, method, params) {
+    if (method !== 'Page.downloadWillBegin') return method === 'Page.downloadProgress';
+    this.#begun.push({ tabId, url: params.url });
+    this.#begun.splice(0, this.#begun.length - DOWNLOADS_MAX);
+    return true;
+  }
+
+  /**
+   * The newest download that the tab has begun and no wait has told of. Without the debugger it is one that names a page
+   * of the tab's site as its referrer. A download from a denied site is none.
+   * @param {number} tabId @param {string} pageUrl @param {number} since unix time in ms @returns {Promise<chrome.downloads.DownloadItem | undefined>}
+   */
+  async newest(tabId, pageUrl, since) {
+    const items = await chrome.downloads.search({ startedAfter: new Date(since).toISOString(), orderBy: ['-startTime'], limit: DOWNLOADS_MAX });
+    const isOurs = (/** @type {chrome.downloads.DownloadItem} */ { url, finalUrl, referrer }) =>
+      this.#begun.some((begun) => begun.tabId === tabId && (begun.url === url || begun.url === finalUrl))
+      || (URL.canParse(pageUrl) && URL.canParse(referrer) && new URL(referrer).origin === new URL(pageUrl).origin);
+    return items.find((item) => !this.#told.has(item.id) && isOurs(item) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
+  }
+
+  /** @param {number} id of a download that is told of */
+  tell(id) {
+    this.#told.add(id);
+  }
+}
 
 /** @param {DownloadItem} item @returns {Download} without the folder, which is the person's */
 export function downloadOf({ finalUrl, filename, mime, totalBytes }) {

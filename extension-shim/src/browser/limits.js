@@ -49,3 +49,15 @@ export const SNAPSHOT_KEPT = 400_000;
 /** Clipboards of clients, and how much of a page each holds, in characters. */
 export const CLIPBOARDS_MAX = 24;
 export const CLIPBOARD_CHARACTERS = 1_000_000;
+/** As others that automate browsers have it: without a request for this long the network is idle. */
+export const NETWORK_IDLE_MS = 500;
+/** A tab with more events of the network within this time is not counted: each of them costs the worker. */
+export const OPEN_REQUESTS_FLOOD = 2_000;
+export const OPEN_REQUESTS_WINDOW_MS = 1_000;
+/** A wait for a download takes one that has begun this long before: the click that it is of came first. */
+export const DOWNLOAD_RECENT_MS = 30_000;
+/** Downloads whose tab is remembered. */
+export const DOWNLOADS_MAX = 100;
+/** How much of a page's own words on a tool agents get. */
+export const PAGE_TOOL_DESCRIPTION_MAX = 1_000;
+export const PAGE_TOOL_SCHEMA_MAX = 8_000;

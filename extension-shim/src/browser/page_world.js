@@ -10,7 +10,7 @@ import { documentNow } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
-const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'fields', 'selection', 'entry']
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'selection', 'entry']
   .map((name) => `src/injected/world/${name}.js`);
 
 /**

@@ -2,10 +2,12 @@
 // The policy, the tabs and the navigations of this browser: one of each a worker.
 
 import { Policy } from '../policy/policy.js';
+import { TabDownloads } from './downloads.js';
 import { ElementRefs } from './element_refs.js';
 import { Navigations } from './navigations.js';
 import { OwnClipboards } from './own_clipboards.js';
 import { SnapshotMemory } from './snapshot_memory.js';
+import { TabEvents } from './tab_events.js';
 import { Tabs } from './tabs.js';
 
 export const policy = new Policy();
@@ -15,3 +17,5 @@ export const tabs = new Tabs(policy, (tabId) => elementRefs.prefixOf(tabId));
 elementRefs.onNewPrefix = () => tabs.handleChange();
 export const snapshots = new SnapshotMemory();
 export const ownClipboards = new OwnClipboards();
+export const tabEvents = new TabEvents();
+export const tabDownloads = new TabDownloads(policy);

@@ -1,7 +1,7 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, CommandBody, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, CancelFrame, CommandBody, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 /** @import {UploadRequests} from './upload_requests.js' */
 
@@ -185,9 +185,13 @@ export class Dispatcher {
     );
   }
 
-  /** @param {Attempt} entry @param {RunState} running */
-  async #run(entry, running) {
-    const { command } = entry;
+  /** @param {Attempt} entry @param {RunState} running @returns {Promise<Outcome>} */
+  #run(entry, running) {
+    return this.#perform(entry, entry.command, running, running.abort.signal);
+  }
+
+  /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Promise<Outcome>} */
+  async #perform(entry, command, running, signal) {
     const { type, params, tab_id, timeout_ms, client = '' } = command;
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
@@ -195,19 +199,49 @@ export class Dispatcher {
     }
     // Since it was claimed rules, or where its tab is, may have changed.
     if (!this.#gate.isOpen(command)) await this.#gate.check(command);
-    if (running.abort.signal.aborted) throw new ActionError('internal', 'it was ended before it began');
+    if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     return this.#actions[type](params ?? {}, {
       tab_id,
       timeout_ms,
       client,
-      signal: running.abort.signal,
+      signal,
       begin: () => {
-        running.abort.signal.throwIfAborted();
+        signal.throwIfAborted();
         running.begun = true;
       },
-      onStop: (cleanUp) => { running.cleanUp = cleanUp; },
-      requestFiles: (paths, site) => this.#uploads.request(() => ({ correlation_id: entry.correlation_id, attempt: entry.attempt }), running.abort.signal, paths, site),
+      // A step that is over has nothing to clean up.
+      onStop: (cleanUp) => { if (!signal.aborted) running.cleanUp = cleanUp; },
+      perform: (step) => this.#performStep(entry, { ...command, ...step }, running, signal),
+      requestFiles: (paths, site) => this.#uploads.request(() => ({ correlation_id: entry.correlation_id, attempt: entry.attempt }), signal, paths, site),
     });
+  }
+
+  /**
+   * An action as a part of a command: as if called alone, with a limit of its own, under the command's lifecycle.
+   * @param {Attempt} entry @param {CommandBody} step @param {RunState} running @param {AbortSignal} outer the command's @returns {Promise<Outcome>}
+   */
+  async #performStep(entry, step, running, outer) {
+    outer.throwIfAborted();
+    const own = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => {
+        const { cleanUp } = running;
+        running.cleanUp = null;
+        own.abort();
+        const fail = (/** @type {string} */ note) => reject(executionTimeout(step.timeout_ms, note));
+        (cleanUp ? cleanUp('timeout') : Promise.resolve('')).then(fail, () => fail(''));
+      }, step.timeout_ms);
+    });
+    try {
+      return await Promise.race([this.#perform(entry, step, running, AbortSignal.any([outer, own.signal])), /** @type {Promise<never>} */ (late)]);
+    } finally {
+      clearTimeout(timer);
+      own.abort();
+      // While the command is stopped its clean-up is under way.
+      if (!running.stopping) running.cleanUp = null;
+    }
   }
 
   /**

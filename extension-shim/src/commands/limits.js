@@ -13,3 +13,13 @@ export const STORE_AFTER_MS = 20;
 export const STORED_MAX_BYTES = 1024 * 1024;
 /** Ids of finished commands that are remembered so that none is run twice. */
 export const FINISHED_IDS_MAX = 1_000;
+/** The steps of a batch; more make an answer that nobody reads. */
+export const STEPS_MAX = 50;
+/** The longest text that results make in a parameter of a step. */
+export const STEP_TEXT_MAX = 1_000_000;
+/** The names of results. */
+export const STEP_NAME = /^[A-Za-z_][\w-]{0,63}$/;
+/** All results of a batch in characters; the rest of a report is room for its failure. */
+export const STEP_RESULTS_MAX = 5_000_000;
+/** What is left of a batch's time to report a step that takes too long. */
+export const STEP_REPORT_MS = 500;

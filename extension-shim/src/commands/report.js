@@ -49,7 +49,7 @@ function name({ correlation_id, attempt }) {
 }
 
 /** @param {unknown} error @returns {ErrorBody} */
-function errorBody(error) {
+export function errorBody(error) {
   if (!(error instanceof ActionError)) return { code: 'internal', message: messageOf(error) };
   const { code, message, pageStack: stack, more: { hint, mayHaveRun: may_have_run } } = error;
   // Undefined fields do not go over the wire.

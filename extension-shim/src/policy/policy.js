@@ -12,6 +12,8 @@ import { isBrowserPage } from './pages.js';
 import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 
 const KEY = 'policy';
+/** Actions that open a URL. */
+const OPENING = new Set(['navigate', 'tab_open']);
 
 /**
  * @typedef {{url?: string, pendingUrl?: string, owner?: string | null}} ShownPage the page that a tab shows, and the next one;
@@ -72,7 +74,7 @@ export class Policy {
    * @param {CommandBody} command @param {ShownPage | undefined} tab the one that it is for, as far as that is known
    */
   isOpenFor({ params }, tab) {
-    const urls = [params?.url, tab?.url, tab?.pendingUrl];
+    const urls = [...urlsIn(params), ...stepUrls(params), tab?.url, tab?.pendingUrl];
     const mayBeFile = urls.some((url) => typeof url === 'string' && fileIn(url) !== null) || hidesOwner(tab?.url ?? '');
     return !this.#stopped && this.allowsEverySite && !mayBeFile;
   }
@@ -94,7 +96,8 @@ export class Policy {
   async check({ type, params, tab_id }, look) {
     if (this.#stopped) throw stoppedByUser();
     if (this.#rules === null) throw notHeard();
-    if (['navigate', 'tab_open'].includes(type) && typeof params.url === 'string') await this.admit(params.url);
+    if (OPENING.has(type)) await this.admitAll(urlsIn(params));
+    if (type === 'batch') await this.admitAll(stepUrls(params));
     if (['tab_open', 'tab_list'].includes(type)) return;
     // One that is not there fails by itself, with better words.
     const tab = await look().catch(() => null);
@@ -179,4 +182,19 @@ function notHeard() {
 
 function stoppedByUser() {
   return new ActionError('stopped_by_user', 'the person has stopped all agents in this browser', undefined, { mayHaveRun: false });
+}
+
+/** @param {any} params of a command @returns {any[]} the steps of a batch */
+function stepsIn(params) {
+  return Array.isArray(params?.steps) ? params.steps : [];
+}
+
+/** @param {any} params of a command @returns {string[]} URLs that it names */
+function urlsIn(params) {
+  return [params?.url].filter((url) => typeof url === 'string');
+}
+
+/** @param {any} params of a batch @returns {string[]} URLs that its steps open; one that has an earlier result in it is known only at its step */
+function stepUrls(params) {
+  return stepsIn(params).filter((step) => OPENING.has(step?.action)).flatMap(urlsIn).filter((url) => !url.includes('{{'));
 }

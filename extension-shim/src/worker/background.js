@@ -2,8 +2,8 @@
 // Wiring only. Every listener is registered synchronously at top level: Chrome wakes the worker
 // only for events that it listened to when it was first run.
 
-import { adoptAttached, handleDetach, handleEvent } from '../browser/debugger.js';
-import { elementRefs, navigations, policy, snapshots, tabs } from '../browser/state.js';
+import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
+import { elementRefs, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
@@ -44,11 +44,13 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
   if (change.status === 'complete') navigations.handleTabComplete(tabId);
+  tabEvents.handle(tabId);
   ensureConnected();
 });
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
+  tabEvents.handle(tabId);
   policy.files.handleRemoved(tabId);
   actEffects.handleRemoved(tabId);
   elementRefs.handleRemoved(tabId).catch(console.warn);
@@ -74,15 +76,20 @@ chrome.downloads.onCreated.addListener((item) => {
 chrome.downloads.onChanged.addListener((change) => {
   navigations.handleDownloadChanged(change);
   actEffects.handleDownloadChanged(change);
+  tabEvents.handle();
 });
 chrome.webNavigation.onBeforeNavigate.addListener((details) => {
   navigations.handleBeforeNavigate(details);
   actEffects.handleBeforeNavigate(details);
 });
-chrome.webNavigation.onDOMContentLoaded.addListener((details) => actEffects.handleDomReady(details));
+chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
+  actEffects.handleDomReady(details);
+  tabEvents.handle(details.tabId);
+});
 chrome.webNavigation.onCommitted.addListener((details) => {
   policy.files.handleCommitted(details);
   navigations.handleCommitted(details);
+  tabEvents.handle(details.tabId);
   drawMode.handleCommitted(details).catch(console.warn);
   ensureConnected();
 });
@@ -91,9 +98,16 @@ chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
   drawMode.handleOpened(details.sourceTabId).catch(console.warn);
   actEffects.handleNewTarget(details);
 });
-chrome.webNavigation.onCompleted.addListener((details) => navigations.handleCompleted(details));
-chrome.webNavigation.onReferenceFragmentUpdated.addListener((details) => navigations.handleSameDocument(details));
-chrome.webNavigation.onHistoryStateUpdated.addListener((details) => navigations.handleSameDocument(details));
+chrome.webNavigation.onCompleted.addListener((details) => {
+  navigations.handleCompleted(details);
+  tabEvents.handle(details.tabId);
+});
+const withinDocument = (/** @type {import('../browser/navigations.js').NavigationDetails} */ details) => {
+  navigations.handleSameDocument(details);
+  tabEvents.handle(details.tabId);
+};
+chrome.webNavigation.onReferenceFragmentUpdated.addListener(withinDocument);
+chrome.webNavigation.onHistoryStateUpdated.addListener(withinDocument);
 chrome.webNavigation.onErrorOccurred.addListener((details) => {
   navigations.handleErrorOccurred(details);
   actEffects.handleErrorOccurred(details);
@@ -106,6 +120,7 @@ chrome.debugger.onEvent.addListener((source, method, params) => {
   handleEvent(source, method, params);
   actEffects.handleDebuggerEvent(source, method, params);
   recorder.handleEvent(source, method, params);
+  if (source.tabId !== undefined && tabDownloads.handleEvent(source.tabId, method, params)) tabEvents.handle(source.tabId);
   if (method === 'Inspector.targetCrashed' && source.tabId !== undefined) navigations.handleCrashed(source.tabId);
 });
 chrome.debugger.onDetach.addListener((source, reason) => {
@@ -114,6 +129,7 @@ chrome.debugger.onDetach.addListener((source, reason) => {
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 
+openRequests.onQuiet = (tabId) => tabEvents.handle(tabId);
 // The key is kept there, and content scripts need none of it.
 chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);
 // The same alarm again replaces the old one.

@@ -92,10 +92,10 @@ test('a tab is gone only if the browser says so of the tab: the debugger may hav
 test('a page that had crashed before the debugger came is found out, and hears of the debugger when it is back', async () => {
   tab.status = 'unloaded';
   await assert.rejects(attach(7), CRASHED);
-  assert.deepEqual(asked, ['attach', 'Inspector.enable', 'Page.enable']);
+  assert.deepEqual(asked, ['attach', 'Inspector.enable', 'Page.enable', 'Network.enable']);
   revive();
   await attach(7);
-  assert.deepEqual(asked.slice(3), ['Page.enable']);
+  assert.deepEqual(asked.slice(4), ['Page.enable']);
 });
 
 test('a tab that the browser has put to sleep has not crashed, although the browser says the same of it', async () => {

@@ -108,7 +108,7 @@ test('a page that a tab waits for in vain is given up before anything else is se
   handleDetach({ tabId: 7 }, 'target_closed');
   chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
   assert.match(await stopWaiting(7), /the server has not answered and the tab stays where it was/);
-  assert.deepEqual(asked, ['Page.stopLoading', 'Inspector.enable', 'Page.enable']);
+  assert.deepEqual(asked, ['Page.stopLoading', 'Inspector.enable', 'Page.enable', 'Network.enable']);
 });
 
 test('a page that has begun to load goes on loading', async () => {
@@ -202,10 +202,10 @@ test('a script whose tab waits for a server can be stopped before it has begun',
   const run = actions.execute_js({ script: '"script"' }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
   run.catch(() => {});
   await settled();
-  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable']);
+  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable', 'Network.enable']);
   assert.match(await stop('cancelled'), /the server has not answered/);
   await assert.rejects(run);
-  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable', 'Page.stopLoading', 'Runtime.evaluate'], 'only whether it answers was asked');
+  assert.deepEqual(asked, ['Inspector.enable', 'Page.enable', 'Network.enable', 'Page.stopLoading', 'Runtime.evaluate'], 'only whether it answers was asked');
 });
 
 test('a tab whose debugger bar was closed by the person is not attached again', async () => {

@@ -76,7 +76,7 @@ test('nothing is touched until the daemon says so, nor when it says nothing', as
 
 test('a tab is recorded as it is wanted, others and the browser\'s own pages are left alone', async () => {
   await configure({ tabs: [{ tab_id: 7, streams: ['logs'] }, { tab_id: 9, streams: ['logs'] }] });
-  assert.deepEqual(of(7), ['attach', 'Inspector.enable', 'Page.enable', 'Page.getFrameTree', 'Runtime.enable', 'Log.enable']);
+  assert.deepEqual(of(7), ['attach', 'Inspector.enable', 'Page.enable', 'Network.enable', 'Page.getFrameTree', 'Runtime.enable', 'Log.enable']);
   assert.deepEqual([of(8), of(9)], [[], []]);
   log(7, 'mine');
   log(8, 'another\'s');

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ActionSpec, BrowserAction, UploadFileAction};
+use super::{Action, ActionSpec, ActionTool, BrowserAction, RegisteredAction, UploadFileAction};
 use crate::protocol::{in_short, is_local_file_url};
 
 /// Runs actions until one fails.
@@ -32,6 +32,19 @@ pub struct BatchStep {
 }
 
 impl BatchStep {
+    /// Whether running it twice does no harm. Parameters that are made of an earlier result are not
+    /// known before.
+    fn is_safe(&self) -> bool {
+        let action = Action::of_params(&self.action, &self.params);
+        action.and_then(Result::ok).is_some_and(|action| action.is_safe())
+    }
+
+    /// Whether it tells what a page holds.
+    fn is_analysis(&self) -> bool {
+        let known = RegisteredAction::named(&self.action);
+        known.is_none_or(|known| known.spec.tool == ActionTool::Analyze)
+    }
+
     /// Whether its URL is a local file's. A URL that is made of an earlier result is known only to
     /// the extension, which asks the daemon about each local file.
     fn may_open_local_file(&self) -> bool {
@@ -56,6 +69,14 @@ impl BrowserAction for BatchAction {
         example: r#"{"steps": [{"action": "type", "target": "b1", "text": "hi"}, {"action": "click", "target": "b2", "as": "sent"}]}"#,
         ..ActionSpec::acting("batch", "Run several actions")
     };
+
+    fn is_safe(&self) -> bool {
+        self.steps.iter().all(BatchStep::is_safe)
+    }
+
+    fn is_analysis(&self) -> bool {
+        self.steps.iter().any(BatchStep::is_analysis)
+    }
 
     fn target(&self) -> Option<Arc<str>> {
         let names: Vec<_> = self.steps.iter().map(|step| &*step.action).collect();

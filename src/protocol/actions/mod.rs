@@ -69,6 +69,22 @@ macro_rules! actions {
                 }
             }
 
+            /// See [`BrowserAction::is_safe`].
+            #[must_use]
+            pub fn is_safe(&self) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.is_safe(),)*
+                }
+            }
+
+            /// See [`BrowserAction::is_analysis`].
+            #[must_use]
+            pub fn is_analysis(&self) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.is_analysis(),)*
+                }
+            }
+
             /// See [`BrowserAction::target`].
             #[must_use]
             pub fn target(&self) -> Option<Arc<str>> {
@@ -178,12 +194,12 @@ actions! {
         uncheck: Uncheck UncheckAction,
         fill_form: FillForm FillFormAction,
         clipboard: Clipboard ClipboardAction,
-    }
-    unsupported {
         wait_for: WaitFor WaitForAction,
         batch: Batch BatchAction,
         page_tools: PageTools PageToolsAction,
         call_page_tool: CallPageTool CallPageToolAction,
+    }
+    unsupported {
     }
 }
 
@@ -191,6 +207,17 @@ actions! {
 pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
     /// Everything that is true of the action whatever its parameters are.
     const SPEC: ActionSpec;
+
+    /// Whether running it twice does no harm. A command for it skips the claim.
+    fn is_safe(&self) -> bool {
+        Self::SPEC.is_safe
+    }
+
+    /// Whether it tells what a page holds: its results go through the same removal of secrets as
+    /// recorded entries.
+    fn is_analysis(&self) -> bool {
+        matches!(Self::SPEC.tool, ActionTool::Analyze)
+    }
 
     /// The subject in short, for lists: a URL without its query, a selector, or the beginning of a
     /// script.
@@ -253,12 +280,6 @@ impl Action {
         self.spec().id_kind
     }
 
-    /// Whether running it twice does no harm. Such a command skips the claim.
-    #[must_use]
-    pub const fn is_safe(&self) -> bool {
-        self.spec().is_safe
-    }
-
     /// Whether it concerns the browser as a whole and so needs no tab.
     #[must_use]
     pub const fn is_browser_wide(&self) -> bool {
@@ -276,13 +297,6 @@ impl Action {
     #[must_use]
     pub const fn usual_length(&self) -> Duration {
         self.spec().usual_length
-    }
-
-    /// Whether it tells what a page holds: its results go through the same removal of secrets as
-    /// recorded entries.
-    #[must_use]
-    pub const fn is_analysis(&self) -> bool {
-        matches!(self.spec().tool, ActionTool::Analyze)
     }
 
     /// The whole action as JSON, from which it can be read again: the form that is recorded.

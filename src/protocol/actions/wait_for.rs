@@ -27,14 +27,14 @@ pub struct WaitForAction {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub gone: Option<String>,
-    /// URL that the tab must reach, in part.
+    /// URL that the tab must reach: a part, or a pattern with *.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Load state to wait for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub state: Option<LoadState>,
-    /// JavaScript that must become true.
+    /// JavaScript expression or function that must become true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub function: Option<String>,
@@ -71,6 +71,11 @@ impl BrowserAction for WaitForAction {
         example: r#"{"text": "Saved", "state": "networkidle"}"#,
         ..ActionSpec::reading("wait_for", "Wait")
     };
+
+    // A script may do anything.
+    fn is_safe(&self) -> bool {
+        self.function.is_none()
+    }
 
     fn target(&self) -> Option<Arc<str>> {
         let told = [&self.text, &self.text_gone, &self.target, &self.gone, &self.function];

@@ -19,6 +19,8 @@ class PageWorld {
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
+  #waits = new PageWaits(this.#dom, this.#finder, this.#words, this.#reader);
+  #tools = new PageToolbox();
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
   /** Called before each question. */
@@ -149,6 +151,41 @@ class PageWorld {
   /** @param {number} ms */
   nextChange(ms) {
     return this.#changes.nextChange(ms);
+  }
+
+  /** @param {{ms: number, since: number}} asked as of `look` */
+  changed({ ms, since }) {
+    return this.#changes.nextChange(ms, since);
+  }
+
+  /** Ends all waits for changes, and the watch. */
+  rest() {
+    this.#changes.rest();
+  }
+
+  /** @param {{texts: string[]}} asked */
+  look({ texts }) {
+    // Counted first: a change while it looks counts as one after it.
+    const { count: changes } = this.#changes;
+    return { ...this.#waits.look(texts), changes };
+  }
+
+  /** @param {{text: string}} lost */
+  nearestLines({ text }) {
+    return this.#waits.nearest(text);
+  }
+
+  pageTools() {
+    return this.#tools.list();
+  }
+
+  /** @param {{definition: string, input: object}} asked */
+  callPageTool({ definition, input }) {
+    return this.#tools.call(definition, input);
+  }
+
+  stopPageTool() {
+    this.#tools.stop();
   }
 
   /** @param {{id?: number}} asked */

@@ -174,7 +174,7 @@ class TargetFinder {
    */
   nearest({ role, name = '' }, most) {
     const isSame = (/** @type {string} */ is) => is === role || (TargetFinder.#WIDER[role ?? ''] ?? []).includes(is);
-    const pairs = this.#pairs(name);
+    const pairs = this.#words.pairs(name);
     const words = this.#wordsOf(name);
     /** @type {{element: any, likeness: number}[]} */
     const rated = [];
@@ -183,7 +183,7 @@ class TargetFinder {
       if (!isSame(is) && !Accessible.INTERACTIVE.has(is)) continue;
       if (rated.length >= 2_000 || !this.#dom.isVisible(element)) continue;
       const said = this.#tree.name(element, is);
-      const likeness = Math.max(this.#likeness(pairs, this.#pairs(said)), this.#likeness(words, this.#wordsOf(said))) + (isSame(is) ? 0.3 : 0);
+      const likeness = Math.max(this.#words.likeness(pairs, this.#words.pairs(said)), this.#words.likeness(words, this.#wordsOf(said))) + (isSame(is) ? 0.3 : 0);
       if (likeness >= (name ? 0.4 : 0.3)) rated.push({ element, likeness });
     }
     return rated.sort((a, b) => b.likeness - a.likeness).slice(0, most).map(({ element, likeness }) => ({ ...this.describe(element), likeness }));
@@ -192,23 +192,5 @@ class TargetFinder {
   /** @param {string} text @returns {string[]} */
   #wordsOf(text) {
     return text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2);
-  }
-
-  /** @param {string} text @returns {string[]} */
-  #pairs(text) {
-    const letters = Array.from(text.toLowerCase().replace(/\s+/g, ''));
-    return letters.length === 1 ? letters : letters.slice(1).map((letter, at) => letters[at] + letter);
-  }
-
-  /** @param {string[]} a @param {string[]} b @returns {number} 1: the same letters in a row */
-  #likeness(a, b) {
-    if (a.length === 0 || b.length === 0) return 0;
-    const left = [...b];
-    const common = a.filter((pair) => {
-      const at = left.indexOf(pair);
-      if (at >= 0) left.splice(at, 1);
-      return at >= 0;
-    });
-    return (2 * common.length) / (a.length + b.length);
   }
 }

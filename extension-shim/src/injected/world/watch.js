@@ -68,10 +68,14 @@ class MutationWatch {
     return now - this.#since < 50 || now - this.#changes[0] < MutationWatch.#STEP_MS;
   }
 
-  /** Resolves when the page changes, or after some time. @param {number} ms @returns {Promise<void>} */
-  nextChange(ms) {
+  /**
+   * Resolves when the page has changed since it was looked at, or after some time.
+   * @param {number} ms @param {number} [since] the count of changes at that look @returns {Promise<void>}
+   */
+  nextChange(ms, since = this.count) {
     // Shadow roots that have come meanwhile are watched from now on.
     for (const root of this.#dom.roots().slice(1)) this.#observe(root);
+    if (since !== this.count) return Promise.resolve();
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       setTimeout(() => {
@@ -79,6 +83,14 @@ class MutationWatch {
         resolve();
       }, ms);
     });
+  }
+
+  /** Nobody waits any more: the page is watched again from its next use on. */
+  rest() {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+    this.#observer?.disconnect();
+    this.#observer = null;
   }
 }
 

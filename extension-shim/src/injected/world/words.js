@@ -41,4 +41,22 @@ class PageWords {
   says(said, wanted, exact) {
     return exact ? said === wanted : said.toLowerCase().includes(wanted.toLowerCase());
   }
+
+  /** @param {string} text @returns {string[]} its letters, two by two */
+  pairs(text) {
+    const letters = Array.from(text.toLowerCase().replace(/\s+/g, ''));
+    return letters.length === 1 ? letters : letters.slice(1).map((letter, at) => letters[at] + letter);
+  }
+
+  /** @param {string[]} a @param {string[]} b pairs of letters @returns {number} 1: the same letters in a row */
+  likeness(a, b) {
+    if (a.length === 0 || b.length === 0) return 0;
+    const left = [...b];
+    const common = a.filter((pair) => {
+      const at = left.indexOf(pair);
+      if (at >= 0) left.splice(at, 1);
+      return at >= 0;
+    });
+    return (2 * common.length) / (a.length + b.length);
+  }
 }

@@ -4,6 +4,7 @@
 mod clipboard;
 mod eyes;
 mod files;
+mod flow;
 mod forms;
 mod keyboard;
 mod pictures;

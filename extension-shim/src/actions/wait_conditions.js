@@ -1,0 +1,235 @@
+// @ts-check
+// What `wait_for` can wait for: each condition says whether it is met by a look at the page, and what is there instead.
+
+/** @import {Context, Dialog, StopReason} from '../../types/protocol.js' */
+/** @import {TabDocuments} from '../browser/page_world.js' */
+/** @import {FoundElement, WantedTarget} from '../browser/targets.js' */
+
+import { attach, openRequests } from '../browser/debugger.js';
+import { DOWNLOAD_RECENT_MS, NETWORK_IDLE_MS } from '../browser/limits.js';
+import { downloadOf } from '../browser/downloads.js';
+import { askDocuments, askFrames, documentsOf } from '../browser/page_world.js';
+import { elementRefs, policy, tabDownloads } from '../browser/state.js';
+import { parseTarget, queryInWords } from '../browser/target_query.js';
+import { findTarget, findTargets, labelOf, nearestElements } from '../browser/targets.js';
+import { urlMatcher } from '../browser/url_pattern.js';
+import { checkedText } from '../commands/params.js';
+import { clip } from '../lib/clip.js';
+import { ActionError, messageOf } from '../lib/errors.js';
+import { execute_js } from './execute_js.js';
+import { WAIT_TEXT_MAX, WAIT_URLS, WAIT_URL_SHOWN } from './limits.js';
+
+/**
+ * @typedef {object} PageLook the page as a wait sees it at one moment
+ * @property {number} tabId
+ * @property {TabDocuments} documents that agents may see
+ * @property {(text: string) => boolean} shows whether a person sees a text in one of them
+ * @property {DocumentReadyState} readyState of the page itself
+ * @property {boolean} isArriving the tab is on its way to another page
+ * @property {boolean} isLoading the browser shows the tab as loading
+ *
+ * @typedef {object} WaitCondition
+ * @property {string} words
+ * @property {string} [text] that documents are to look for
+ * @property {(tabId: number) => Promise<void>} [prepare]
+ * @property {(look: PageLook) => Promise<Record<string, unknown> | null> | Record<string, unknown> | null} met what the answer says
+ *   of it; null: not yet
+ * @property {(look: PageLook) => Promise<string> | string} instead
+ * @property {() => number} [dueIn] ms after which it may be met although nothing happens
+ */
+
+const STATES = ['load', 'domcontentloaded', 'networkidle'];
+
+/** @param {Record<string, any>} params @param {Context} context @param {Dialog[]} dialogs those that its script meets @returns {WaitCondition[]} in the order of their cost */
+export function conditionsOf({ text, textGone, target, gone, url, state, function: script, download }, context, dialogs) {
+  if (state !== undefined && !STATES.includes(state)) throw new ActionError('invalid_params', `state must be one of ${STATES.join(', ')}`);
+  if (download !== undefined && typeof download !== 'boolean') throw new ActionError('invalid_params', 'download must be true or false');
+  return [
+    url === undefined ? null : atUrl(checkedText('url', url)),
+    state === undefined ? null : state === 'networkidle' ? networkIdle() : loaded(state),
+    text === undefined ? null : textShown(waitText('text', text)),
+    textGone === undefined ? null : textHidden(waitText('textGone', textGone)),
+    target === undefined ? null : elementShown(parseTarget(target), words(target)),
+    gone === undefined ? null : elementGone(parseTarget(gone), words(gone)),
+    download === true ? downloaded() : null,
+    script === undefined ? null : scriptTrue(checkedText('function', script), context, dialogs),
+  ].filter((condition) => condition !== null);
+}
+
+/** @param {string} name @param {unknown} text */
+function waitText(name, text) {
+  const given = checkedText(name, text);
+  if (given.trim() !== '' && given.length <= WAIT_TEXT_MAX) return given;
+  throw new ActionError('invalid_params', `${name} must be a text of 1 to ${WAIT_TEXT_MAX} characters`);
+}
+
+/** @param {unknown} text @returns {string} */
+function words(text) {
+  return JSON.stringify(clip(String(text), 80));
+}
+
+/** @param {string} text @returns {WaitCondition} */
+function textShown(text) {
+  return {
+    words: `text ${words(text)}`, text, met: (look) => (look.shows(text) ? {} : null),
+    async instead({ tabId, documents }) {
+      const answers = await askDocuments(tabId, documents.seen, 'nearestLines', { text });
+      const near = answers.flatMap(({ value }) => value).sort((a, b) => b.likeness - a.likeness).slice(0, 3);
+      return near.length > 0 ? `nearest text: ${near.map(({ line }) => JSON.stringify(line)).join(', ')}` : 'no text like it is shown';
+    },
+  };
+}
+
+/** @param {string} text @returns {WaitCondition} */
+function textHidden(text) {
+  return { words: `text ${words(text)} to go`, text, met: (look) => (look.shows(text) ? null : {}), instead: () => `${words(text)} is still shown` };
+}
+
+/** @param {WantedTarget} wanted @param {string} said @returns {WaitCondition} */
+function elementShown(wanted, said) {
+  return {
+    words: `element ${said}`,
+    async met({ tabId, documents }) {
+      const shown = (await elementsOf(tabId, documents, wanted)).find(({ isVisible }) => isVisible);
+      return shown ? { target: labelOf(shown) } : null;
+    },
+    async instead({ tabId, documents }) {
+      const [hidden] = await elementsOf(tabId, documents, wanted);
+      if (hidden) return `${labelOf(hidden)} is there and not visible`;
+      if ('ref' in wanted) return `${wanted.ref} was removed from the page`;
+      const near = await nearestElements(tabId, wanted.query);
+      return near.length > 0 ? `nearest: ${near.map(labelOf).join(', ')}` : `nothing fits ${queryInWords(wanted.query)}`;
+    },
+  };
+}
+
+/** @param {WantedTarget} wanted @param {string} said @returns {WaitCondition} */
+function elementGone(wanted, said) {
+  const shown = async (/** @type {PageLook} */ { tabId, documents }) => {
+    try {
+      return (await elementsOf(tabId, documents, wanted)).find(({ isVisible }) => isVisible);
+    } catch (error) {
+      if (error instanceof ActionError && error.code === 'stale_ref') return undefined;
+      throw error;
+    }
+  };
+  return {
+    words: `element ${said} to go`, met: async (look) => (await shown(look) ? null : {}),
+    async instead(look) {
+      const still = await shown(look);
+      return still ? `${labelOf(still)} is still there` : 'it has just gone';
+    },
+  };
+}
+
+/** @param {number} tabId @param {TabDocuments} documents @param {WantedTarget} wanted @returns {Promise<FoundElement[]>} none, if a ref's element is not in its document now */
+async function elementsOf(tabId, documents, wanted) {
+  if ('query' in wanted) return (await findTargets(tabId, wanted.query, 50, documents)).found;
+  const { document, id } = await findTarget({ tabId, signal: new AbortController().signal }, wanted);
+  const [answer] = await askFrames(tabId, [document], 'find', { query: { id }, most: 1 });
+  const ref = answer && elementRefs.names(tabId, document.documentId, answer.value.count);
+  return (answer?.value.matches ?? []).map((/** @type {any} */ match) => ({ ...match, document, ref: ref?.(match.id) }));
+}
+
+/** @param {string} pattern @returns {WaitCondition} */
+function atUrl(pattern) {
+  const matches = urlMatcher(pattern);
+  return { words: `URL ${words(pattern)}`, met: ({ documents }) => (matches(documents.url) ? { url: documents.url } : null), instead: () => 'the tab has another URL' };
+}
+
+/** @param {string} state load or domcontentloaded @returns {WaitCondition} */
+function loaded(state) {
+  const isDone = (/** @type {PageLook} */ { readyState, isArriving, isLoading }) =>
+    !isArriving && (state === 'load' ? readyState === 'complete' && !isLoading : readyState !== 'loading');
+  return {
+    words: `state ${state}`, met: (look) => (isDone(look) ? {} : null),
+    instead: ({ isArriving, readyState }) => (isArriving ? 'the tab waits for the server of another page' : `the page is still loading (${readyState})`),
+  };
+}
+
+/** @returns {WaitCondition} */
+function networkIdle() {
+  let quietMs = 0;
+  return {
+    words: 'state networkidle',
+    async prepare(tabId) {
+      await attach(tabId);
+      await openRequests.count(tabId);
+    },
+    met({ tabId, readyState, isArriving }) {
+      quietMs = openRequests.now(tabId)?.quietMs ?? 0;
+      return quietMs >= NETWORK_IDLE_MS && readyState !== 'loading' && !isArriving ? {} : null;
+    },
+    dueIn: () => Math.max(NETWORK_IDLE_MS - quietMs, 0) + 1,
+    instead({ tabId }) {
+      const now = openRequests.now(tabId);
+      if (!now) return 'the page sends more requests than can be counted';
+      if (now.urls.length === 0) return `the last request ended ${Math.round(now.quietMs)} ms ago`;
+      const shown = now.urls.filter((url) => !policy.blocks(url)).slice(0, WAIT_URLS).map((url) => clip(url, WAIT_URL_SHOWN));
+      return `${now.urls.length} requests are pending${shown.length > 0 ? `: ${shown.join(', ')}` : ''}`;
+    },
+  };
+}
+
+/** @returns {WaitCondition} */
+function downloaded() {
+  const since = Date.now() - DOWNLOAD_RECENT_MS;
+  const newest = (/** @type {PageLook} */ { tabId, documents }) => tabDownloads.newest(tabId, documents.url, since);
+  return {
+    words: 'a download',
+    async met(look) {
+      const item = await newest(look);
+      if (!item || item.state === 'in_progress') return null;
+      tabDownloads.tell(item.id);
+      return { download: { ...downloadOf({ ...item, totalBytes: item.fileSize }), path: item.filename, state: item.state, ...(item.error && { error: item.error }) } };
+    },
+    async instead(look) {
+      const item = await newest(look);
+      return item ? `${downloadOf(item).file_name} has ${item.bytesReceived} bytes so far` : 'the tab has begun no download';
+    },
+  };
+}
+
+/** @param {string} script @param {Context} context @param {Dialog[]} dialogs @returns {WaitCondition} */
+function scriptTrue(script, context, dialogs) {
+  // A text with statements is none: then it is run as execute_js runs it, and tells by its value.
+  const asExpression = `(async()=>{const asked=(${script}\n);const said=await(typeof asked==='function'?asked():asked);return said?[said]:[]})()`;
+  let isExpression = true;
+  let last = 'it has not run';
+  /** Of the script that runs now: between two runs there is nothing to clean up. @type {((why: StopReason) => Promise<string>) | null} */
+  let cleanUp = null;
+  context.onStop(async (why) => (cleanUp ? cleanUp(why) : ''));
+  const inner = { ...context, onStop: (/** @type {NonNullable<typeof cleanUp>} */ next) => { cleanUp = next; } };
+  return {
+    words: `function ${words(script)}`,
+    async met() {
+      try {
+        const outcome = await execute_js({ script: isExpression ? asExpression : script }, inner);
+        dialogs.push(...outcome.dialogs ?? []);
+        const said = isExpression ? /** @type {unknown[]} */ (outcome.value) : [outcome.value];
+        last = `it gave ${clip(JSON.stringify(said[0] ?? null), 80)}`;
+        return said[0] ? (said[0] === true ? {} : { value: said[0] }) : null;
+      } catch (error) {
+        if (!(error instanceof ActionError) || !['script_threw', 'syntax_error'].includes(error.code)) throw error;
+        if (error.code === 'syntax_error' && !isExpression) throw error;
+        if (error.code === 'syntax_error') isExpression = false;
+        last = `it threw ${messageOf(error)}`;
+        return null;
+      } finally {
+        cleanUp = null;
+      }
+    },
+    dueIn: () => 50,
+    instead: () => last,
+  };
+}
+
+/** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document */
+export async function lookAt(tabId, conditions) {
+  const texts = conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
+  const documents = await documentsOf(tabId);
+  const [tab, answers] = await Promise.all([chrome.tabs.get(tabId), askDocuments(tabId, documents.seen, 'look', { texts })]);
+  const shows = (/** @type {string} */ text) => answers.some(({ value }) => value.shown[texts.indexOf(text)]);
+  const look = { tabId, documents, shows, readyState: answers[0].value.readyState, isArriving: Boolean(tab.pendingUrl), isLoading: tab.status !== 'complete' };
+  return { look, changes: new Map(answers.map(({ document, value }) => [document.documentId, value.changes])) };
+}

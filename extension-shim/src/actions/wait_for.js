@@ -1,0 +1,181 @@
+// @ts-check
+// Waits for a state of the page, across navigations. Woken by what happens: changes of documents, navigations, requests,
+// downloads. A look now and then is for changes that nothing reports, such as those of styles.
+
+/** @import {Context, Dialog, Outcome} from '../../types/protocol.js' */
+/** @import {SeenDocument} from '../browser/page_world.js' */
+/** @import {PageLook, WaitCondition} from './wait_conditions.js' */
+
+import { LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
+import { askDocument, askFrames } from '../browser/page_world.js';
+import { documentNow } from '../browser/site_guard.js';
+import { tabEvents, tabs } from '../browser/state.js';
+import { WaitBell } from '../browser/tab_events.js';
+import { checkedInteger } from '../commands/params.js';
+import { ActionError, closedMeanwhile } from '../lib/errors.js';
+import { within } from '../lib/within.js';
+import { assertReachable, originOf } from '../policy/pages.js';
+import { WAIT_REPORT_MS, WAIT_TIMES } from './limits.js';
+import { conditionsOf, lookAt } from './wait_conditions.js';
+
+/** Failures of a look that the next page, or the next moment, puts right. */
+const PASSING = new Set(['navigation_interrupted', 'tab_crashed']);
+
+/** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
+export async function wait_for({ time, ...params }, context) {
+  const startedAt = performance.now();
+  const end = startedAt + context.timeout_ms - Math.min(WAIT_REPORT_MS, context.timeout_ms / 5);
+  /** @type {Dialog[]} */
+  const dialogs = [];
+  const conditions = conditionsOf(params, context, dialogs);
+  const ms = time === undefined ? 0 : checkedInteger('time', time, WAIT_TIMES);
+  if (conditions.length === 0 && time === undefined) throw new ActionError('invalid_params', 'wait_for needs one of text, textGone, target, gone, url, state, function, download, time');
+  if (startedAt + ms > end) throw new ActionError('invalid_params', `time ${ms} is not below the command's limit of ${context.timeout_ms} ms`, undefined, { hint: `Call again with timeout_ms ${ms + 5_000}.` });
+  const tab = await tabs.target(context.tab_id);
+  assertReachable(tab);
+  if (ms > 0) await pause(ms, context.signal);
+  const told = conditions.length > 0 ? await new PageWait(tab.id, conditions, context.signal, end).run() : {};
+  context.signal.throwIfAborted();
+  // Another page may have come meanwhile.
+  const { url } = await documentNow(tab.id);
+  return { value: { waited_ms: Math.round(performance.now() - startedAt), ...told }, type: 'object', origin: originOf(url), ...(dialogs.length > 0 && { dialogs }) };
+}
+
+class PageWait {
+  #tabId;
+  #conditions;
+  #signal;
+  #end;
+  #startedAt = performance.now();
+  #bell = new WaitBell();
+  /** Documents that are asked for their next change. @type {Map<string, SeenDocument>} */
+  #watched = new Map();
+  /** @type {PageLook | null} */
+  #last = null;
+
+  /** @param {number} tabId @param {WaitCondition[]} conditions @param {AbortSignal} signal @param {number} end */
+  constructor(tabId, conditions, signal, end) {
+    this.#tabId = tabId;
+    this.#conditions = conditions;
+    this.#signal = signal;
+    this.#end = end;
+  }
+
+  /** @returns {Promise<Record<string, unknown>>} what the conditions tell; rejects at the end of the time */
+  async run() {
+    const wake = () => this.#bell.wake();
+    const stopListening = tabEvents.listen(this.#tabId, wake);
+    this.#signal.addEventListener('abort', wake);
+    try {
+      for (const { prepare } of this.#conditions) await prepare?.(this.#tabId);
+      return await this.#untilMet();
+    } finally {
+      stopListening();
+      this.#signal.removeEventListener('abort', wake);
+      this.#rest();
+    }
+  }
+
+  async #untilMet() {
+    for (;;) {
+      const told = await this.#tryLook();
+      this.#signal.throwIfAborted();
+      if (told) return told;
+      const left = this.#end - performance.now();
+      if (left <= 0) throw await this.#timeUp();
+      const due = Math.min(LOOK_AGAIN_MS, left, ...this.#conditions.map(({ dueIn }) => dueIn?.() ?? LOOK_AGAIN_MS));
+      await this.#bell.next(due);
+      this.#signal.throwIfAborted();
+      // A page that changes all the time is not looked at all the time.
+      await pause(LOOK_PAUSE_MS, this.#signal);
+    }
+  }
+
+  /** @returns {Promise<Record<string, unknown> | null>} null: not all are met */
+  async #tryLook() {
+    try {
+      const { look, changes } = await this.#inTime(lookAt(this.#tabId, this.#conditions));
+      this.#last = look;
+      this.#watch(look.documents.seen, changes);
+      const told = {};
+      // All of them at the same look.
+      for (const { met } of this.#conditions) {
+        const fields = await this.#inTime(Promise.resolve(met(look)));
+        if (!fields) return null;
+        Object.assign(told, fields);
+      }
+      return told;
+    } catch (error) {
+      if (error === LATE || (error instanceof ActionError && PASSING.has(error.code))) return null;
+      if (!await tabs.isOpen(this.#tabId)) throw closedMeanwhile(this.#tabId);
+      // An error page of the browser: the next load may bring the page.
+      if (/error page|Cannot access contents/i.test(String(error))) return null;
+      throw error;
+    }
+  }
+
+  /** A page that hangs never answers. @template T @param {Promise<T>} work @returns {Promise<T>} */
+  async #inTime(work) {
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const late = new Promise((_, reject) => { timer = setTimeout(() => reject(LATE), Math.max(0, this.#end - performance.now())); });
+    let abort = () => {};
+    const aborted = new Promise((_, reject) => { abort = () => reject(LATE); });
+    this.#signal.addEventListener('abort', abort);
+    try {
+      return await Promise.race([work, /** @type {Promise<never>} */ (late), /** @type {Promise<never>} */ (aborted)]);
+    } finally {
+      clearTimeout(timer);
+      this.#signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** One question a document at a time. @param {SeenDocument[]} documents @param {Map<string, number>} changes */
+  #watch(documents, changes) {
+    for (const document of documents) {
+      const { documentId } = document;
+      const since = changes.get(documentId);
+      if (since === undefined || this.#watched.has(documentId)) continue;
+      this.#watched.set(documentId, document);
+      const ms = Math.max(0, this.#end - performance.now());
+      askDocument(this.#tabId, document, 'changed', { ms, since }).then(() => {
+        this.#watched.delete(documentId);
+        this.#bell.wake();
+      }, () => {});
+    }
+  }
+
+  /** Leaves no watch behind. */
+  #rest() {
+    askFrames(this.#tabId, [...this.#watched.values()], 'rest').catch(console.debug);
+  }
+
+  /** @returns {Promise<ActionError>} */
+  async #timeUp() {
+    const said = this.#conditions.map(({ words }) => words).join(' and ');
+    const instead = await within(WAIT_REPORT_MS / 2, this.#instead()).catch(() => 'the page does not answer');
+    return new ActionError('execution_timeout', `waited ${Math.round((performance.now() - this.#startedAt) / 100) / 10} s in vain for ${said}: ${instead}`, undefined, {
+      hint: 'Take a snapshot or a screenshot to see the page, or call again with a larger timeout_ms.', mayHaveRun: this.#conditions.some(({ words }) => words.startsWith('function')),
+    });
+  }
+
+  async #instead() {
+    const look = this.#last;
+    if (!look) return 'the page did not answer';
+    const parts = [];
+    for (const { met, instead } of this.#conditions) if (!await met(look)) parts.push(await instead(look));
+    return `${parts.join('; ')}; the tab is at ${look.documents.url}`;
+  }
+}
+
+/** Stands for an answer that did not come in time. */
+const LATE = Symbol('late');
+
+/** @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const aborted = () => { clearTimeout(timer); reject(signal.reason); };
+    const timer = setTimeout(() => { signal.removeEventListener('abort', aborted); resolve(); }, ms);
+    signal.addEventListener('abort', aborted, { once: true });
+  });
+}

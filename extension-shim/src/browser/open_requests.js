@@ -1,0 +1,109 @@
+// @ts-check
+// Counts the requests under way in the tabs that the debugger is attached to. Pure but for `enable` and `disable`.
+
+import { OPEN_REQUESTS_FLOOD, OPEN_REQUESTS_WINDOW_MS } from './limits.js';
+
+/** They stay open for as long as the page likes, and say nothing of its loading. */
+const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationReport', 'Preflight']);
+
+/**
+ * @typedef {object} TabRequests
+ * @property {Map<string, {url: string, loaderId: string}>} open by request id
+ * @property {number} quietSince when the last one ended, or one began
+ * @property {boolean} isNoisy more events came than can be counted: the source is switched off
+ * @property {{from: number, events: number}} window
+ */
+
+export class OpenRequests {
+  /** @type {Map<number, TabRequests>} */
+  #tabs = new Map();
+  #send;
+  #isRecorded;
+  #now;
+  /** The last request of a tab has ended. @type {(tabId: number) => void} */
+  onQuiet = () => {};
+
+  /**
+   * @param {(tabId: number, method: string, params?: object) => Promise<unknown>} send a protocol command
+   * @param {(tabId: number) => boolean} isRecorded whether a recording may have switched the same source on, for more
+   * @param {() => number} [now]
+   */
+  constructor(send, isRecorded, now = () => performance.now()) {
+    this.#send = send;
+    this.#isRecorded = isRecorded;
+    this.#now = now;
+  }
+
+  /** Counts from now on. @param {number} tabId to which the debugger is attached */
+  async count(tabId) {
+    if (this.#tabs.has(tabId)) return;
+    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), isNoisy: false, window: { from: this.#now(), events: 0 } });
+    // The page need not keep the bodies of answers for a count.
+    const sizes = this.#isRecorded(tabId) ? {} : { maxTotalBufferSize: 0, maxResourceBufferSize: 0 };
+    await this.#send(tabId, 'Network.enable', sizes).catch((error) => {
+      this.#tabs.delete(tabId);
+      throw error;
+    });
+  }
+
+  /** @param {number} tabId @returns {{urls: string[], quietMs: number} | null} the requests under way, and for how long there has been none; null: they cannot be counted */
+  now(tabId) {
+    const tab = this.#tabs.get(tabId);
+    if (!tab || tab.isNoisy) return null;
+    return { urls: [...tab.open.values()].map(({ url }) => url), quietMs: tab.open.size > 0 ? 0 : this.#now() - tab.quietSince };
+  }
+
+  /** The debugger was let go, or a recording has switched the source off. @param {number} tabId */
+  forget(tabId) {
+    this.#tabs.delete(tabId);
+  }
+
+  /** @param {number} tabId @param {string} method of a protocol event @param {any} params */
+  handleEvent(tabId, method, params) {
+    const tab = this.#tabs.get(tabId);
+    if (!tab || tab.isNoisy) return;
+    if (method === 'Page.frameNavigated' && !params.frame.parentId) return this.#arrive(tabId, tab, params.frame.loaderId);
+    if (!method.startsWith('Network.')) return;
+    if (this.#isFlood(tab)) return this.#mute(tabId, tab);
+    switch (method) {
+      case 'Network.requestWillBeSent':
+        if (UNCOUNTED.has(params.type) || /^(data|blob):/.test(params.request.url)) return;
+        tab.open.set(params.requestId, { url: params.request.url, loaderId: params.loaderId });
+        tab.quietSince = this.#now();
+        break;
+      case 'Network.loadingFinished':
+      case 'Network.loadingFailed': this.#end(tabId, tab, params.requestId); break;
+      default:
+    }
+  }
+
+  /** @param {number} tabId @param {TabRequests} tab @param {string} requestId */
+  #end(tabId, tab, requestId) {
+    const wasOpen = tab.open.delete(requestId);
+    // One from before the count shows that the page was not quiet.
+    tab.quietSince = this.#now();
+    if (wasOpen && tab.open.size === 0) this.onQuiet(tabId);
+  }
+
+  /** Of the requests of a former page no end is told. @param {number} tabId @param {TabRequests} tab @param {string} loaderId of the new page */
+  #arrive(tabId, tab, loaderId) {
+    for (const [id, request] of tab.open) if (request.loaderId !== loaderId) tab.open.delete(id);
+    tab.quietSince = this.#now();
+    if (tab.open.size === 0) this.onQuiet(tabId);
+  }
+
+  /** @param {TabRequests} tab */
+  #isFlood({ window }) {
+    const now = this.#now();
+    if (now - window.from > OPEN_REQUESTS_WINDOW_MS) Object.assign(window, { from: now, events: 0 });
+    window.events += 1;
+    return window.events > OPEN_REQUESTS_FLOOD;
+  }
+
+  /** @param {number} tabId @param {TabRequests} tab */
+  #mute(tabId, tab) {
+    tab.isNoisy = true;
+    tab.open.clear();
+    this.#send(tabId, 'Network.disable').catch(console.debug);
+  }
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { OPEN_REQUESTS_FLOOD } from '../../src/browser/limits.js';
+import { OpenRequests } from '../../src/browser/open_requests.js';
+
+let now;
+let sent;
+let quiet;
+let requests;
+
+beforeEach(async () => {
+  now = 0;
+  sent = [];
+  quiet = [];
+  requests = new OpenRequests(async (tabId, method) => { sent.push(method); }, () => false, () => now);
+  requests.onQuiet = (tabId) => quiet.push(tabId);
+  await requests.count(7);
+});
+
+const begin = (requestId, { type = 'Fetch', url = `http://a/${requestId}`, loaderId = 'L' } = {}) =>
+  requests.handleEvent(7, 'Network.requestWillBeSent', { requestId, type, loaderId, request: { url } });
+const end = (requestId) => requests.handleEvent(7, 'Network.loadingFinished', { requestId });
+
+test('a network is idle for as long as no request is under way and none has ended', () => {
+  now = 600;
+  assert.deepEqual(requests.now(7), { urls: [], quietMs: 600 });
+  begin('1');
+  begin('2');
+  now = 5_000;
+  end('1');
+  assert.deepEqual(requests.now(7), { urls: ['http://a/2'], quietMs: 0 });
+  requests.handleEvent(7, 'Network.loadingFailed', { requestId: '2' });
+  assert.deepEqual(quiet, [7]);
+  now = 5_200;
+  assert.deepEqual(requests.now(7), { urls: [], quietMs: 200 });
+});
+
+test('the end of a request from before the count shows that the network was busy', () => {
+  now = 400;
+  end('unknown');
+  now = 500;
+  assert.equal(requests.now(7).quietMs, 100);
+});
+
+test('streams, sockets and texts in the page are no requests that end', () => {
+  begin('1', { type: 'EventSource' });
+  begin('2', { url: 'data:,x' });
+  assert.deepEqual(requests.now(7).urls, []);
+});
+
+test('the requests of a page that was left are over', () => {
+  begin('1');
+  begin('2', { loaderId: 'next' });
+  requests.handleEvent(7, 'Page.frameNavigated', { frame: { loaderId: 'next' } });
+  assert.deepEqual(requests.now(7).urls, ['http://a/2']);
+});
+
+test('a page that floods the worker is not counted any more', () => {
+  for (let at = 0; at <= OPEN_REQUESTS_FLOOD; at += 1) begin(String(at));
+  assert.deepEqual(sent, ['Network.enable', 'Network.disable']);
+  assert.equal(requests.now(7), null);
+});
+
+test('a tab that is not counted is not idle', () => {
+  requests.forget(7);
+  assert.equal(requests.now(7), null);
+});

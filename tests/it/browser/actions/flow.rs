@@ -1,0 +1,162 @@
+//! Waits, several actions in one call, and tools that pages offer.
+
+use serde_json::{Value, json};
+
+use super::ActionStage;
+
+async fn deny_elsewhere(stage: &ActionStage) {
+    let rule = json!({"action": "site_rules", "pattern": "localhost"});
+    stage.client().call("configure", rule).await;
+}
+
+#[tokio::test]
+async fn a_wait_ends_when_the_page_shows_it_in_frames_and_closed_trees_too() {
+    let stage = ActionStage::open("flow.html").await;
+    stage.read("begin()").await;
+    stage.act("wait_for", json!({"text": "order  SAVED", "textGone": "going away"})).await;
+    stage.act("wait_for", json!({"text": "in the closed tree"})).await;
+    stage.act("wait_for", json!({"text": "words of the frame"})).await;
+    let shown = stage.act("wait_for", json!({"target": "role=button[name=\"Pay now\"]"})).await;
+    assert!(shown["target"].as_str().unwrap().starts_with("button \"Pay now\" "), "{shown}");
+    stage.act("wait_for", json!({"gone": "#bye", "state": "load"})).await;
+    let said = stage.act("wait_for", json!({"function": "() => window.ready"})).await;
+    assert_eq!(said["value"], json!({"count": 7}));
+    stage.read("setTimeout(() => { location.href = '/plain.html' }, 100)").await;
+    let there = stage.act("wait_for", json!({"url": "**/plain.*", "state": "networkidle"})).await;
+    assert!(there["url"].as_str().unwrap().ends_with("/plain.html"), "{there}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_wait_in_vain_says_what_is_there_instead() {
+    let stage = ActionStage::open("flow.html").await;
+    let vain = |params: Value| {
+        let stage = &stage;
+        async move {
+            let mut params = params;
+            params["timeout_ms"] = 900.into();
+            let answer = stage.answer("wait_for", params).await;
+            assert_eq!(answer["status"], "timeout", "{answer}");
+            assert!(answer["hint"].as_str().unwrap().contains("snapshot"), "{answer}");
+            answer["error"].as_str().unwrap().to_owned()
+        }
+    };
+    let text = vain(json!({"text": "nothnig yet"})).await;
+    assert!(
+        text.contains("nearest text: \"nothing yet\"") && text.contains("/flow.html"),
+        "{text}"
+    );
+    let hidden = vain(json!({"target": "#late"})).await;
+    assert!(hidden.contains("is there and not visible"), "{hidden}");
+    let still = vain(json!({"gone": "#bye"})).await;
+    assert!(still.contains("is still there"), "{still}");
+    stage.read("void fetch('/silent')").await;
+    let busy = vain(json!({"state": "networkidle"})).await;
+    assert!(busy.contains("1 requests are pending") && busy.contains("/silent"), "{busy}");
+    let script = vain(json!({"function": "nowhere.count > 3"})).await;
+    assert!(script.contains("nowhere is not defined"), "{script}");
+    let wrong = stage.fails("wait_for", json!({})).await;
+    assert_eq!(wrong["reason"], "invalid_params", "{wrong}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_its_cancel_and_at_a_site_that_is_denied() {
+    let stage = ActionStage::open("flow.html").await;
+    let wait =
+        json!({"action": "wait_for", "text": "never", "tab_id": stage.tab, "timeout_ms": 60_000});
+    let id = stage.client().submit(wait).await;
+    stage.client().cancel(&id).await;
+    assert_eq!(stage.client().outcome(&id).await["status"], "cancelled");
+    deny_elsewhere(&stage).await;
+    let away = json!(stage.url_elsewhere("plain.html"));
+    stage.read(&format!("setTimeout(() => {{ location.href = {away} }}, 200)")).await;
+    let denied = stage.fails("wait_for", json!({"url": "plain.html"})).await;
+    assert_eq!(denied["reason"], "blocked_by_policy", "{denied}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_batch_runs_its_steps_with_earlier_results_as_data_and_stops_at_the_first_failure() {
+    let stage = ActionStage::open("flow.html").await;
+    let done = stage
+        .act(
+            "batch",
+            json!({"steps": [
+                {"action": "execute_js", "script": "begin()"},
+                {"action": "wait_for", "text": "Order saved"},
+                {"action": "find", "role": "button", "as": "found"},
+                {"action": "get_text", "target": "{{found.ref}}"},
+                {"action": "get_value", "target": "#said", "as": "x"},
+                {"action": "execute_js", "script": "[\"{{x.value}}\", {{x.value}}, stolen]"},
+            ]}),
+        )
+        .await;
+    let results = done["results"].as_array().unwrap();
+    assert_eq!((results.len(), &results[3]), (6, &json!("Pay now")), "{done}");
+    assert_eq!(results[5][1], "{{x.tab_id}} \"; stolen = true; //", "{done}");
+    assert_eq!(results[5][2], false, "words of a page are no script: {done}");
+    let steps = json!([
+        {"action": "execute_js", "script": "window.steps = 1"},
+        {"action": "get_text", "target": "#nowhere"},
+        {"action": "execute_js", "script": "window.steps = 2"},
+    ]);
+    let stopped = stage.act("batch", json!({ "steps": steps })).await;
+    assert_eq!(
+        (&stopped["failed"]["step"], &stopped["failed"]["reason"]),
+        (&json!(1), &json!("target_not_found"))
+    );
+    assert!(!stopped["failed"]["hint"].as_str().unwrap().is_empty(), "{stopped}");
+    assert_eq!((&stopped["not_run"], &stopped["results"]), (&json!(["execute_js"]), &json!([1])));
+    assert_eq!(stage.read("window.steps").await, 1);
+    let refused = stage.fails("batch", json!({"steps": [{"action": "batch", "steps": []}]})).await;
+    assert!(refused["message"].as_str().unwrap().contains("steps[0]"), "{refused}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_batch_stops_in_a_step_when_cancelled_and_before_a_page_that_is_denied() {
+    let stage = ActionStage::open("flow.html").await;
+    let steps = json!([
+        {"action": "execute_js", "script": "window.steps = 1; void fetch('/late')"},
+        {"action": "wait_for", "text": "never"},
+        {"action": "execute_js", "script": "window.steps = 2"},
+    ]);
+    let batch =
+        json!({"action": "batch", "steps": steps, "tab_id": stage.tab, "timeout_ms": 60_000});
+    let id = stage.client().submit(batch).await;
+    stage.pages().asked_for("/late").await;
+    stage.client().cancel(&id).await;
+    let cancelled = stage.client().outcome(&id).await;
+    assert_eq!(
+        (&cancelled["status"], &cancelled["may_have_run"]),
+        (&json!("cancelled"), &json!(true))
+    );
+    assert_eq!(stage.read("window.steps").await, 1);
+    deny_elsewhere(&stage).await;
+    let away = stage.url_elsewhere("plain.html");
+    let named = json!([{"action": "execute_js", "script": "window.steps = 3"}, {"action": "navigate", "url": away}]);
+    let refused = stage.fails("batch", json!({ "steps": named })).await;
+    assert_eq!(refused["reason"], "blocked_by_policy", "{refused}");
+    assert_eq!(stage.read("window.steps").await, 1, "a denied address is refused before any step");
+    let sent = json!([
+        {"action": "execute_js", "script": format!("location.href = {}", json!(away))},
+        {"action": "wait_for", "url": "plain.html"},
+        {"action": "execute_js", "script": "document.title"},
+    ]);
+    let stopped = stage.act("batch", json!({ "steps": sent })).await;
+    assert_eq!(stopped["failed"]["reason"], "blocked_by_policy", "{stopped}");
+    assert_eq!(stopped["not_run"], json!(["execute_js"]), "{stopped}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn where_the_browser_has_no_tools_of_pages_the_answer_says_so() {
+    let stage = ActionStage::open("flow.html").await;
+    let none = stage.fails("page_tools", json!({})).await;
+    assert_eq!(none["reason"], "unsupported", "{none}");
+    assert!(none["hint"].as_str().unwrap().contains("snapshot"), "{none}");
+    let call = json!({"name": "add", "document": "D", "hash": "0"});
+    assert_eq!(stage.fails("call_page_tool", call).await["reason"], "page_tool_changed");
+    stage.end().await;
+}
