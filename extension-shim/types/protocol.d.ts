@@ -793,11 +793,11 @@ export type ActionParams = {
     target?: string;
     /** Element that must be gone. */
     gone?: string;
-    /** URL that the tab must reach, in part. */
+    /** URL that the tab must reach: a part, or a pattern with *. */
     url?: string;
     /** Load state to wait for. */
     state?: 'load' | 'domcontentloaded' | 'networkidle';
-    /** JavaScript that must become true. */
+    /** JavaScript expression or function that must become true. */
     function?: string;
     /** Wait for a download to finish. */
     download?: boolean;

@@ -376,8 +376,15 @@ fn kind_of(frame: &FromExtension) -> &'static str {
 #[test]
 fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
     let waiting = RegisteredAction::all().iter().filter(|known| !known.is_supported);
-    write_missing("unsupported", &waiting.map(golden_command).collect());
-    let (supported, others) = (golden("to_extension"), golden("unsupported"));
+    let waiting: BTreeMap<_, _> = waiting.map(golden_command).collect();
+    let supported = golden("to_extension");
+    // Where the extension runs every action there is no folder of those that wait for it.
+    let others = if waiting.is_empty() {
+        BTreeMap::new()
+    } else {
+        write_missing("unsupported", &waiting);
+        golden("unsupported")
+    };
     for known in RegisteredAction::all() {
         let name = known.spec.name;
         let golden = if known.is_supported { &supported } else { &others };
