@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::ActionStage;
+use testkit::OTHER_SITE;
 
 async fn deny_elsewhere(stage: &ActionStage) {
-    let rule = json!({"action": "site_rules", "pattern": "localhost"});
+    let rule = json!({"action": "site_rules", "pattern": OTHER_SITE});
     stage.client().call("configure", rule).await;
 }
 
@@ -69,7 +70,7 @@ async fn a_wait_ends_with_its_cancel_and_at_a_site_that_is_denied() {
     stage.client().cancel(&id).await;
     assert_eq!(stage.client().outcome(&id).await["status"], "cancelled");
     deny_elsewhere(&stage).await;
-    let away = json!(stage.url_elsewhere("plain.html"));
+    let away = json!(stage.url("plain.html").replace("127.0.0.1", OTHER_SITE));
     stage.read(&format!("setTimeout(() => {{ location.href = {away} }}, 200)")).await;
     let denied = stage.fails("wait_for", json!({"url": "plain.html"})).await;
     assert_eq!(denied["reason"], "blocked_by_policy", "{denied}");
@@ -134,7 +135,7 @@ async fn a_batch_stops_in_a_step_when_cancelled_and_before_a_page_that_is_denied
     );
     assert_eq!(stage.read("window.steps").await, 1);
     deny_elsewhere(&stage).await;
-    let away = stage.url_elsewhere("plain.html");
+    let away = stage.url("plain.html").replace("127.0.0.1", OTHER_SITE);
     let named = json!([{"action": "execute_js", "script": "window.steps = 3"}, {"action": "navigate", "url": away}]);
     let refused = stage.fails("batch", json!({ "steps": named })).await;
     assert_eq!(refused["reason"], "blocked_by_policy", "{refused}");
