@@ -141,7 +141,7 @@ async fn a_batch_stops_in_a_step_when_cancelled_and_before_a_page_that_is_denied
     assert_eq!(refused["reason"], "blocked_by_policy", "{refused}");
     assert_eq!(stage.read("window.steps").await, 1, "a denied address is refused before any step");
     let sent = json!([
-        {"action": "execute_js", "script": format!("location.href = {}", json!(away))},
+        {"action": "execute_js", "script": format!("void setTimeout(() => {{ location.href = {} }}, 100)", json!(away))},
         {"action": "wait_for", "url": "plain.html"},
         {"action": "execute_js", "script": "document.title"},
     ]);
