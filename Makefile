@@ -178,12 +178,13 @@ bench: browser
 
 # How long the usual answers are, beside those of other MCP servers for browsers. WRITE=1 writes the
 # others' figures to benches/peers/figures.json, which a test holds the answers to; SHOW=1 prints all
-# answers. The page is on the loopback, and no server sends statistics.
+# answers. Then how long acts take beside the others'. The pages are on the loopback, and no server sends statistics.
 PEERS = benches/peers
 
 bench-peers: browser $(PEERS)/node_modules/.package-lock.json
 	$(CARGO) build --release --locked
 	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show)
+	node $(PEERS)/acts.mjs
 
 # Their scripts would fetch browsers.
 $(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 /** @type {Record<string, [string, string]>} */
 const FILES = {
   '/cart': ['cart.html', 'text/html'],
+  '/form': ['form.html', 'text/html'],
   '/cart.css': ['cart.css', 'text/css'],
   '/cart.js': ['cart.js', 'text/javascript'],
   '/api/items?page=1': ['items.json', 'application/json'],

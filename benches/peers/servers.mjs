@@ -39,6 +39,22 @@ export function peers() {
   ];
 }
 
+/** Those whose acts are measured. @returns {Server[]} */
+export function actingServers() {
+  const { start, ...own } = tabwire();
+  const splitStart = (/** @type {string} */ folder) => startTabwire(folder, ['--tools', 'split']);
+  return [
+    { ...own, start: splitStart },
+    ofPackage('@playwright/mcp', { calls: '@playwright/mcp', command: playwright }),
+    ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp', command: chromeDevtools }),
+    ofPackage('agent-browser', { calls: 'agent-browser', command: agentBrowser }),
+  ];
+}
+
+function agentBrowser() {
+  return [join(MODULES, 'agent-browser/bin/agent-browser.js'), 'mcp', '--tools', 'all'];
+}
+
 /** Sends no statistics, and asks no registry for updates. */
 function chromeDevtools() {
   return [
@@ -63,6 +79,8 @@ function ofPackage(name, { calls, command, options = [] }) {
   const start = async (/** @type {string} */ folder) => {
     const env = {
       ...process.env, HOME: folder, CHROME_DEVTOOLS_MCP_NO_USAGE_STATISTICS: '1', CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1',
+      AGENT_BROWSER_EXECUTABLE_PATH: findBrowser(), AGENT_BROWSER_SOCKET_DIR: folder,
+      ...(NEEDS_NO_SANDBOX ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {}),
     };
     const client = new McpClient({ command: process.execPath, args: [...command(), ...options], env, cwd: folder });
     const end = () => client.end();
