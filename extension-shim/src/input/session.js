@@ -238,8 +238,11 @@ export class InputSession {
    * @param {{page: SeenDocument, document: SeenDocument}} [target]
    */
   async ready(target) {
-    for (const document of target ? [target.page, target.document] : [await this.#page()]) await this.#painted(document);
-    await assertPage(this.tabId, { ran: this.#hasActed });
+    const page = target?.page ?? await this.#page();
+    for (const document of target ? [page, target.document] : [page]) await this.#painted(document);
+    // Where every site may be used, and no local file is shown, the page need not be looked at again.
+    const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
+    if (!isOpen) await assertPage(this.tabId, { ran: this.#hasActed });
     this.#context.begin();
   }
 
