@@ -154,9 +154,8 @@ mod tests {
     use super::*;
 
     fn checked(steps: Value) -> Result<(), CallFailure> {
-        let params = json!({ "steps": steps });
-        let params = params.as_object().expect("an object");
-        let action = Action::of_params("batch", params).expect("an action").expect("a batch");
+        let params = Map::from_iter([("steps".to_owned(), steps)]);
+        let action = Action::of_params("batch", &params).expect("an action").expect("a batch");
         check_steps(&action)
     }
 
