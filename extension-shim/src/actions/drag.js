@@ -9,13 +9,13 @@ import { dragBetween } from '../input/drag.js';
 import { checkedPlace } from '../input/place.js';
 import { landedOn } from '../input/pointer.js';
 import { withInput } from '../input/session.js';
-import { DRAG_STEPS, DRAG_STEPS_USUAL } from './limits.js';
+import { DRAG_MOVES, DRAG_MOVES_USUAL } from './limits.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function drag({ startTarget, startX, startY, endTarget, endX, endY, steps = DRAG_STEPS_USUAL, snapshot }, context) {
+export async function drag({ startTarget, startX, startY, endTarget, endX, endY, moves = DRAG_MOVES_USUAL, snapshot }, context) {
   const from = checkedPlace({ target: startTarget, x: startX, y: startY }, { target: 'startTarget', x: 'startX', y: 'startY' });
   const to = checkedPlace({ target: endTarget, x: endX, y: endY }, { target: 'endTarget', x: 'endX', y: 'endY' });
-  const count = checkedInteger('steps', steps, DRAG_STEPS);
+  const count = checkedInteger('moves', moves, DRAG_MOVES);
   return withInput(context, { snapshot }, async (input) => {
     const { start, end, hasData } = await dragBetween(input, from, to, count);
     return {

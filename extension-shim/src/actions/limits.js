@@ -35,8 +35,8 @@ export const FIELDS_MAX = 100;
 /** How long a button of the mouse is held. */
 export const HOLD_MS = { least: 0, most: 10_000 };
 /** Pointer moves of a drag. */
-export const DRAG_STEPS = { least: 1, most: 200 };
-export const DRAG_STEPS_USUAL = 10;
+export const DRAG_MOVES = { least: 1, most: 200 };
+export const DRAG_MOVES_USUAL = 10;
 /** Points of a path that is drawn, and how far one is from the corner that it is counted from, in CSS px. */
 export const PATH_POINTS = 5_000;
 export const COORDINATE = { least: -100_000, most: 100_000 };

@@ -55,7 +55,7 @@ pub struct DragAction {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 200))]
     #[schemars(extend("x-rare" = true))]
-    pub steps: Option<u32>,
+    pub moves: Option<u32>,
     /// What its answer tells of the page.
     #[serde(flatten)]
     pub after: PageAfterAct,

@@ -62,7 +62,7 @@ async function moveItem(hands, from, to) {
   const item = (index) => `#sortable > li:nth-child(${index + 1})`;
   const [start, end] = [await centerOf(hands, item(from)), await centerOf(hands, item(to))];
   const beyond = [0, 1].map((axis) => end[axis] + 5 * Math.sign(end[axis] - start[axis]));
-  await hands.drag(start, /** @type {[number, number]} */ (beyond), { steps: 20 });
+  await hands.drag(start, /** @type {[number, number]} */ (beyond), { moves: 20 });
 }
 
 /** @param {Hands} hands @param {(task: string, from: number, count: number) => number} target */

@@ -168,7 +168,7 @@ async fn a_card_with_data_and_a_knob_without_are_dragged_and_a_refused_drop_is_t
     assert_eq!(refused["dropped"], false, "{refused}");
     assert_eq!(log().await, json!(["start", "end none"]));
 
-    let knob = json!({"startTarget": "#knob", "endTarget": "#goal", "steps": 20});
+    let knob = json!({"startTarget": "#knob", "endTarget": "#goal", "moves": 20});
     stage.act("drag", knob).await;
     assert_eq!(log().await, json!(["let go"]));
     let moves = stage.read("moves").await.as_i64().unwrap();
