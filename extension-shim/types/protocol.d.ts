@@ -675,7 +675,7 @@ export type ActionParams = {
     /** End of the drag: px from the top. */
     endY?: number;
     /** Pointer moves on the way; default 10. */
-    steps?: number;
+    moves?: number;
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
   };
