@@ -23,6 +23,8 @@ export class Deliveries {
   #drawings = new Map();
   /** @type {Map<string, DrawingFrame>} by drawing id */
   #owed = new Map();
+  /** Frames that `owe` is about to send: a connection that comes first does not send them, too. @type {Set<string>} */
+  #coming = new Set();
   #send;
 
   /** @param {(text: string) => boolean} send false: no daemon is connected */
@@ -73,8 +75,15 @@ export class Deliveries {
   async owe(frames) {
     if (frames.length === 0) return;
     await this.restore();
-    for (const frame of frames) this.#owed.set(frame.drawing_id, frame);
-    await this.#write();
+    for (const frame of frames) {
+      this.#owed.set(frame.drawing_id, frame);
+      this.#coming.add(frame.drawing_id);
+    }
+    try {
+      await this.#write();
+    } finally {
+      for (const { drawing_id } of frames) this.#coming.delete(drawing_id);
+    }
     for (const frame of frames) this.#send(JSON.stringify(frame));
   }
 
@@ -82,7 +91,7 @@ export class Deliveries {
   async handleConnected() {
     for (const { frames } of this.#drawings.values()) for (const text of frames.values()) this.#send(text);
     await this.restore();
-    for (const frame of this.#owed.values()) this.#send(JSON.stringify(frame));
+    for (const [id, frame] of this.#owed) if (!this.#coming.has(id)) this.#send(JSON.stringify(frame));
   }
 
   /** @param {AnnotationsAckFrame} ack */
