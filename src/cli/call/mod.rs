@@ -39,7 +39,7 @@ pub(super) use follow::INTERRUPTED;
 
 pub(super) const AFTER_HELP: &str = "\
 Prints the value alone: text as it is, anything else as JSON. --json prints the whole answer, as MCP
-clients get it. A picture goes to a new file, and the command prints the file's path. Notes and
+clients get it. A picture or PDF goes to a new file, and the command prints the file's path. Notes and
 errors go to standard error. The command joins the parts of a large result. `tabwire call` without a
 tool lists the tools and their parameters.
 
@@ -89,7 +89,7 @@ pub(super) struct CallArguments {
     /// Wait at most this long, for example 30s or 5min [default: until the command ends]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     wait: Option<Duration>,
-    /// Write the picture to this new file [default: a new file in the current directory]
+    /// Write the picture or PDF to this new file [default: a new file in the current directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print the whole answer as JSON
@@ -173,7 +173,7 @@ fn known_tool(name: &str) -> Result<ToolSchema<'static>, String> {
     })
 }
 
-/// The word in the name of a picture's file: the action of the call, or else its tool.
+/// The word in the name of a file: the action of the call, or else its tool.
 fn named_after(tool: &ToolSchema<'_>, given: &Map<String, Value>) -> String {
     let mut choices = ["action", "what"].iter().filter_map(|name| given.get(*name)?.as_str());
     let known = choices.find(|choice| tool.selecting(choice).is_some());

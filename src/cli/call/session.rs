@@ -33,14 +33,14 @@ pub(super) struct ToolAnswer {
     pub(super) body: Value,
     /// Whether the call failed.
     pub(super) is_error: bool,
-    pub(super) picture: Option<AnswerPicture>,
+    pub(super) picture: Option<AnswerFile>,
     /// Whether `result` is the value itself, and not the extension's report with the value in it.
     pub(super) is_bare: bool,
 }
 
-/// A picture of an answer.
+/// A picture or a PDF of an answer.
 #[derive(Debug)]
-pub(super) struct AnswerPicture {
+pub(super) struct AnswerFile {
     pub(super) bytes: Vec<u8>,
     /// The end of a file name, after the dot.
     pub(super) extension: &'static str,
@@ -124,10 +124,21 @@ impl ToolAnswer {
         let text = of_type("text").and_then(|part| part["text"].as_str()).unwrap_or_default();
         // Errors of the protocol layer are plain text.
         let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
-        let picture = of_type("image").map(AnswerPicture::read).transpose()?;
+        let picture = of_type("image").map(AnswerFile::read).transpose()?;
         // The full answer names the command; the short one, and a part, have the value alone.
         let is_bare = body.get("command").is_none() || body.get("truncated").is_some();
         Ok(Self { body, is_error: result["isError"] == true, picture, is_bare })
+    }
+
+    /// Takes the PDF out of the answer to a call of `pdf`, if it has the data of one.
+    pub(super) fn take_pdf(&mut self) -> anyhow::Result<Option<AnswerFile>> {
+        let is_bare = self.is_bare;
+        let result = self.body.get_mut("result");
+        let value = if is_bare { result } else { result.and_then(|all| all.get_mut("value")) };
+        let data = value.and_then(Value::as_object_mut).and_then(|value| value.remove("data"));
+        let Some(Value::String(data)) = data else { return Ok(None) };
+        let bytes = STANDARD.decode(data).context("the PDF is not base64")?;
+        Ok(Some(AnswerFile { bytes, extension: "pdf" }))
     }
 
     /// The command that the answer is about; an empty text if it names none.
@@ -158,7 +169,7 @@ impl ToolAnswer {
     }
 }
 
-impl AnswerPicture {
+impl AnswerFile {
     fn read(part: &Value) -> anyhow::Result<Self> {
         let data = part["data"].as_str().unwrap_or_default();
         let bytes = STANDARD.decode(data).context("the picture is not base64")?;

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::session::{AnswerPicture, ToolAnswer};
+use super::session::{AnswerFile, ToolAnswer};
 use super::shell_form::with_shell_commands;
 use crate::cli::output_file::{write_named, write_new};
 use crate::cli::print_error;
 use crate::terminal::{clean, clean_lines, is_terminal, print_line};
 use crate::tools::FAILED_STATUSES;
+
+/// The action whose answer is a PDF.
+const PDF: &str = "pdf";
 
 /// Fields that say how a call went, beside the value.
 const ENVELOPE: [&str; 3] = ["status", "hint", "page"];
@@ -17,33 +20,39 @@ const ENVELOPE: [&str; 3] = ["status", "hint", "page"];
 /// How an answer is printed.
 pub(super) struct AnswerPrinter<'a> {
     pub(super) json: bool,
-    /// Where a picture goes.
+    /// Where a picture or a PDF goes.
     pub(super) out: Option<&'a Path>,
-    /// The word in the name of a picture's file if nobody names one.
+    /// The action of the call: the word in the name of its file if nobody names one.
     pub(super) named_after: &'a str,
 }
 
 impl AnswerPrinter<'_> {
-    /// Prints an answer, and writes its picture; whether the call did all that it was asked for.
+    /// Prints an answer, and writes its picture or PDF; whether the call did all that it was asked for.
     pub(super) fn print(&self, mut answer: ToolAnswer) -> anyhow::Result<bool> {
-        let has_picture = answer.picture.is_some();
-        let picture = answer.picture.take().map(|picture| self.save(&picture)).transpose()?;
+        let file = match answer.picture.take() {
+            // A page decides the value of a script: only the answer of this action becomes a file.
+            None if self.named_after == PDF => answer.take_pdf()?,
+            picture => picture,
+        };
+        let has_file = file.is_some();
+        let file = file.map(|file| self.save(&file)).transpose()?;
         let failed = has_failed(&answer);
         if self.json {
-            if let (Some(body), Some(path)) = (answer.body.as_object_mut(), &picture) {
-                body.insert("picture_file".to_owned(), json!(path));
+            if let (Some(body), Some(path)) = (answer.body.as_object_mut(), &file) {
+                let name = if self.named_after == PDF { "pdf_file" } else { "picture_file" };
+                body.insert(name.to_owned(), json!(path));
             }
             print_text(&serde_json::to_string_pretty(&answer.body)?)?;
         } else if failed {
             print_failure(&answer);
         } else {
-            print_value(&answer, picture.as_deref())?;
+            print_value(&answer, file.as_deref())?;
             print_hint(&answer);
         }
         match self.out {
-            Some(out) if !has_picture && !failed => {
+            Some(out) if !has_file && !failed => {
                 print_error(format_args!(
-                    "the answer has no picture, so {} was not written",
+                    "the answer has no picture and no PDF, so {} was not written",
                     out.display()
                 ));
                 Ok(false)
@@ -52,8 +61,8 @@ impl AnswerPrinter<'_> {
         }
     }
 
-    fn save(&self, picture: &AnswerPicture) -> anyhow::Result<PathBuf> {
-        let AnswerPicture { bytes, extension } = picture;
+    fn save(&self, file: &AnswerFile) -> anyhow::Result<PathBuf> {
+        let AnswerFile { bytes, extension } = file;
         match self.out {
             Some(path) => write_new(path, bytes).map(|()| path.to_owned()),
             None => write_named(&format!("tabwire-{}", self.named_after), extension, bytes),
@@ -81,9 +90,9 @@ fn has_failed(answer: &ToolAnswer) -> bool {
     answer.is_error || FAILED_STATUSES.contains(&answer.text("status"))
 }
 
-/// Prints the value of an answer. A screenshot's value is its file; a drawing has a value besides.
-fn print_value(answer: &ToolAnswer, picture: Option<&Path>) -> anyhow::Result<()> {
-    match picture {
+/// Prints the value of an answer. The value of a screenshot and of a PDF is its file; a drawing has a value besides.
+fn print_value(answer: &ToolAnswer, file: Option<&Path>) -> anyhow::Result<()> {
+    match file {
         // `$(tabwire call … action=screenshot)` gets the file's path alone.
         Some(path) if answer.body.get("annotations").is_none() => {
             print_line(path.display())?;

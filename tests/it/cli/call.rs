@@ -299,7 +299,7 @@ async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
     let without =
         place.run(&["call", "configure", "action=health", "--out", "/tmp/none.png"]).await;
     assert_eq!(without.code, Some(1), "{without:?}");
-    assert!(without.stderr.contains("has no picture"), "{without:?}");
+    assert!(without.stderr.contains("has no picture and no PDF"), "{without:?}");
 }
 
 #[tokio::test]
