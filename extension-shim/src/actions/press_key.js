@@ -33,7 +33,8 @@ export async function press_key({ key, keys = [], target, snapshot }, context) {
       await input.send(...chordEvents(chord));
     }
     return {
-      target: first, value: { pressed: given.length === 1 ? given[0] : given, on: first.label },
+      // The agent knows the keys that it named: of many only their number is told.
+      target: first, value: { pressed: given.length > 2 ? `${given.length} keys` : given.join(' '), on: first.label },
       tell: ({ events, value, checked }) => ({ ...(events.input && value !== undefined && { value }), ...(events.change && checked !== undefined && { checked }) }),
     };
   });

@@ -117,6 +117,7 @@ async fn keys_and_chords_are_pressed_in_order_where_the_focus_is() {
     let cut = json!({"keys": ["End", "Shift+Home", "Delete", "Z", "é"]});
     let edited = stage.act("press_key", cut).await;
     assert_eq!(edited["value"], "Zé", "the answer says the value: {edited}");
+    assert_eq!(edited["pressed"], "5 keys", "{edited}");
     let moved = stage.act("press_key", json!({"key": "Tab"})).await;
     assert!(moved["focus"].as_str().unwrap().contains("Swallowing"), "{moved}");
 
