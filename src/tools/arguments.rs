@@ -40,8 +40,6 @@ pub(super) struct ToolArguments {
 
 #[derive(Clone, Debug)]
 struct ArgumentVariant {
-    /// Whether calls can choose it: the extension of this version can do it.
-    is_offered: bool,
     name: String,
     description: String,
     properties: Map<String, Value>,
@@ -94,7 +92,7 @@ impl ToolArguments {
         if let Some(selector) = self.selector {
             merged.insert(selector.to_owned(), Value::Null);
         }
-        for (name, schema) in self.offered().flat_map(|variant| &variant.properties) {
+        for (name, schema) in self.variants.iter().flat_map(|variant| &variant.properties) {
             // The first variant describes a shared parameter: all text here is paid for with tokens.
             if listed(schema) {
                 merged.entry(name).or_insert_with(|| self.describe(name, schema));
@@ -136,7 +134,8 @@ impl ToolArguments {
     /// The schema of a parameter of this choice, or of any, also of a parameter that is not listed.
     pub(super) fn parameter(&self, choice: Option<&str>, name: &str) -> Option<&Value> {
         let is_it = |variant: &&ArgumentVariant| choice.is_none_or(|choice| variant.name == choice);
-        let own = self.offered().filter(is_it).find_map(|variant| variant.properties.get(name));
+        let own =
+            self.variants.iter().filter(is_it).find_map(|variant| variant.properties.get(name));
         own.or_else(|| self.common.get(name))
     }
 
@@ -145,21 +144,9 @@ impl ToolArguments {
         self.selector
     }
 
-    /// The choices that calls have.
-    fn offered(&self) -> impl Iterator<Item = &ArgumentVariant> {
-        self.variants.iter().filter(|variant| variant.is_offered)
-    }
-
-    /// The same arguments, as they are once the extension can do everything.
-    #[cfg(test)]
-    pub(super) fn with_all_offered(mut self) -> Self {
-        self.variants.iter_mut().for_each(|variant| variant.is_offered = true);
-        self
-    }
-
     fn selector_schema(&self, listed: &Map<String, Value>) -> Value {
-        let names: Vec<_> = self.offered().map(|variant| &variant.name).collect();
-        let lines = self.offered().map(|variant| variant.line(listed));
+        let names: Vec<_> = self.variants.iter().map(|variant| &variant.name).collect();
+        let lines = self.variants.iter().map(|variant| variant.line(listed));
         json!({"type": "string", "enum": names, "description": lines.collect::<Vec<_>>().join("\n")})
     }
 
@@ -167,7 +154,7 @@ impl ToolArguments {
     fn describe(&self, name: &str, schema: &Value) -> Value {
         let takers: Vec<_> = self.takers(name).collect();
         let mut schema = schema.clone();
-        let mut others = self.offered().filter_map(|variant| variant.properties.get(name));
+        let mut others = self.variants.iter().filter_map(|variant| variant.properties.get(name));
         if others.any(|other| other["type"] != schema["type"])
             && let Some(words) = schema.as_object_mut()
         {
@@ -184,7 +171,7 @@ impl ToolArguments {
     }
 
     fn takers<'a>(&'a self, param: &'a str) -> impl Iterator<Item = &'a str> {
-        let takers = self.offered().filter(move |v| v.properties.contains_key(param));
+        let takers = self.variants.iter().filter(move |v| v.properties.contains_key(param));
         takers.map(|variant| variant.name.as_str())
     }
 
@@ -210,7 +197,7 @@ impl ToolArguments {
 
     fn select(&self, given: &Map<String, Value>) -> Result<&ArgumentVariant, CallFailure> {
         let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
-        let names = || self.offered().map(|variant| variant.name.as_str());
+        let names = || self.variants.iter().map(|variant| variant.name.as_str());
         let wrong = |error, message: String, hint: String| {
             CallFailure::new(error, message, hint)
                 .about(selector)
@@ -224,7 +211,7 @@ impl ToolArguments {
             let message = format!("`{selector}` must be a string, not {}", kind(value));
             return Err(wrong("invalid_argument", message, self.list_of_choices()));
         };
-        self.offered().find(|variant| variant.name == *name).ok_or_else(|| {
+        self.variants.iter().find(|variant| variant.name == *name).ok_or_else(|| {
             let hint = closest(name, names())
                 .map_or_else(|| self.list_of_choices(), |near| format!("Did you mean `{near}`?"));
             wrong("invalid_argument", format!("invalid value `{name}` for `{selector}`"), hint)
@@ -232,7 +219,7 @@ impl ToolArguments {
     }
 
     fn list_of_choices(&self) -> String {
-        let names: Vec<_> = self.offered().map(|variant| variant.name.as_str()).collect();
+        let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
         format!("Set `{}` to one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
     }
 
@@ -282,7 +269,7 @@ impl ArgumentVariant {
     fn of_action(action: &RegisteredAction) -> Self {
         let schema = plain(action.schema);
         let name = action.spec.name.to_owned();
-        Self { name, is_offered: action.is_supported, ..Self::read(&schema, "") }
+        Self { name, ..Self::read(&schema, "") }
     }
 
     fn read(schema: &Value, selector: &str) -> Self {
@@ -295,7 +282,6 @@ impl ArgumentVariant {
         let required = required.filter_map(Value::as_str).filter(|name| *name != selector);
         Self {
             name,
-            is_offered: true,
             description: schema["description"].as_str().unwrap_or_default().to_owned(),
             required: required.map(str::to_owned).collect(),
             properties,

@@ -59,9 +59,9 @@ fn check_step(step: &BatchStep) -> Result<(), CallFailure> {
     check_params(name, tool, &step.params)
 }
 
-/// The tool of the five that offers an action, if this version can do it.
+/// The tool of the five that offers an action.
 fn tool_of(name: &str) -> Option<&'static str> {
-    let known = RegisteredAction::named(name).filter(|known| known.is_supported)?;
+    let known = RegisteredAction::named(name)?;
     match known.spec.tool {
         ActionTool::Interact => Some(interact::NAME),
         ActionTool::Analyze => Some(analyze::NAME),

@@ -29,8 +29,6 @@ pub(super) struct SplitTool {
     requires: &'static [&'static str],
     /// The parameters of every choice that are listed. All are taken.
     common: &'static [&'static str],
-    /// Whether the extension of this version can do it.
-    is_supported: bool,
 }
 
 /// A choice of `observe` or `configure`, or one more of another tool.
@@ -52,7 +50,6 @@ const fn choice(
         without: &[],
         requires: &[],
         common: &[],
-        is_supported: true,
     }
 }
 
@@ -136,10 +133,7 @@ static TOOLS: LazyLock<Vec<SplitTool>> = LazyLock::new(|| {
 
 /// The tools of this split surface, as `tools/list` shows them.
 pub(super) fn split_list(surface: &ToolSurface) -> Value {
-    shown(SplitTool::all().filter(|tool| surface.shows(tool.group)), surface)
-}
-
-fn shown(tools: impl Iterator<Item = &'static SplitTool>, surface: &ToolSurface) -> Value {
+    let tools = TOOLS.iter().filter(|tool| surface.shows(tool.group));
     let mut list: Vec<_> = tools.map(SplitTool::definition).collect();
     list.iter_mut().for_each(|tool| tell_wait(tool, surface));
     list.into()
@@ -190,19 +184,13 @@ impl SplitTool {
         Some(Self {
             without: spec.beyond_effect,
             common,
-            is_supported: action.is_supported,
             ..choice(spec.name, spec.title, spec.group, (tool, spec.name), spec.effect)
         })
     }
 
-    /// Those that work.
-    fn all() -> impl Iterator<Item = &'static Self> {
-        TOOLS.iter().filter(|tool| tool.is_supported)
-    }
-
     /// The tool of this name. The job's tool is the same on both surfaces.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
-        Self::all().find(|tool| tool.name == name && tool.choice.is_some())
+        TOOLS.iter().find(|tool| tool.name == name && tool.choice.is_some())
     }
 
     /// The tool that the split surface has for a choice of a tool of the five.
@@ -210,7 +198,7 @@ impl SplitTool {
         let is_it = |known: &&Self| {
             known.tool == tool && known.choice == Some(choice) && known.requires.is_empty()
         };
-        Self::all().find(is_it)
+        TOOLS.iter().find(is_it)
     }
 
     /// The tool of the core that serves in the place of this one.
@@ -300,12 +288,6 @@ fn hints(effect: ActionEffect, open_world: bool) -> Value {
     }
 }
 
-/// The definitions of all tools of the split surface, as they are once the extension can do everything.
-#[cfg(test)]
-pub(super) fn all_definitions() -> Value {
-    shown(TOOLS.iter(), &ToolSurface::whole())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn the_core_is_small_also_with_what_the_extension_does_not_run_yet() {
+    fn the_core_is_small() {
         assert!(core().count() <= CORE_MAX, "{}", core().count());
-        let size = shown(core(), &ToolSurface::parse("split").unwrap()).to_string().len();
+        let size = split_list(&ToolSurface::parse("split").unwrap()).to_string().len();
         assert!(size <= LIST_MAX, "{size} bytes");
     }
 

@@ -45,13 +45,6 @@ fn the_list_of_tools_is_small_and_in_its_order() {
     assert_eq!(names, ["interact", "observe", "analyze", "configure", "wksm_monitor_sync"]);
     let size = list().to_string().len();
     assert!(size <= LIST_MAX, "{size} bytes");
-    // Also with the actions that the extension does not run yet.
-    let grown = |arguments: &ToolArguments| {
-        let whole = arguments.clone().with_all_offered().schema().to_string().len();
-        whole - arguments.schema().to_string().len()
-    };
-    let size = size + grown(&interact::ARGUMENTS) + grown(&analyze::ARGUMENTS);
-    assert!(size <= LIST_MAX, "{size} bytes with all actions");
 }
 
 /// Whether a description says something of the thing with this name to a reader who sees nothing else.
@@ -97,18 +90,8 @@ fn described(tools: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn every_tool_choice_and_parameter_of_both_surfaces_has_a_description_that_stands_alone() {
-    let mut five = list().clone();
-    // With the choices and parameters of the actions that the extension does not run yet.
-    for tool in five.as_array_mut().unwrap() {
-        let arguments: &ToolArguments = match tool["name"].as_str().unwrap() {
-            interact::NAME => &interact::ARGUMENTS,
-            analyze::NAME => &analyze::ARGUMENTS,
-            _ => continue,
-        };
-        tool["inputSchema"] = arguments.clone().with_all_offered().schema();
-    }
-    let split = split::all_definitions();
-    for surface in [&five, &split] {
+    let split = split::split_list(&ToolSurface::whole());
+    for surface in [list(), &split] {
         for (name, about) in described(surface) {
             assert!(stands_alone(&name, &about), "{name}: {about}");
         }
@@ -222,8 +205,8 @@ fn a_tool_that_can_return_early_says_so_in_both_places() {
 fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
     let properties = &list()[0]["inputSchema"]["properties"];
     let actions = &properties["action"]["enum"];
-    let supported = RegisteredAction::of_tool(ActionTool::Interact).filter(|it| it.is_supported);
-    let all: Vec<_> = supported.map(|it| it.spec.name).collect();
+    let all: Vec<_> =
+        RegisteredAction::of_tool(ActionTool::Interact).map(|it| it.spec.name).collect();
     assert_eq!(*actions, json!(all));
     let script = properties["script"]["description"].as_str().unwrap();
     assert!(script.starts_with("(execute_js)"), "{script}");
@@ -233,8 +216,8 @@ fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
 #[test]
 fn what_one_tool_offers_the_other_refuses() {
     let analyses = &list()[2]["inputSchema"]["properties"]["what"]["enum"];
-    let supported = RegisteredAction::of_tool(ActionTool::Analyze).filter(|it| it.is_supported);
-    let names: Vec<_> = supported.map(|it| it.spec.name).chain(["annotations"]).collect();
+    let analyze = RegisteredAction::of_tool(ActionTool::Analyze).map(|it| it.spec.name);
+    let names: Vec<_> = analyze.chain(["annotations"]).collect();
     assert_eq!(*analyses, json!(names));
     let wrong = interact(json!({"action": "dom", "selector": "a"})).unwrap_err();
     assert_eq!((&wrong["error"], &wrong["param"]), (&json!("invalid_argument"), &json!("action")));

@@ -94,8 +94,6 @@ pub enum ActionEffect {
 pub struct RegisteredAction {
     /// What is true of it.
     pub spec: &'static ActionSpec,
-    /// Whether the extension of this version runs it.
-    pub is_supported: bool,
     /// Makes the JSON Schema of its parameters.
     pub schema: fn(SchemaGenerator) -> Schema,
     /// Reads its parameters.
@@ -122,7 +120,7 @@ impl RegisteredAction {
         (self.read)(&params).expect("an example is an action")
     }
 
-    /// The actions that this tool offers, or will once the extension runs them.
+    /// The actions that this tool offers.
     pub fn of_tool(tool: ActionTool) -> impl Iterator<Item = &'static Self> {
         Self::all().iter().filter(move |known| known.spec.tool == tool)
     }

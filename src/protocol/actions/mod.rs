@@ -26,16 +26,7 @@ pub use input_target::{
 
 /// Makes of the index the enum of all actions, the way from a variant to its file, and the registry.
 macro_rules! actions {
-    (
-        supported { $($file:ident: $variant:ident $params:ident,)* }
-        unsupported { $($later:ident: $later_variant:ident $later_params:ident,)* }
-    ) => {
-        actions! {
-            $($file $variant $params true,)*
-            $($later $later_variant $later_params false,)*
-        }
-    };
-    ($($file:ident $variant:ident $params:ident $is_supported:literal,)*) => {
+    ($($file:ident: $variant:ident $params:ident,)*) => {
         $(mod $file;)*
         $(pub use $file::*;)*
 
@@ -145,7 +136,6 @@ macro_rules! actions {
         static ACTIONS: &[RegisteredAction] = &[
             $(RegisteredAction {
                 spec: &<$params as BrowserAction>::SPEC,
-                is_supported: $is_supported,
                 schema: SchemaGenerator::into_root_schema_for::<$params>,
                 read: read::<$params>,
             },)*
@@ -153,54 +143,49 @@ macro_rules! actions {
     };
 }
 
-// The index: a line for each action. A line moves from `unsupported` to `supported` once the
-// extension runs the action: agents are offered only actions that work.
+// The index: a line for each action.
 actions! {
-    supported {
-        execute_js: ExecuteJs ExecuteJsAction,
-        navigate: Navigate NavigateAction,
-        refresh: Refresh RefreshAction,
-        back: Back BackAction,
-        forward: Forward ForwardAction,
-        page_info: PageInfo PageInfoAction,
-        tab_list: TabList TabListAction,
-        tab_open: TabOpen TabOpenAction,
-        tab_close: TabClose TabCloseAction,
-        tab_activate: TabActivate TabActivateAction,
-        screenshot: Screenshot ScreenshotAction,
-        pdf: Pdf PdfAction,
-        draw_mode: DrawMode DrawModeAction,
-        dom: Dom DomAction,
-        accessibility: Accessibility AccessibilityAction,
-        page_summary: PageSummary PageSummaryAction,
-        performance: Performance PerformanceAction,
-        snapshot: Snapshot SnapshotAction,
-        find: Find FindAction,
-        get_text: GetText GetTextAction,
-        get_markdown: GetMarkdown GetMarkdownAction,
-        get_html: GetHtml GetHtmlAction,
-        get_value: GetValue GetValueAction,
-        get_attributes: GetAttributes GetAttributesAction,
-        click: Click ClickAction,
-        hover: Hover HoverAction,
-        scroll: Scroll ScrollAction,
-        drag: Drag DragAction,
-        draw: Draw DrawAction,
-        upload_file: UploadFile UploadFileAction,
-        type_text: TypeText TypeTextAction,
-        press_key: PressKey PressKeyAction,
-        select_option: SelectOption SelectOptionAction,
-        check: Check CheckAction,
-        uncheck: Uncheck UncheckAction,
-        fill_form: FillForm FillFormAction,
-        clipboard: Clipboard ClipboardAction,
-        wait_for: WaitFor WaitForAction,
-        batch: Batch BatchAction,
-        page_tools: PageTools PageToolsAction,
-        call_page_tool: CallPageTool CallPageToolAction,
-    }
-    unsupported {
-    }
+    execute_js: ExecuteJs ExecuteJsAction,
+    navigate: Navigate NavigateAction,
+    refresh: Refresh RefreshAction,
+    back: Back BackAction,
+    forward: Forward ForwardAction,
+    page_info: PageInfo PageInfoAction,
+    tab_list: TabList TabListAction,
+    tab_open: TabOpen TabOpenAction,
+    tab_close: TabClose TabCloseAction,
+    tab_activate: TabActivate TabActivateAction,
+    screenshot: Screenshot ScreenshotAction,
+    pdf: Pdf PdfAction,
+    draw_mode: DrawMode DrawModeAction,
+    dom: Dom DomAction,
+    accessibility: Accessibility AccessibilityAction,
+    page_summary: PageSummary PageSummaryAction,
+    performance: Performance PerformanceAction,
+    snapshot: Snapshot SnapshotAction,
+    find: Find FindAction,
+    get_text: GetText GetTextAction,
+    get_markdown: GetMarkdown GetMarkdownAction,
+    get_html: GetHtml GetHtmlAction,
+    get_value: GetValue GetValueAction,
+    get_attributes: GetAttributes GetAttributesAction,
+    click: Click ClickAction,
+    hover: Hover HoverAction,
+    scroll: Scroll ScrollAction,
+    drag: Drag DragAction,
+    draw: Draw DrawAction,
+    upload_file: UploadFile UploadFileAction,
+    type_text: TypeText TypeTextAction,
+    press_key: PressKey PressKeyAction,
+    select_option: SelectOption SelectOptionAction,
+    check: Check CheckAction,
+    uncheck: Uncheck UncheckAction,
+    fill_form: FillForm FillFormAction,
+    clipboard: Clipboard ClipboardAction,
+    wait_for: WaitFor WaitForAction,
+    batch: Batch BatchAction,
+    page_tools: PageTools PageToolsAction,
+    call_page_tool: CallPageTool CallPageToolAction,
 }
 
 /// One browser action: its parameters, and the rules that depend on them.

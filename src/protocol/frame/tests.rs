@@ -256,14 +256,13 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
     [("widenings".to_owned(), frame), ("extension_changed".to_owned(), changed)].into_iter()
 }
 
-/// The example of each action that the extension runs, and two more scripts: one that was delivered
+/// The example of each action, and two more scripts: one that was delivered
 /// before, and one with a gesture.
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
     let script = ExecuteJsAction { script: "document.title".into(), user_gesture: None };
     let again = command(2, &script.clone().into());
     let gesture = command(1, &ExecuteJsAction { user_gesture: Some(true), ..script }.into());
-    let supported = RegisteredAction::all().iter().filter(|known| known.is_supported);
-    supported.map(golden_command).chain([
+    RegisteredAction::all().iter().map(golden_command).chain([
         ("command.execute_js.redelivered".to_owned(), again),
         ("command.execute_js.user_gesture".to_owned(), gesture),
     ])
@@ -375,19 +374,9 @@ fn kind_of(frame: &FromExtension) -> &'static str {
 
 #[test]
 fn every_action_has_a_golden_command_from_which_it_can_be_read_back() {
-    let waiting = RegisteredAction::all().iter().filter(|known| !known.is_supported);
-    let waiting: BTreeMap<_, _> = waiting.map(golden_command).collect();
-    let supported = golden("to_extension");
-    // Where the extension runs every action there is no folder of those that wait for it.
-    let others = if waiting.is_empty() {
-        BTreeMap::new()
-    } else {
-        write_missing("unsupported", &waiting);
-        golden("unsupported")
-    };
+    let golden = golden("to_extension");
     for known in RegisteredAction::all() {
         let name = known.spec.name;
-        let golden = if known.is_supported { &supported } else { &others };
         let text = golden.get(&format!("command.{name}"));
         let text = text.unwrap_or_else(|| panic!("no golden frame command.{name}.json"));
         let command = value(text)["command"].clone();
