@@ -26,7 +26,7 @@ export const OPEN_REQUESTS_MAX = 1_000;
 export const OPEN_SOCKETS_MAX = 500;
 /** Without a daemon no agent could switch the recording off: after this it ends by itself. */
 export const RECORD_ALONE_MS = 5 * 60_000;
-/** A navigation waits this long for its tab to be recorded, so that its first request is. */
+/** A navigation waits this long for its tab to be recorded, so that its first request is; any command as long for new settings. */
 export const RECORD_FIRST_MS = 500;
 /** The browser hands bodies over whole and at once: this many fit into a worker. */
 export const BODIES_AT_ONCE = 16;

@@ -35,6 +35,8 @@ export class Recorder {
   #goneEarly = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #aloneTimer;
+  /** The settings are being applied; null once they are, in every tab. @type {Promise<unknown> | null} */
+  #change = null;
   #batches = new Batches((text) => this.onEvents(text));
   #policy;
   /** @type {Outlet} */
@@ -96,10 +98,35 @@ export class Recorder {
     else this.#aloneTimer ??= setTimeout(() => this.configure({}), RECORD_ALONE_MS);
   }
 
-  /** Applies the settings to every tab. */
+  /** Applies the settings to every tab. @returns {Promise<void>} each tab knows them; `applied` waits for the browser, too */
   async apply() {
     const isIdle = this.#settings.all.length === 0 && this.#settings.tabs.size === 0 && this.#tabs.size === 0 && this.#marks.size === 0;
-    if (!isIdle) for (const tab of await chrome.tabs.query({})) this.handleTab(tab);
+    if (isIdle) return;
+    const told = this.#tellTabs();
+    const change = inTime(told.then(() => this.#settled([...this.#tabs.keys()]))).finally(() => {
+      if (this.#change === change) this.#change = null;
+    });
+    this.#change = change;
+    await told;
+  }
+
+  async #tellTabs() {
+    for (const tab of await chrome.tabs.query({})) this.handleTab(tab);
+  }
+
+  /** @param {number[]} tabIds @returns {Promise<unknown>} they are recorded as they are to be */
+  #settled(tabIds) {
+    return Promise.all(tabIds.map((tabId) => this.#tabs.get(tabId)?.settled.catch(console.debug)));
+  }
+
+  /** Whether new settings are being applied. */
+  get isChanging() {
+    return this.#change !== null;
+  }
+
+  /** Before a command: settings that came before it hold for all that it does. */
+  async applied() {
+    await this.#change;
   }
 
   /** It is new, or has gone somewhere. @param {chrome.tabs.Tab} tab */
@@ -166,8 +193,7 @@ export class Recorder {
   async ready(tabId) {
     if (this.#settings.all.length === 0 && this.#settings.tabs.size === 0) return;
     this.handleTab(await chrome.tabs.get(tabId));
-    const tooLate = new Promise((resolve) => { setTimeout(resolve, RECORD_FIRST_MS); });
-    await Promise.race([this.#tabs.get(tabId)?.settled.catch(console.debug), tooLate]);
+    await inTime(this.#settled([tabId]));
   }
 
   /** The recorded tabs, for the popup. @returns {RecordedTab[]} */
@@ -175,6 +201,12 @@ export class Recorder {
     const tabs = [...this.#tabs].filter(([, { streams }]) => streams.size > 0);
     return tabs.map(([tab_id, { streams }]) => ({ tab_id, streams: STREAMS.filter((stream) => streams.has(stream)) }));
   }
+}
+
+/** @param {Promise<unknown>} change @returns {Promise<unknown>} done, or not soon enough for a command to wait for it */
+function inTime(change) {
+  const tooLate = new Promise((resolve) => { setTimeout(resolve, RECORD_FIRST_MS); });
+  return Promise.race([change.catch(console.debug), tooLate]);
 }
 
 /** @param {Set<RecordedStream>} a @param {Set<RecordedStream>} b */

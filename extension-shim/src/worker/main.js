@@ -31,8 +31,12 @@ const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: (command) => policy.isOpenFor(command, tabs.known(command.tab_id)),
-  check: (command) => policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id))),
+  isOpen: (command) => !recorder.isChanging && policy.isOpenFor(command, tabs.known(command.tab_id)),
+  async check(command) {
+    // Before the rules, which may change while the recording begins.
+    await recorder.applied();
+    await policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id)));
+  },
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {

@@ -92,6 +92,29 @@ test('what was said before anybody listened is not told', async () => {
   assert.deepEqual(told(), ['after']);
 });
 
+test('a command that comes after new settings waits until the browser has heard of them, but not for long', async () => {
+  const answers = [];
+  broken['Runtime.enable'] = () => new Promise((resolve) => { answers.push(resolve); });
+  const waits = async () => {
+    let isOver = false;
+    recorder.applied().then(() => { isOver = true; });
+    await settled();
+    return !isOver;
+  };
+  assert.deepEqual([recorder.isChanging, await waits()], [false, false]);
+  await configure({ all: ['logs'] });
+  assert.deepEqual([recorder.isChanging, await waits()], [true, true]);
+  for (const answer of answers) answer({});
+  await settled();
+  assert.deepEqual([recorder.isChanging, await waits()], [false, false], 'the browser has heard');
+  await configure({});
+  await configure({ all: ['logs'] });
+  assert.ok(await waits());
+  mock.timers.tick(500);
+  await settled();
+  assert.deepEqual([recorder.isChanging, await waits()], [false, false], 'it took too long');
+});
+
 test('what was said while only the rest was recorded is not told either', async () => {
   await configure({ all: ['network'] });
   mock.timers.tick(10_000);
