@@ -116,9 +116,8 @@ impl UploadService {
     /// Removes copies when their time is over, without end.
     pub async fn remove_old(self) {
         loop {
-            let store = self.store.clone();
-            let removal = move || store.remove_older_than(UPLOAD_KEPT, system_now());
-            let next = match tokio::task::spawn_blocking(removal).await {
+            let service = self.clone();
+            let next = match tokio::task::spawn_blocking(move || service.remove_expired()).await {
                 Ok(Ok(next)) => next,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot remove old copies of files for pages");
@@ -131,6 +130,14 @@ impl UploadService {
                 None => self.added.notified().await,
             }
         }
+    }
+
+    /// Removes the copies whose time is over. Returns the time until the next one's.
+    fn remove_expired(&self) -> std::io::Result<Option<Duration>> {
+        let next = self.store.remove_older_than(UPLOAD_KEPT, system_now())?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|one| one.copy.path.exists());
+        Ok(next)
     }
 
     fn remove(&self, copies: Vec<StoredUpload>) {

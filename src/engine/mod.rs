@@ -37,7 +37,7 @@ mod uploads;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(crate) use analyses::{is_analysis, redact_report};
+pub(crate) use analyses::redact_report;
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use effects::{

@@ -30,14 +30,13 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Whether its journal entry is so large that only one such entry is written at a time. Only a
-    /// script can be this long.
-    pub(crate) const fn is_large(&self) -> bool {
+    /// Whether its journal entry is so large that only one such entry is written at a time.
+    pub(crate) fn is_large(&self) -> bool {
+        // The usual long one: it need not be written as JSON to be measured.
         if let Action::ExecuteJs(ExecuteJsAction { script, .. }) = &self.action {
-            script.len() > LARGE
-        } else {
-            false
+            return script.len() > LARGE;
         }
+        self.action.params().get().len() > LARGE
     }
 
     /// Its idempotency key. A long script takes time to hash, so call this without the lock.

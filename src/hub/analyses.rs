@@ -1,7 +1,7 @@
 //! Redaction of analyses, by the same rules as for recorded streams.
 
 use super::Hub;
-use crate::engine::{is_analysis, redact_report};
+use crate::engine::redact_report;
 use crate::protocol::{CorrelationId, ExtensionReport};
 
 impl Hub {
@@ -10,7 +10,7 @@ impl Hub {
     pub(super) fn redact_report(&self, id: &CorrelationId, report: &mut ExtensionReport) {
         let action = self.0.commands.get(id).and_then(|tracked| {
             let command = tracked.borrow();
-            command.spec().work.action().filter(|action| is_analysis(action)).cloned()
+            command.spec().work.action().filter(|action| action.is_analysis()).cloned()
         });
         if let Some(action) = action {
             redact_report(&action, report);

@@ -150,10 +150,7 @@ pub fn failure(
         let data = Some(body.clone().into());
         return RpcError { kind: RpcErrorKind::Refused, message, data }.to_json(Some(id));
     }
-    let body = serde_json::value::to_raw_value(body).unwrap_or_default();
-    let result =
-        ToolResult { body, is_error: true, picture: None, hands_over: None, lacks_browser: false };
-    RpcResponse::of(result, id, generation).text
+    RpcResponse::of(ToolResult::failed(body), id, generation).text
 }
 
 /// The body of a tool's result, which every result has as its first text.

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use super::arguments::closest;
 use super::failure::CallFailure;
-use super::{analyze, arguments_of, interact};
+use super::{arguments_of, tool_of_action};
 use crate::lifecycle::next_step_of_code;
-use crate::protocol::actions::{ActionTool, BatchAction, BatchStep, RegisteredAction};
+use crate::protocol::actions::{BatchAction, BatchStep, RegisteredAction};
 use crate::protocol::{Action, CommandReport, CommandStatus};
 
 /// More steps make an answer that nobody reads.
@@ -28,7 +28,12 @@ pub(super) fn check_steps(action: &Action) -> Result<(), CallFailure> {
     let Action::Batch(BatchAction { steps }) = action else { return Ok(()) };
     if steps.is_empty() || steps.len() > MOST_STEPS {
         let message = format!("`steps` has {} steps; a batch has 1 to {MOST_STEPS}", steps.len());
-        return Err(CallFailure::of_param("steps", message, "Make several batches of it."));
+        let hint = if steps.is_empty() {
+            "Give `steps` at least one action: [{\"action\": \"page_info\"}]."
+        } else {
+            "Make several batches of it."
+        };
+        return Err(CallFailure::of_param("steps", message, hint));
     }
     for (at, step) in steps.iter().enumerate() {
         check_step(step).map_err(|failure| CallFailure {
@@ -49,7 +54,8 @@ fn check_step(step: &BatchStep) -> Result<(), CallFailure> {
     let tool = tool_of(name).ok_or_else(|| unknown_action(name))?;
     if let Some(wrong) = step.result_name.as_deref().filter(|name| !is_result_name(name)) {
         let message = format!("`as` cannot be {wrong:?}");
-        let hint = "Give `as` a word of letters, digits and underscores.";
+        let hint = "Give `as` a word of letters, digits, `_` and `-` that begins with a letter or `_`, \
+                    64 characters at most.";
         return Err(CallFailure::of_param("steps", message, hint));
     }
     if let Some(wrong) = OF_COMMAND.into_iter().find(|name| step.params.contains_key(*name)) {
@@ -61,12 +67,7 @@ fn check_step(step: &BatchStep) -> Result<(), CallFailure> {
 
 /// The tool of the five that offers an action.
 fn tool_of(name: &str) -> Option<&'static str> {
-    let known = RegisteredAction::named(name)?;
-    match known.spec.tool {
-        ActionTool::Interact => Some(interact::NAME),
-        ActionTool::Analyze => Some(analyze::NAME),
-        ActionTool::Daemon => None,
-    }
+    tool_of_action(RegisteredAction::named(name)?.spec)
 }
 
 fn unknown_action(name: &str) -> CallFailure {
@@ -209,5 +210,11 @@ mod tests {
         assert!(!action(json!([{"action": "wait_for", "function": "true"}])).is_safe());
         assert!(action(json!([{"action": "wait_for", "text": "a"}])).is_safe());
         assert!(!action(json!([{"action": "hack"}])).is_safe());
+        let clicks = |snapshot: Value| {
+            action(json!([{"action": "click", "target": "b1", "snapshot": snapshot}]))
+        };
+        assert!(clicks("diff".into()).is_analysis() && clicks(true.into()).is_analysis());
+        assert!(!clicks(false.into()).is_analysis());
+        assert!(clicks("{{a.b}}".into()).is_analysis(), "it is not known yet");
     }
 }

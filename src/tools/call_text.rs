@@ -115,6 +115,9 @@ fn in_split_words(call: &CallInText<'_>, surface: &ToolSurface) -> Option<String
 /// The members of an answer in which the daemon names a next step. No page writes them.
 const NEXT_STEPS: [&str; 3] = ["hint", "message", "messages"];
 
+/// The places of a failed step's next step in the result of its batch: in short, and whole.
+const FAILED_STEP_HINTS: [&str; 2] = ["/failed/hint", "/value/failed/hint"];
+
 /// The answer, whose next steps are calls of this surface. Every other byte stays.
 pub(super) fn with_steps_of(result: ToolResult, surface: &ToolSurface) -> ToolResult {
     let json = result.body.get();
@@ -125,12 +128,21 @@ pub(super) fn with_steps_of(result: ToolResult, surface: &ToolSurface) -> ToolRe
     let mut end = 0;
     for element in JsonElements::of(json, &(0..json.len())) {
         let name = json[element.start..element.value.start].split('"').nth(1).unwrap_or_default();
-        if !NEXT_STEPS.contains(&name) {
+        let is_next_step = NEXT_STEPS.contains(&name);
+        if !(is_next_step || result.has_failed_step && name == "result") {
             continue;
         }
         let Range { start, end: behind } = element.value;
         let Ok(mut value) = serde_json::from_str::<Value>(&json[start..behind]) else { continue };
-        rewrite(&mut value, surface);
+        if is_next_step {
+            rewrite(&mut value, surface);
+        } else {
+            FAILED_STEP_HINTS.iter().for_each(|place| {
+                if let Some(hint) = value.pointer_mut(place) {
+                    rewrite(hint, surface);
+                }
+            });
+        }
         told.push_str(&json[end..start]);
         told.push_str(&value.to_string());
         end = behind;
@@ -193,16 +205,25 @@ mod tests {
         let surface = ToolSurface::parse("split").unwrap();
         let call = "observe({what:\"logs\"})";
         let body = json!({"result": call, "n": 1.0, "hint": call, "error": call});
-        let body = serde_json::value::to_raw_value(&body).unwrap();
-        let result = ToolResult {
-            body,
-            is_error: false,
-            picture: None,
-            hands_over: None,
-            lacks_browser: false,
-        };
+        let result = ToolResult::of(&body);
         let told: Value = serde_json::from_str(with_steps_of(result, &surface).body.get()).unwrap();
         let expected = json!({"result": call, "n": 1.0, "hint": "console({})", "error": call});
         assert_eq!(told, expected);
+    }
+    #[test]
+    fn the_next_step_of_a_failed_step_is_a_call_of_the_surface_and_the_steps_results_stay() {
+        let surface = ToolSurface::parse("split").unwrap();
+        let call = "observe({what:\"logs\"})";
+        let stopped = json!({"failed": {"hint": call, "error": call}, "results": [call]});
+        let told = json!({"failed": {"hint": "console({})", "error": call}, "results": [call]});
+        for wrapped in [|value: &Value| value.clone(), |value: &Value| json!({ "value": value })] {
+            let result = ToolResult {
+                has_failed_step: true,
+                ..ToolResult::of(&json!({"result": wrapped(&stopped)}))
+            };
+            let body = with_steps_of(result, &surface).body;
+            let seen: Value = serde_json::from_str(body.get()).unwrap();
+            assert_eq!(seen, json!({"result": wrapped(&told)}));
+        }
     }
 }

@@ -44,7 +44,7 @@ use crate::annotations::AnnotationService;
 use crate::home::{NoiseFiles, ValueStore};
 use crate::hub::{Caller, Hub};
 use crate::jobs::JobRunner;
-use crate::protocol::actions::ActionTool;
+use crate::protocol::actions::{ActionSpec, ActionTool};
 use crate::protocol::{Action, CorrelationId};
 use crate::sites::LiveSiteRules;
 use crate::uploads::UploadService;
@@ -278,6 +278,15 @@ fn submits_commands(tool: &str) -> bool {
     matches!(tool, interact::NAME | analyze::NAME)
 }
 
+/// The tool of the five that offers an action; `None`: only the daemon asks for it.
+const fn tool_of_action(spec: &ActionSpec) -> Option<&'static str> {
+    match spec.tool {
+        ActionTool::Interact => Some(interact::NAME),
+        ActionTool::Analyze => Some(analyze::NAME),
+        ActionTool::Daemon => None,
+    }
+}
+
 /// Whether a call of this tool with these arguments reads the result of another call's command.
 #[must_use]
 pub fn reads_result(tool: &str, given: &Map<String, Value>) -> bool {
@@ -425,6 +434,9 @@ impl ToolSet {
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
         let reply = self.call_of_five(caller, tool, &given, key).await;
+        if !surface.is_split() {
+            return Some(reply);
+        }
         let surface = surface.clone();
         Some(reply.map(move |result| call_text::with_steps_of(result, &surface)))
     }

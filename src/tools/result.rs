@@ -30,6 +30,8 @@ pub struct ToolResult {
     pub hands_over: Option<CorrelationId>,
     /// Whether it was rejected because its browser is missing.
     pub lacks_browser: bool,
+    /// Whether it is that of a batch that one of its steps ended: `result` names that step.
+    pub has_failed_step: bool,
 }
 
 /// The words that an answer's `status` can be, each a type, so that its schema names it.
@@ -99,11 +101,18 @@ impl ToolResult {
     /// A call that worked.
     pub(super) fn of<T: Serialize + JsonSchema>(body: &T) -> Self {
         let body = to_raw_value(body).unwrap_or_default();
-        Self { body, is_error: false, picture: None, hands_over: None, lacks_browser: false }
+        Self {
+            body,
+            is_error: false,
+            picture: None,
+            hands_over: None,
+            lacks_browser: false,
+            has_failed_step: false,
+        }
     }
 
     /// A call that failed.
-    pub(super) fn failed<T: Serialize + JsonSchema>(body: &T) -> Self {
+    pub(crate) fn failed<T: Serialize + JsonSchema>(body: &T) -> Self {
         Self { is_error: true, ..Self::of(body) }
     }
 
@@ -139,21 +148,21 @@ impl ToolResult {
     /// failed, so did the call. Waits for drawings and jobs are always told in full.
     #[must_use]
     pub fn of_own_command(
-        mut seen: CommandLookup,
+        seen: CommandLookup,
         detail: DetailLevel,
         files: Option<&AgentFiles>,
     ) -> Self {
-        let failed = match &mut seen {
-            CommandLookup::Command(report) => match report.status {
+        let has_failed = match &seen {
+            CommandLookup::Command(report) => matches!(
+                report.status,
                 CommandStatus::Error { .. }
-                | CommandStatus::Timeout { .. }
-                | CommandStatus::Expired { .. } => true,
-                CommandStatus::Complete { .. } => note_failed_step(report),
-                CommandStatus::Pending { .. } | CommandStatus::Cancelled { .. } => false,
-            },
+                    | CommandStatus::Timeout { .. }
+                    | CommandStatus::Expired { .. }
+            ),
             CommandLookup::Evicted(_) | CommandLookup::NotFound => true,
         };
-        Self { is_error: failed, ..Self::of_command(seen, None, detail, files) }
+        let told = Self::of_command(seen, None, detail, files);
+        Self { is_error: has_failed || told.has_failed_step, ..told }
     }
 
     /// The state of a command, or the refusal to read it.
@@ -177,14 +186,18 @@ impl ToolResult {
         files: Option<&AgentFiles>,
     ) -> Self {
         match seen {
-            CommandLookup::Command(report)
-                if detail == DetailLevel::Brief
+            CommandLookup::Command(mut report) => {
+                let has_failed_step = note_failed_step(&mut report);
+                let is_brief = detail == DetailLevel::Brief
                     && part.is_none()
-                    && report.kind == WorkKind::Browser =>
-            {
-                Self::in_brief(*report, files)
+                    && report.kind == WorkKind::Browser;
+                let told = if is_brief {
+                    Self::in_brief(*report, files)
+                } else {
+                    Self::of_report(*report, part, files)
+                };
+                Self { has_failed_step, ..told }
             }
-            CommandLookup::Command(report) => Self::of_report(*report, part, files),
             CommandLookup::Evicted(gone) => Self::of(&CommandAnswer::of_gone(&gone)),
             CommandLookup::NotFound => Self::failed(&NotFound::command()),
         }
@@ -193,7 +206,6 @@ impl ToolResult {
     fn in_brief(mut report: CommandReport, files: Option<&AgentFiles>) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
         let picture = take_picture(&mut report, files);
-        note_failed_step(&mut report);
         Self { picture, hands_over: over, ..Self::of(&BriefReport::of(report)) }
     }
 
@@ -204,7 +216,6 @@ impl ToolResult {
     ) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
         let picture = take_picture(&mut report, files).or_else(|| newest_drawing(&report));
-        note_failed_step(&mut report);
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
             (Ok(cut), _) => cut,

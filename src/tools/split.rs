@@ -8,8 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::failure::CallFailure;
 use super::surface::ToolSurface;
-use super::{analyze, arguments_of, configure, interact, jobs, observe};
-use crate::protocol::actions::{ActionEffect, ActionTool, RegisteredAction, ToolGroup};
+use super::{
+    analyze, arguments_of, configure, interact, jobs, observe, submits_commands, tool_of_action,
+};
+use crate::protocol::actions::{ActionEffect, RegisteredAction, ToolGroup};
 
 /// A choice of one of the five tools as a tool of its own.
 #[derive(Clone, Copy, Debug)]
@@ -171,11 +173,7 @@ pub fn parameter(tool: &str, choice: Option<&str>, name: &str) -> Option<&'stati
 impl SplitTool {
     fn of_action(action: &'static RegisteredAction) -> Option<Self> {
         let spec = action.spec;
-        let tool = match spec.tool {
-            ActionTool::Interact => interact::NAME,
-            ActionTool::Analyze => analyze::NAME,
-            ActionTool::Daemon => return None,
-        };
+        let tool = tool_of_action(spec)?;
         let common: &[&str] = match (spec.is_browser_wide, spec.takes_long) {
             (true, _) => &[],
             (false, true) => &["tab_id", "timeout_ms", "wait_ms"],
@@ -220,8 +218,7 @@ impl SplitTool {
 
     /// Whether its calls submit a command and so can wait for a result, or read one.
     fn waits(&self) -> bool {
-        matches!(self.tool, interact::NAME | analyze::NAME)
-            || self.choice == Some(observe::COMMAND_RESULT)
+        submits_commands(self.tool) || self.choice == Some(observe::COMMAND_RESULT)
     }
 
     fn definition(&self) -> Value {
@@ -273,7 +270,7 @@ pub(super) fn usual_wait(name: &str, surface: &ToolSurface) -> Option<Duration> 
     match SplitTool::named(name) {
         Some(tool) if tool.waits() => Some(surface.wait().unwrap_or(ToolSurface::SPLIT_WAIT)),
         Some(_) => None,
-        None => surface.wait().filter(|_| matches!(name, interact::NAME | analyze::NAME)),
+        None => surface.wait().filter(|_| submits_commands(name)),
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Action, ActionSpec, ActionTool, BrowserAction, RegisteredAction, UploadFileAction};
+use super::{Action, ActionSpec, BrowserAction, UploadFileAction};
 use crate::protocol::{in_short, is_local_file_url};
 
 /// Runs actions until one fails.
@@ -39,10 +39,11 @@ impl BatchStep {
         action.and_then(Result::ok).is_some_and(|action| action.is_safe())
     }
 
-    /// Whether it tells what a page holds.
+    /// Whether it tells what a page holds. It may if its parameters are made of an earlier result,
+    /// which is not known before.
     fn is_analysis(&self) -> bool {
-        let known = RegisteredAction::named(&self.action);
-        known.is_none_or(|known| known.spec.tool == ActionTool::Analyze)
+        let action = Action::of_params(&self.action, &self.params);
+        action.and_then(Result::ok).is_none_or(|action| action.is_analysis())
     }
 
     /// Whether its URL is a local file's. A URL that is made of an earlier result is known only to

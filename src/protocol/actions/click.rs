@@ -51,4 +51,8 @@ impl BrowserAction for ClickAction {
     fn target(&self) -> Option<Arc<str>> {
         self.at.in_short()
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

@@ -70,4 +70,8 @@ impl BrowserAction for DragAction {
     fn target(&self) -> Option<Arc<str>> {
         self.start_target.as_deref().map(in_short)
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

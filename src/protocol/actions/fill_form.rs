@@ -55,4 +55,8 @@ impl BrowserAction for FillFormAction {
     fn target(&self) -> Option<Arc<str>> {
         self.fields.first().map(|field| in_short(&field.target))
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

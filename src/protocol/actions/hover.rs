@@ -28,4 +28,8 @@ impl BrowserAction for HoverAction {
     fn target(&self) -> Option<Arc<str>> {
         self.at.in_short()
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

@@ -64,6 +64,13 @@ pub struct PageAfterAct {
     pub snapshot: Option<SnapshotAfterAct>,
 }
 
+impl PageAfterAct {
+    /// Whether an answer tells anything of the page.
+    pub(super) fn is_told(self) -> bool {
+        self.snapshot.is_some_and(|snapshot| snapshot != SnapshotAfterAct::None)
+    }
+}
+
 /// How the page after an act is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotAfterAct {

@@ -201,7 +201,12 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
     /// Whether it tells what a page holds: its results go through the same removal of secrets as
     /// recorded entries.
     fn is_analysis(&self) -> bool {
-        matches!(Self::SPEC.tool, ActionTool::Analyze)
+        Self::SPEC.tool == ActionTool::Analyze || self.page_after().is_told()
+    }
+
+    /// What its answer tells of the page after it.
+    fn page_after(&self) -> PageAfterAct {
+        PageAfterAct::default()
     }
 
     /// The subject in short, for lists: a URL without its query, a selector, or the beginning of a

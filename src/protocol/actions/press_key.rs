@@ -38,4 +38,8 @@ impl BrowserAction for PressKeyAction {
     fn target(&self) -> Option<Arc<str>> {
         self.target.as_deref().map(in_short)
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

@@ -32,4 +32,8 @@ impl BrowserAction for SelectOptionAction {
     fn target(&self) -> Option<Arc<str>> {
         self.at.in_short()
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

@@ -47,4 +47,8 @@ impl BrowserAction for TypeTextAction {
     fn target(&self) -> Option<Arc<str>> {
         self.target.as_deref().map(in_short)
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

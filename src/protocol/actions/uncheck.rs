@@ -30,4 +30,8 @@ impl BrowserAction for UncheckAction {
     fn target(&self) -> Option<Arc<str>> {
         self.at.in_short()
     }
+
+    fn page_after(&self) -> PageAfterAct {
+        self.after
+    }
 }

@@ -154,6 +154,8 @@ fn everyday_words_are_left_alone() {
         r#"<label for="x" id="password-label">Password</label>"#,
         "sent: form-data; name=x",
         "%22name%22%3A%22x%22",
+        "heading \"Sign in\"\n  textbox \"Password\" a3 focused\n  textbox \"API key\" a2\n  button \"Go\" a4",
+        "textbox \"Password\" a3: ••••\n  text: Your session has ended",
         "тест: ok 日本語：ok",
     ] {
         assert_eq!(redact(text), text, "{text}");
