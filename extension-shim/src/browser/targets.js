@@ -59,6 +59,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {number} [timeoutMs]
  * @property {boolean} [atOnce]
  * @property {boolean} [arm] events are watched from now on, for `landed`
+ * @property {number} [part] of it that is aimed at, as in readiness.js
  *
  * @typedef {{tabId: number, signal: AbortSignal}} TargetTab
  */
@@ -222,8 +223,8 @@ export function labelOf({ role, name, ref }) {
 }
 
 /** @param {TargetTab} tab @param {TabDocuments} documents @param {FoundElement} found @param {ReadyOptions} options @param {number} end @returns {Promise<ReadyTarget>} */
-async function readied({ tabId, signal }, documents, found, { kind, atOnce = false, arm = false }, end) {
-  const check = (/** @type {number[] | undefined} */ before) => askDocument(tabId, found.document, 'check', { id: found.id, options: { kind, atOnce, ...(before && { before }) }, arm });
+async function readied({ tabId, signal }, documents, found, { kind, atOnce = false, arm = false, part = 0 }, end) {
+  const check = (/** @type {number[] | undefined} */ before) => askDocument(tabId, found.document, 'check', { id: found.id, options: { kind, atOnce, part, ...(before && { before }) }, arm });
   let answer = await check(undefined);
   // An element that may be moving is looked at again, two frames later.
   while (answer.verdict === 'not_stable' && (performance.now() < end || answer.first === undefined)) {
@@ -326,9 +327,13 @@ export function refOf(tabId, document, count, id) {
   return elementRefs.names(tabId, document.documentId, count)(id);
 }
 
-/** Whether a target is where it was, and its events are watched anew. @param {ReadyTarget} target @param {ReadyOptions['kind']} kind */
-export async function isStillThere({ tabId, document, id, inner }, kind) {
-  const { verdict, point } = await askDocument(tabId, document, 'check', { id, options: { kind, atOnce: true }, arm: true });
+/**
+ * Whether a target is where it was, under the pointer, and its events are watched anew. A list that is drawn anew while
+ * the pointer is over a row may put it back a moment later, with another row under the pointer.
+ * @param {ReadyTarget} target @param {ReadyOptions['kind']} kind @param {number} part
+ */
+export async function isStillThere({ tabId, document, id, inner }, kind, part) {
+  const { verdict, point } = await askDocument(tabId, document, 'check', { id, options: { kind, atOnce: true, isPointedAt: true, part }, arm: true });
   return verdict === 'ready' && Math.abs(point.x - (inner?.x ?? point.x)) < 1 && Math.abs(point.y - (inner?.y ?? point.y)) < 1;
 }
 

@@ -2,6 +2,7 @@
 // A drag: by the pointer alone, or, if the page begins one, as a drag and drop with its data. The browser's own would
 // take the person's pointer, so it is intercepted.
 
+/** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {ReadyTarget} from '../browser/targets.js' */
 /** @import {ActPlace} from './place.js' */
 /** @import {ViewPoint} from './mouse_events.js' */
@@ -10,7 +11,7 @@
 import { onEventOf } from '../browser/debugger.js';
 import { askDocument } from '../browser/page_world.js';
 import { within } from '../lib/within.js';
-import { DRAG_BEGIN_MS } from './limits.js';
+import { DRAG_SWAY, DRAG_BEGIN_MS } from './limits.js';
 import { whilePainting } from './painting.js';
 import { flush, moved, pointOf, pressed, released } from './mouse_events.js';
 import { assertQuiet } from './pointer.js';
@@ -48,11 +49,26 @@ async function carry(input, start, to, steps) {
     }
     // Pages look where it is when they paint.
     await askDocument(input.tabId, end.document, 'twoFrames');
+    await sway(pointer, end.document);
     await pointer.drop();
     return { start, end, hasData: pointer.data !== null };
   } finally {
     await pointer.letGo();
     await input.letGo({ method: 'Input.setInterceptDrags', enabled: false });
+  }
+}
+
+/**
+ * Around the end by a little. Lists that are sorted by dragging put a row before or after the one under the pointer, by the
+ * way of its last move and the half that it is over, and measure their rows anew in a timer, later than moves follow each
+ * other. So a row comes to the place where it is dropped, whichever way it has come.
+ * @param {DragPointer} pointer @param {SeenDocument} document
+ */
+async function sway(pointer, document) {
+  const { x, y } = pointer.at;
+  for (const by of [-DRAG_SWAY, DRAG_SWAY, 0]) {
+    await pointer.step({ x: Math.max(0, x + by), y: Math.max(0, y + by) });
+    await askDocument(pointer.tabId, document, 'timersTurn');
   }
 }
 
@@ -74,6 +90,7 @@ class DragPointer {
   /** @param {InputSession} input @param {ViewPoint} at */
   constructor(input, at) {
     this.#input = input;
+    this.tabId = input.tabId;
     this.at = at;
     this.#endListening = onEventOf(input.tabId, 'Input.dragIntercepted', ({ data }) => {
       this.data = data;

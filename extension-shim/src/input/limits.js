@@ -31,11 +31,13 @@ export const COORDINATES = { least: 0, most: 100_000 };
 export const LOAD_MS = 5_000;
 /** The browser reports a drag and drop that the page has begun within a few ms. */
 export const DRAG_BEGIN_MS = 1_000;
+/** How far a drag goes around its end, in CSS px: over both halves of a row whose middle is meant. */
+export const DRAG_SWAY = 2;
 /** How many views are scrolled until a text appears: a list without an end must end. */
 export const SCROLL_STEPS = 500;
 /** At the end of a list, more is waited for this long. */
 export const SCROLL_END_MS = 1_500;
 /** How often a target that moves when the pointer comes is followed. */
-export const APPROACHES = 3;
+export const APPROACHES = 5;
 /** A box that is scrolled is mostly called by the beginning of its text. */
 export const BOX_NAME = 20;

@@ -192,18 +192,18 @@ export class InputSession {
 
   /**
    * Moves the pointer to a target, which is ready for an act then. Where the pointer leaves something, menus may close
-   * and the page may move: then the target is looked for again.
+   * and the page may move; rows may grow where it comes: then the target is looked for again, and another part is aimed at.
    * @param {ReadyTarget} target @param {ReadyOptions} options @returns {Promise<ReadyTarget>}
    */
   async approach(target, options) {
     let aim = target;
-    for (let tries = 0; tries < APPROACHES; tries += 1) {
+    for (let part = 0; part < APPROACHES; part += 1) {
       const point = pointOf(aim);
       await this.ready(aim);
       await this.send(moved(point), flush(point));
-      const [isThere] = await Promise.all([isStillThere(aim, options.kind), this.ready(aim)]);
+      const [isThere] = await Promise.all([isStillThere(aim, options.kind, part), this.ready(aim)]);
       if (isThere) return aim;
-      aim = await this.findParsed(aim.wanted ?? { ref: aim.ref }, options);
+      aim = await this.findParsed(aim.wanted ?? { ref: aim.ref }, { ...options, part: part + 1 });
     }
     await this.ready(aim);
     return aim;

@@ -57,12 +57,10 @@ async function shapesIntoBoxes(hands) {
   await hands.click('#subbtn');
 }
 
-/** Over the place's middle by a little, so that what is there makes room. @param {Hands} hands @param {number} from @param {number} to */
+/** @param {Hands} hands @param {number} from @param {number} to */
 async function moveItem(hands, from, to) {
   const item = (index) => `#sortable > li:nth-child(${index + 1})`;
-  const [start, end] = [await centerOf(hands, item(from)), await centerOf(hands, item(to))];
-  const beyond = [0, 1].map((axis) => end[axis] + 5 * Math.sign(end[axis] - start[axis]));
-  await hands.drag(start, /** @type {[number, number]} */ (beyond), { moves: 20 });
+  await hands.drag(await centerOf(hands, item(from)), await centerOf(hands, item(to)));
 }
 
 /** @param {Hands} hands @param {(task: string, from: number, count: number) => number} target */

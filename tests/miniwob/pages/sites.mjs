@@ -1,31 +1,39 @@
 // Pages like those of small sites: mail, shops, flights, posts, search.
+import { setTimeout as pause } from 'node:timers/promises';
 import { pickDate } from './choosing.mjs';
 
 /** @import {Hands} from '../hands.mjs' */
 
 /** @typedef {{sender: string, act: 'reply' | 'forward' | 'delete' | 'star', text?: string}} MailTask */
 
+/** Tasks whose words name the two people the other way round than the page means them. */
+const SWAPPED = [
+  /^Find yesterday's emails from .* and forward them to/, /^Forward .*'s email from yesterday to/, /^Forward all messages from .* to/,
+  /^Send .* the message from/,
+];
+
 /** Of the names in the inbox, that of the sender and, to forward, that of the other. @param {string} task @param {string[]} inbox */
 function peopleIn(task, inbox) {
-  const whole = (name) => new RegExp(`(?<![\\w-])${name}(?!\\w|-\\w)`);
-  const named = inbox.filter((name) => whole(name).test(task));
-  const people = [...new Set(named.length > 0 ? named : inbox.filter((name) => task.includes(name)))];
+  // Some write `Anns` for `Ann's`, or `AnswerAnn's`.
+  const asWord = (name, ending) => new RegExp(`(?<!(?<!Answe)[\\w-])${name}${ending}(?!\\w|-\\w)`);
+  const people = [...new Set(['', 's'].flatMap((ending) => inbox.filter((name) => asWord(name, ending).test(task))))];
   const sender = [
-    (name) => new RegExp(`\\b(?:from|by) ${name}\\b`), (name) => new RegExp(`(?<!to )\\b${name}(?:'?s?)(?: [\\w-]+)* (?:e-?mails?|messages?|mail)\\b`, 'i'),
-    (name) => new RegExp(`\\b${name} (?:sent|wrote)`), (name) => new RegExp(`^(?:Ask )?${name} `),
-  ].map((pattern) => people.find((name) => pattern(name).test(task))).find(Boolean);
-  return { sender: sender ?? people[0], others: people.filter((name) => name !== (sender ?? people[0])) };
+    (name) => new RegExp(`\\b${name} (?:sent|wrote)`), (name) => new RegExp(`\\b(?:from|by) ${name}\\b`),
+    (name) => new RegExp(`(?<!to )\\b${name}(?:'?s?)(?: [\\w-]+)* (?:e-?mails?|messages?|mail)\\b`, 'i'), (name) => new RegExp(`^(?:Ask )?${name} `),
+  ].map((pattern) => people.find((name) => pattern(name).test(task))).find(Boolean) ?? people[0];
+  const other = people.find((name) => name !== sender);
+  return SWAPPED.some((words) => words.test(task)) ? { sender: other, other: sender } : { sender, other };
 }
 
 /** @param {string} task @param {string[]} inbox @returns {MailTask} */
 function readMailTask(task, inbox) {
-  const quoted = task.match(/"+(.*?)"+\s*[.,;?]?\s*(?:\.|$|to |in |as |and |is |on )/)?.[1] ?? task.match(/"+([^"]+)"+/)?.[1];
-  const { sender, others } = peopleIn(quoted ? task.replace(quoted, '') : task, inbox);
+  const quoted = task.match(/"+(.*?)"+\s*[.,;?"]?\s*(?:\.|$|to |in |as |and |is |on )/)?.[1] ?? task.match(/"+([^"]+)"+/)?.[1];
+  const { sender, other } = peopleIn(quoted ? task.replace(quoted, '') : task, inbox);
   if (quoted !== undefined) return { sender, act: 'reply', text: quoted };
   // A name that is in no mail stands at the end.
   const [, last] = task.match(/forward that email to (.*)\.$/) ?? [];
-  if (last !== undefined || others.length > 0) return { sender, act: 'forward', text: last ?? others[0] };
-  return { sender, act: /delete|remove|trash|get rid|erase|discard/i.test(task) ? 'delete' : 'star' };
+  if (last !== undefined || other !== undefined) return { sender, act: 'forward', text: last ?? other };
+  return { sender, act: /delete|remove|trash|get rid|erase|discard|don't want|out of my|throw away|recycling/i.test(task) ? 'delete' : 'star' };
 }
 
 /** @param {Hands} hands */
@@ -59,19 +67,23 @@ async function buy(hands, wanted) {
   await hands.click(path);
 }
 
-/** The list of one field takes the focus back a moment after its choice, so the next field may have to be entered again.
- * @param {Hands} hands @param {string} field @param {string} place */
+/** How long the list of a field may take to give the field the focus back after a choice. */
+const FOCUS_BACK_MS = 200;
+
+/** @param {Hands} hands @param {string} field @param {string} place */
 async function enterCity(hands, field, place) {
   const item = (eyes, name) => {
     const found = eyes.visible('.ui-menu-item').find((element) => element.textContent.includes(name));
     return found && eyes.path(found);
   };
-  for (let attempt = 0; attempt < 4; attempt += 1) {
-    await hands.type(field, place, { clear: true });
-    const path = await hands.until(item, place).catch(() => undefined);
-    if (path) return hands.click(path);
-  }
-  throw new Error(`${field} offers no ${place}`);
+  const isChosen = (eyes, chosen, name) => {
+    const { value } = document.querySelector(chosen);
+    return value !== name && value.includes(name);
+  };
+  await hands.type(field, place, { clear: true });
+  await hands.click(await hands.until(item, place));
+  await hands.until(isChosen, field, place);
+  await pause(FOCUS_BACK_MS);
 }
 
 /** @param {Hands} hands */

@@ -117,6 +117,11 @@ class PageWorld {
     return new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(() => resolve())); });
   }
 
+  /** Resolves when the page's timers that are due have run. @returns {Promise<void>} */
+  timersTurn() {
+    return new Promise((resolve) => { setTimeout(resolve); });
+  }
+
   /** @param {{id?: number}} meant */
   landed({ id }) {
     return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };

@@ -11,6 +11,8 @@
  * @property {ReadinessKind} kind
  * @property {number[]} [before] its box at an earlier look: one that was moving is at rest if it is there still
  * @property {boolean} [atOnce] it may move, and is taken where it is
+ * @property {boolean} [isPointedAt] the pointer must be over it, as the page has been told by now
+ * @property {number} [part] of it that is aimed at: 0 its middle, else in turn below and above that
  *
  * @typedef {object} ReadinessVerdict
  * @property {'ready' | 'stale_ref' | 'not_visible' | 'disabled' | 'not_editable' | 'not_stable' | 'covered'} verdict
@@ -49,7 +51,7 @@ class ReadinessCheck {
   }
 
   /** @param {number} id @param {ReadinessOptions} options @returns {ReadinessVerdict} */
-  check(id, { kind, before, atOnce = false }) {
+  check(id, { kind, before, atOnce = false, isPointedAt = false, part = 0 }) {
     const known = this.#refs.find(id)?.element;
     if (!known || !this.#dom.isThere(known)) return { verdict: 'stale_ref', id };
     const needs = ReadinessCheck.#NEEDS[kind];
@@ -66,8 +68,9 @@ class ReadinessCheck {
     if (uneditable) return { ...about, verdict: 'not_editable', why: uneditable };
     const moved = this.#box(element);
     if (needs.rest && !atOnce && !this.#isAtRest(element, moved, before)) return { ...about, verdict: 'not_stable', box: moved };
-    const point = this.#reach(element, needs.pointer === true);
+    const point = this.#reach(element, needs.pointer === true, part);
     const box = this.#box(element);
+    if (point && isPointedAt && !this.#isUnderPointer(element)) return { ...about, verdict: 'covered', box, why: 'the pointer is over another element' };
     if (point) return { ...about, verdict: 'ready', box, point };
     if (!needs.pointer) return { ...about, verdict: 'ready', box };
     return { ...about, verdict: 'covered', box, why: this.#cover(element) };
@@ -139,9 +142,9 @@ class ReadinessCheck {
     return true;
   }
 
-  /** A point of its own, scrolled to if need be. @param {any} element @param {boolean} isPointed @returns {{x: number, y: number} | undefined} */
-  #reach(element, isPointed) {
-    const here = this.#ownPoint(element);
+  /** A point of its own, scrolled to if need be. @param {any} element @param {boolean} isPointed @param {number} part @returns {{x: number, y: number} | undefined} */
+  #reach(element, isPointed, part) {
+    const here = this.#ownPoint(element, part);
     if (here) return here;
     const isSeen = () => {
       const [x, y, width, height] = this.#box(element);
@@ -161,20 +164,21 @@ class ReadinessCheck {
     return undefined;
   }
 
-  /** @param {any} element */
-  #ownPoint(element) {
-    return this.#points(element).find(({ x, y }) => this.receives(element, this.#dom.at(x, y)));
+  /** @param {any} element @param {number} [part] */
+  #ownPoint(element, part) {
+    return this.#points(element, part).find(({ x, y }) => this.receives(element, this.#dom.at(x, y)));
   }
 
-  /** Points within the view: the middle first, then of its lines, then all over it. @param {any} element @returns {{x: number, y: number}[]} */
-  #points(element) {
+  /** Points within the view: the middle first, then of its lines, then all over it. @param {any} element @param {number} [part] @returns {{x: number, y: number}[]} */
+  #points(element, part = 0) {
     const middle = (/** @type {{x: number, y: number, width: number, height: number}} */ { x, y, width, height }) => {
       const [left, top] = [Math.max(x, 0), Math.max(y, 0)];
       return { x: (left + Math.min(x + width, innerWidth)) / 2, y: (top + Math.min(y + height, innerHeight)) / 2, isIn: Math.min(x + width, innerWidth) > left && Math.min(y + height, innerHeight) > top };
     };
     const [x, y, width, height] = this.#box(element);
-    const grid = [1, 3, 5, 7, 9].flatMap((row) => [5, 1, 3, 7, 9].map((column) => ({ x: x + (width * column) / 10, y: y + (height * row) / 10, isIn: true })));
-    const all = [middle({ x, y, width, height }), ...this.#dom.rects(element).slice(0, 10).map(middle), ...grid];
+    const inRow = (/** @type {number} */ row) => [5, 1, 3, 7, 9].map((column) => ({ x: x + (width * column) / 10, y: y + (height * row) / 10, isIn: true }));
+    const first = part === 0 ? [] : inRow(part % 2 === 1 ? 8 : 2);
+    const all = [...first, middle({ x, y, width, height }), ...this.#dom.rects(element).slice(0, 10).map(middle), ...[1, 3, 5, 7, 9].flatMap(inRow)];
     return all.filter((point) => point.isIn && point.x >= 0 && point.y >= 0 && point.x < innerWidth && point.y < innerHeight).map((point) => ({ x: point.x, y: point.y }));
   }
 
@@ -187,6 +191,12 @@ class ReadinessCheck {
     if (button && this.#dom.holds(button, hit)) return true;
     const label = this.#dom.closest(hit, 'label');
     return label !== null && this.#dom.labelled(label) === element;
+  }
+
+  /** @param {any} element */
+  #isUnderPointer(element) {
+    const button = this.#dom.closest(element, ReadinessCheck.#ACTED_ON);
+    return [element, ...(button ? [button] : []), ...this.#dom.labelsOf(element)].some((one) => this.#dom.matches(one, ':hover'));
   }
 
   /** The element that is hit in its place, in words. @param {any} element @returns {string} */

@@ -190,6 +190,39 @@ async fn a_card_with_data_and_a_knob_without_are_dragged_and_a_refused_drop_is_t
 }
 
 #[tokio::test]
+async fn a_dragged_row_of_a_sorted_list_comes_to_the_place_of_its_goal_from_every_side() {
+    let stage = ActionStage::open("reordered.html").await;
+    for (from, to, order) in [
+        (4, 2, "142356789"),
+        (7, 2, "172345689"),
+        (5, 3, "125346789"),
+        (1, 3, "231456789"),
+        (3, 5, "124536789"),
+        (9, 1, "912345678"),
+        (2, 6, "134562789"),
+    ] {
+        let place = |number| format!("#grid > div:nth-child({number})");
+        let drag = json!({"startTarget": place(from), "endTarget": place(to)});
+        stage.act("drag", drag).await;
+        assert_eq!(stage.read("order()").await, order, "from {from} to {to}");
+        stage.go("reordered.html").await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_row_that_moves_away_when_the_pointer_comes_is_clicked_where_it_stays() {
+    let stage = ActionStage::open("reordered.html").await;
+    for round in 0..20 {
+        let clicked = stage.act("click", json!({"target": "#lower"})).await;
+        assert!(clicked["landed_on"].is_null(), "round {round}: {clicked}");
+        assert_eq!(stage.read("got.splice(0)").await, json!(["lower"]), "round {round}");
+        stage.act("hover", json!({"x": 600, "y": 400})).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_path_is_drawn_point_by_point_on_a_canvas() {
     let stage = ActionStage::open("pointer.html").await;
     let points = json!([[10, 10], [60, 20], [110, 10], [160, 60]]);
