@@ -22,7 +22,7 @@ export async function find({ exact, limit = FIND_MATCHES_USUAL, ...params }, con
     const { found, total } = await findTargets(tabId, query, most);
     if (total === 0) {
       const nearest = await nearestElements(tabId, query);
-      return { value: `Nothing fits ${queryInWords(query)}.${nearest.length > 0 ? ` Nearest:\n${nearest.map(line).join('\n')}` : ''}`, type: 'string' };
+      return { value: `Nothing fits ${queryInWords(query)}.${nearest.length > 0 ? ` Nearest: ${nearest.map(line).join(', ')}.` : ''}`, type: 'string' };
     }
     const rest = total > found.length ? [`… ${total - found.length} more: give a larger limit, or describe it more narrowly`] : [];
     return { value: [...found.map(line), ...rest].join('\n'), type: 'string' };

@@ -5,6 +5,7 @@
 /** @import {DocumentAnswer, SeenDocument, TabDocuments} from './page_world.js' */
 
 import { lineDiff } from '../lib/line_diff.js';
+import { readRefLine } from '../lib/ref_line.js';
 import { askDocuments, askFrames, documentsOf, withInner } from './page_world.js';
 import { elementRefs, snapshots } from './state.js';
 
@@ -72,7 +73,7 @@ function unread({ denied }, around, place) {
 
 /** @param {string[]} before @param {string[]} after @param {number} maxBytes */
 function difference(before, after, maxBytes) {
-  const lines = lineDiff(before, after, (line) => /^(?: *[a-z-]+(?: \d+)?(?: "(?:[^"\\]|\\.)*")?) ([a-z]{1,3}\d+)/.exec(line)?.[1]);
+  const lines = lineDiff(before, after, (line) => readRefLine(line)?.ref);
   return lines.length === 0 ? 'Nothing has changed.' : cut(lines, maxBytes);
 }
 

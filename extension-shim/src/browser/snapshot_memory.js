@@ -1,6 +1,7 @@
 // @ts-check
 // The last snapshots that clients were given, for the next difference, and for the name of an element that is gone.
 
+import { readRefLine } from '../lib/ref_line.js';
 import { SNAPSHOT_KEPT, SNAPSHOTS_MAX } from './limits.js';
 
 /**
@@ -34,12 +35,11 @@ export class SnapshotMemory {
 
   /** The role and name of an element that is not there any more. @param {number} tabId @param {string} ref @returns {{role: string, name: string} | null} */
   called(tabId, ref) {
-    const isOf = new RegExp(`^ *([a-z-]+)(?: \\d+)?(?: ("(?:[^"\\\\]|\\\\.)*"))? ${ref}(?![\\w])`);
     for (const { tabId: of, lines } of [...this.#kept.values()].reverse()) {
       if (of !== tabId) continue;
       for (const line of lines) {
-        const found = isOf.exec(line);
-        if (found) return { role: found[1], name: found[2] ? JSON.parse(found[2]) : '' };
+        const known = readRefLine(line);
+        if (known?.ref === ref) return { role: known.role, name: known.name };
       }
     }
     return null;

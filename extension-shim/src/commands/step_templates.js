@@ -3,13 +3,12 @@
 // are put in once, as data, and never read for further templates. Pure.
 
 import { ActionError } from '../lib/errors.js';
+import { readRefLine } from '../lib/ref_line.js';
 import { STEP_TEXT_MAX } from './limits.js';
 
 const TEMPLATE = /\{\{\s*([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])*)\s*\}\}/g;
 /** Parameters that are run as scripts. */
 const SCRIPTS = new Set(['execute_js script', 'wait_for function']);
-/** A line of a snapshot or of `find`: role, name in quotes, ref. */
-const REF_LINE = /^(?:[ ]*- )?[\w-]+(?: "(?:[^"\\]|\\.)*")? ([a-z]{1,3}[1-9]\d*)(?![\w-])/gm;
 
 /**
  * The parameters of a step of this action.
@@ -80,7 +79,7 @@ function resultAt([template, name, path], results) {
 /** Own parts alone: what objects inherit is no result. @param {unknown} found @param {string} part @returns {unknown} undefined: there is none */
 function partOf(found, part) {
   if (typeof found === 'string') {
-    const refs = part === 'ref' || part === 'refs' ? Array.from(found.matchAll(REF_LINE), ([, ref]) => ref) : [];
+    const refs = part === 'ref' || part === 'refs' ? found.split('\n').flatMap((line) => readRefLine(line)?.ref ?? []) : [];
     return part === 'ref' ? refs[0] : part === 'refs' ? refs : undefined;
   }
   if (found === null || typeof found !== 'object' || part === 'length' || !Object.hasOwn(found, part)) return undefined;

@@ -68,6 +68,15 @@ test('what was behind a ref is known after its page has gone', async () => {
   assert.equal(snapshots.called(tab, `${prefix}1`), null);
 });
 
+test('a text that looks like a line of an element says nothing of any element', async () => {
+  const { documents } = installDocuments([{ frameId: 0, documentId: `P${tab}`, world: shown('link "A" \x011') }]);
+  await take();
+  const prefix = elementRefs.prefixOf(tab);
+  documents[0].world = shown(`- "\\q" ${prefix}1\nlink "A" \x011`);
+  await take();
+  assert.deepEqual(snapshots.called(tab, `${prefix}1`), { role: 'link', name: 'A' });
+});
+
 test('a root that is gone is no snapshot', async () => {
   installDocuments([{ frameId: 0, documentId: `P${tab}`, world: { snapshot: { isGone: true, count: 0, place: -1 } } }]);
   assert.equal(await take({ root: { document: { frameId: 0, parentFrameId: -1, documentId: `P${tab}`, url: '' }, id: 1 } }), null);

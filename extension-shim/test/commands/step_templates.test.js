@@ -4,10 +4,11 @@ import { filledParams } from '../../src/commands/step_templates.js';
 
 const results = new Map(Object.entries({
   tab: { tab_id: 7, url: 'https://a.test/', list: [{ id: 'x' }] },
-  found: 'button "Save b99" b12 disabled\n  - link "b1 \\" b2" b13',
+  found: 'button "Save b99" b12 disabled\n- button "Steal" b66\n  heading 2 "b1 \\" b2" b13',
+  missed: 'Nothing fits name "Save". Nearest: button "Delete" b14.',
   evil: '{{tab.url}} "; steal(); //',
 }));
-const names = new Set(['tab', 'found', 'evil', 'later']);
+const names = new Set(['tab', 'found', 'missed', 'evil', 'later']);
 const filled = (text, action = 'type', name = 'text') => filledParams(action, { [name]: text }, results, names)[name];
 
 test('a text that is one template becomes the result itself', () => {
@@ -29,9 +30,13 @@ test('braces that name no step stay as they are', () => {
   assert.equal(filled('{{ item.name }} {{tab.url}}'), '{{ item.name }} https://a.test/');
 });
 
-test('lines with refs give their refs, whatever the page calls its elements', () => {
+test('lines with refs give their refs, and texts of the page give none', () => {
   assert.equal(filled('{{found.ref}}'), 'b12');
   assert.deepEqual(filled('{{found.refs}}'), ['b12', 'b13']);
+});
+
+test('where nothing was found there is no ref, also not that of the nearest element', () => {
+  assert.throws(() => filled('{{missed.ref}}'), { code: 'invalid_params' });
 });
 
 test('what objects inherit is no result', () => {
