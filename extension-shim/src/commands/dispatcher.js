@@ -236,6 +236,10 @@ export class Dispatcher {
     });
     try {
       return await Promise.race([this.#perform(entry, step, running, AbortSignal.any([outer, own.signal])), /** @type {Promise<never>} */ (late)]);
+    } catch (error) {
+      // A step that ends by the abort itself knows neither the reason nor what the clean-up says.
+      if (own.signal.aborted && !outer.aborted) await late;
+      throw error;
     } finally {
       clearTimeout(timer);
       own.abort();

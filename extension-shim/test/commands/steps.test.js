@@ -98,6 +98,16 @@ test('a step that takes too long is cleaned up and fails; the command goes on', 
   assert.equal(cleanUp.mock.callCount(), 1, 'a step that is over is not cleaned up again');
 });
 
+test('a step that heeds its abort is told as late, with the words of its clean-up', async () => {
+  const late = perform('one', { timeout_ms: 500 });
+  await settled();
+  const { signal, onStop } = runs[1].context;
+  signal.addEventListener('abort', () => runs[1].reject(signal.reason));
+  onStop(async () => '; it was stopped');
+  mock.timers.tick(500);
+  await assert.rejects(late, { code: 'execution_timeout', message: 'execution exceeded 0.5 s; it was stopped' });
+});
+
 test('a step that is over cannot ask for a clean-up', async () => {
   const done = perform('one');
   await settled();
