@@ -54,6 +54,9 @@ export const NETWORK_IDLE_MS = 500;
 /** A tab with more events of the network within this time is not counted: each of them costs the worker. */
 export const OPEN_REQUESTS_FLOOD = 2_000;
 export const OPEN_REQUESTS_WINDOW_MS = 1_000;
+/** Requests that a page leaves open for ever fill the worker: with more of them, none is counted; and how much of a URL is kept. */
+export const OPEN_REQUESTS_COUNTED = 1_000;
+export const OPEN_URL_KEPT = 1_000;
 /** A wait for a download takes one that has begun this long before: the click that it is of came first. */
 export const DOWNLOAD_RECENT_MS = 30_000;
 /** Downloads whose tab is remembered. */

@@ -1,7 +1,8 @@
 // @ts-check
 // Counts the requests under way in the tabs that the debugger is attached to. Pure but for `enable` and `disable`.
 
-import { OPEN_REQUESTS_FLOOD, OPEN_REQUESTS_WINDOW_MS } from './limits.js';
+import { clip } from '../lib/clip.js';
+import { OPEN_REQUESTS_COUNTED, OPEN_REQUESTS_FLOOD, OPEN_REQUESTS_WINDOW_MS, OPEN_URL_KEPT } from './limits.js';
 
 /** They stay open for as long as the page likes, and say nothing of its loading. */
 const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationReport', 'Preflight']);
@@ -10,7 +11,6 @@ const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationRepo
  * @typedef {object} TabRequests
  * @property {Map<string, {url: string, loaderId: string}>} open by request id
  * @property {number} quietSince when the last one ended, or one began
- * @property {boolean} isNoisy more events came than can be counted: the source is switched off
  * @property {{from: number, events: number}} window
  */
 
@@ -37,7 +37,7 @@ export class OpenRequests {
   /** Counts from now on. @param {number} tabId to which the debugger is attached */
   async count(tabId) {
     if (this.#tabs.has(tabId)) return;
-    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), isNoisy: false, window: { from: this.#now(), events: 0 } });
+    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), window: { from: this.#now(), events: 0 } });
     // The page need not keep the bodies of answers for a count.
     const sizes = this.#isRecorded(tabId) ? {} : { maxTotalBufferSize: 0, maxResourceBufferSize: 0 };
     await this.#send(tabId, 'Network.enable', sizes).catch((error) => {
@@ -46,10 +46,10 @@ export class OpenRequests {
     });
   }
 
-  /** @param {number} tabId @returns {{urls: string[], quietMs: number} | null} the requests under way, and for how long there has been none; null: they cannot be counted */
+  /** @param {number} tabId @returns {{urls: string[], quietMs: number} | null} the requests under way, and for how long there has been none; null: they are not counted */
   now(tabId) {
     const tab = this.#tabs.get(tabId);
-    if (!tab || tab.isNoisy) return null;
+    if (!tab) return null;
     return { urls: [...tab.open.values()].map(({ url }) => url), quietMs: tab.open.size > 0 ? 0 : this.#now() - tab.quietSince };
   }
 
@@ -61,14 +61,14 @@ export class OpenRequests {
   /** @param {number} tabId @param {string} method of a protocol event @param {any} params */
   handleEvent(tabId, method, params) {
     const tab = this.#tabs.get(tabId);
-    if (!tab || tab.isNoisy) return;
+    if (!tab) return;
     if (method === 'Page.frameNavigated' && !params.frame.parentId) return this.#arrive(tabId, tab, params.frame.loaderId);
     if (!method.startsWith('Network.')) return;
-    if (this.#isFlood(tab)) return this.#mute(tabId, tab);
+    if (this.#isFlood(tab)) return this.#mute(tabId);
     switch (method) {
       case 'Network.requestWillBeSent':
         if (UNCOUNTED.has(params.type) || /^(data|blob):/.test(params.request.url)) return;
-        tab.open.set(params.requestId, { url: params.request.url, loaderId: params.loaderId });
+        tab.open.set(params.requestId, { url: clip(params.request.url, OPEN_URL_KEPT), loaderId: params.loaderId });
         tab.quietSince = this.#now();
         break;
       case 'Network.loadingFinished':
@@ -93,17 +93,16 @@ export class OpenRequests {
   }
 
   /** @param {TabRequests} tab */
-  #isFlood({ window }) {
+  #isFlood({ window, open }) {
     const now = this.#now();
     if (now - window.from > OPEN_REQUESTS_WINDOW_MS) Object.assign(window, { from: now, events: 0 });
     window.events += 1;
-    return window.events > OPEN_REQUESTS_FLOOD;
+    return window.events > OPEN_REQUESTS_FLOOD || open.size > OPEN_REQUESTS_COUNTED;
   }
 
-  /** @param {number} tabId @param {TabRequests} tab */
-  #mute(tabId, tab) {
-    tab.isNoisy = true;
-    tab.open.clear();
-    this.#send(tabId, 'Network.disable').catch(console.debug);
+  /** More events come than can be counted. A recording has its own measure of them. @param {number} tabId */
+  #mute(tabId) {
+    this.forget(tabId);
+    if (!this.#isRecorded(tabId)) this.#send(tabId, 'Network.disable').catch(console.debug);
   }
 }

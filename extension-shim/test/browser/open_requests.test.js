@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { OPEN_REQUESTS_FLOOD } from '../../src/browser/limits.js';
+import { OPEN_REQUESTS_COUNTED, OPEN_REQUESTS_FLOOD, OPEN_URL_KEPT } from '../../src/browser/limits.js';
 import { OpenRequests } from '../../src/browser/open_requests.js';
 
 let now;
 let sent;
 let quiet;
 let requests;
+let isRecorded;
 
 beforeEach(async () => {
   now = 0;
   sent = [];
   quiet = [];
-  requests = new OpenRequests(async (tabId, method) => { sent.push(method); }, () => false, () => now);
+  isRecorded = false;
+  requests = new OpenRequests(async (tabId, method) => { sent.push(method); }, () => isRecorded, () => now);
   requests.onQuiet = (tabId) => quiet.push(tabId);
   await requests.count(7);
 });
@@ -55,10 +57,33 @@ test('the requests of a page that was left are over', () => {
   assert.deepEqual(requests.now(7).urls, ['http://a/2']);
 });
 
+const flood = () => { for (let at = 0; at <= OPEN_REQUESTS_FLOOD; at += 1) end(String(at)); };
+
 test('a page that floods the worker is not counted any more', () => {
-  for (let at = 0; at <= OPEN_REQUESTS_FLOOD; at += 1) begin(String(at));
+  flood();
   assert.deepEqual(sent, ['Network.enable', 'Network.disable']);
   assert.equal(requests.now(7), null);
+});
+
+test('a flood does not switch off the source of a recording', () => {
+  isRecorded = true;
+  flood();
+  assert.deepEqual(sent, ['Network.enable']);
+  assert.equal(requests.now(7), null);
+});
+
+test('a page that ends none of its requests is not counted any more, however slowly it sends them', () => {
+  for (let at = 0; at <= OPEN_REQUESTS_COUNTED + 1; at += 1) {
+    now += 10_000;
+    begin(String(at));
+  }
+  assert.deepEqual(sent, ['Network.enable', 'Network.disable']);
+  assert.equal(requests.now(7), null);
+});
+
+test('of a long URL only the beginning is kept', () => {
+  begin('1', { url: `http://a/${'x'.repeat(1_000_000)}` });
+  assert.ok(requests.now(7).urls[0].length <= OPEN_URL_KEPT + 1);
 });
 
 test('a tab that is not counted is not idle', () => {
