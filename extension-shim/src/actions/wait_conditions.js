@@ -36,6 +36,7 @@ import { WAIT_TEXT_MAX, WAIT_URLS, WAIT_URL_SHOWN } from './limits.js';
  *   of it; null: not yet
  * @property {(look: PageLook) => Promise<string> | string} instead
  * @property {() => number} [dueIn] ms after which it may be met although nothing happens
+ * @property {() => Promise<string>} [endRun] of a script: the time is up, and it may be running still; a note for the report
  */
 
 const STATES = ['load', 'domcontentloaded', 'networkidle'];
@@ -198,11 +199,15 @@ function scriptTrue(script, context, dialogs) {
   let last = 'it has not run';
   /** Of the script that runs now: between two runs there is nothing to clean up. @type {((why: StopReason) => Promise<string>) | null} */
   let cleanUp = null;
-  context.onStop(async (why) => (cleanUp ? cleanUp(why) : ''));
+  /** @type {Promise<string> | null} */
+  let ending = null;
+  const end = (/** @type {StopReason} */ why) => ending ??= cleanUp ? cleanUp(why) : Promise.resolve('');
+  context.onStop(end);
   const inner = { ...context, onStop: (/** @type {NonNullable<typeof cleanUp>} */ next) => { cleanUp = next; } };
   return {
     words: `function ${words(script)}`,
     async met() {
+      last = 'it has not come to an end';
       try {
         const outcome = await execute_js({ script: isExpression ? asExpression : script }, inner);
         dialogs.push(...outcome.dialogs ?? []);
@@ -220,6 +225,7 @@ function scriptTrue(script, context, dialogs) {
       }
     },
     dueIn: () => 50,
+    endRun: () => end('timeout'),
     instead: () => last,
   };
 }

@@ -13,6 +13,7 @@ import { tabEvents, tabs } from '../browser/state.js';
 import { WaitBell } from '../browser/tab_events.js';
 import { checkedInteger } from '../commands/params.js';
 import { ActionError, closedMeanwhile } from '../lib/errors.js';
+import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { WAIT_REPORT_MS, WAIT_TIMES } from './limits.js';
@@ -153,9 +154,11 @@ class PageWait {
   /** @returns {Promise<ActionError>} */
   async #timeUp() {
     const said = this.#conditions.map(({ words }) => words).join(' and ');
-    const instead = await within(WAIT_REPORT_MS / 2, this.#instead()).catch(() => 'the page does not answer');
-    return new ActionError('execution_timeout', `waited ${Math.round((performance.now() - this.#startedAt) / 100) / 10} s in vain for ${said}: ${instead}`, undefined, {
-      hint: 'Take a snapshot or a screenshot to see the page, or call again with a larger timeout_ms.', mayHaveRun: this.#conditions.some(({ words }) => words.startsWith('function')),
+    const told = within(WAIT_REPORT_MS / 2, this.#instead()).catch(() => 'the page does not answer');
+    const [instead, ...notes] = await Promise.all([told, ...this.#conditions.map(({ endRun }) => endRun?.().catch(() => ''))]);
+    const seconds = Math.round((performance.now() - this.#startedAt) / 100) / 10;
+    return new ActionError('execution_timeout', `waited ${seconds} s in vain for ${said}: ${instead}${notes.join('')}`, undefined, {
+      hint: 'Take a snapshot or a screenshot to see the page, or call again with a larger timeout_ms.', mayHaveRun: this.#conditions.some(({ endRun }) => endRun),
     });
   }
 
@@ -163,19 +166,11 @@ class PageWait {
     const look = this.#last;
     if (!look) return 'the page did not answer';
     const parts = [];
-    for (const { met, instead } of this.#conditions) if (!await met(look)) parts.push(await instead(look));
+    // A script is not run once more.
+    for (const { met, instead, endRun } of this.#conditions) if (endRun || !await met(look)) parts.push(await instead(look));
     return `${parts.join('; ')}; the tab is at ${look.documents.url}`;
   }
 }
 
 /** Stands for an answer that did not come in time. */
 const LATE = Symbol('late');
-
-/** @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
-function pause(ms, signal) {
-  return new Promise((resolve, reject) => {
-    const aborted = () => { clearTimeout(timer); reject(signal.reason); };
-    const timer = setTimeout(() => { signal.removeEventListener('abort', aborted); resolve(); }, ms);
-    signal.addEventListener('abort', aborted, { once: true });
-  });
-}

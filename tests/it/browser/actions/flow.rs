@@ -62,6 +62,18 @@ async fn a_wait_in_vain_says_what_is_there_instead() {
 }
 
 #[tokio::test]
+async fn a_script_that_does_not_end_is_run_once_and_told_that_the_time_is_up() {
+    let stage = ActionStage::open("flow.html").await;
+    let script = "() => { window.runs = (window.runs ?? 0) + 1; \
+        return new Promise(() => { tabwireSignal.onabort = () => { window.isEnded = true } }) }";
+    let late = stage.answer("wait_for", json!({"function": script, "timeout_ms": 1_500})).await;
+    assert_eq!(late["status"], "timeout", "{late}");
+    assert!(late["error"].as_str().unwrap().contains("has not come to an end"), "{late}");
+    assert_eq!(stage.read("[window.runs, window.isEnded]").await, json!([1, true]));
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_wait_ends_with_its_cancel_and_at_a_site_that_is_denied() {
     let stage = ActionStage::open("flow.html").await;
     let wait =
