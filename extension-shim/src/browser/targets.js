@@ -20,6 +20,7 @@
 /** @import {SeenDocument, TabDocuments} from './page_world.js' */
 
 import { ActionError, navigationInterrupted } from '../lib/errors.js';
+import { pause } from '../lib/pause.js';
 import { CANDIDATES_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
 import { askDocument, askDocuments, askFrames, documentsOf, withInner } from './page_world.js';
 import { elementRefs, snapshots } from './state.js';
@@ -228,8 +229,7 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   let answer = await check(undefined);
   // An element that may be moving is looked at again, two frames later.
   while (answer.verdict === 'not_stable' && (performance.now() < end || answer.first === undefined)) {
-    await pause(REST_MS);
-    signal.throwIfAborted();
+    await pause(REST_MS, signal);
     answer = { ...await check(answer.box), first: false };
   }
   if (answer.verdict === 'stale_ref') throw await goneError(tabId, found);
@@ -371,18 +371,11 @@ export async function landed({ tabId, document, id }) {
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */
 export async function change({ tabId, signal }, documents, end) {
   const ms = Math.max(0, Math.min(LOOK_AGAIN_MS, end - performance.now()));
-  const aborted = new Promise((resolve) => { signal.addEventListener('abort', resolve, { once: true }); });
-  await Promise.all([pause(Math.min(LOOK_PAUSE_MS, ms)), Promise.race([aborted, pause(ms), askEach(tabId, documents, ms)])]);
-  signal.throwIfAborted();
+  await Promise.all([pause(Math.min(LOOK_PAUSE_MS, ms), signal), Promise.race([pause(ms, signal), askEach(tabId, documents, ms)])]);
 }
 
 /** @param {number} tabId @param {SeenDocument[]} documents @param {number} ms the first change in one of them */
 function askEach(tabId, documents, ms) {
   const never = new Promise(() => {});
   return Promise.race([never, ...documents.map((document) => askDocument(tabId, document, 'nextChange', ms).catch(() => never))]);
-}
-
-/** @param {number} ms @returns {Promise<void>} */
-function pause(ms) {
-  return new Promise((resolve) => { setTimeout(resolve, ms); });
 }
