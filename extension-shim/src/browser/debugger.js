@@ -113,7 +113,12 @@ export async function emulateFocus(tabId) {
     session.focus.timer = undefined;
     endFocus(tabId, session);
   }, BURST_MS);
-  if (!isOn) await setFocusEmulation(tabId, true);
+  if (isOn) return;
+  await setFocusEmulation(tabId, true).catch((error) => {
+    clearTimeout(session.focus.timer);
+    session.focus.timer = undefined;
+    throw error;
+  });
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */

@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { adoptAttached, attach, cdp, handleDetach, handleEvent, isAttached } = await import('../../src/browser/debugger.js');
+const { adoptAttached, attach, cdp, emulateFocus, handleDetach, handleEvent, isAttached } = await import('../../src/browser/debugger.js');
 const { actions } = await import('../../src/actions/index.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
 
@@ -112,4 +112,15 @@ test('page_info says that a page has crashed, and attaches no debugger to one th
   assert.deepEqual(asked, []);
   tab.status = 'unloaded';
   await assert.rejects(actions.page_info({}, context), CRASHED);
+});
+
+test('a page that crashed as it was to take itself for focused is told so again once it is loaded anew', async () => {
+  await attach(7);
+  crash();
+  await settled();
+  await assert.rejects(emulateFocus(7), CRASHED);
+  revive();
+  asked = [];
+  await emulateFocus(7);
+  assert.deepEqual(asked, ['Emulation.setFocusEmulationEnabled']);
 });
