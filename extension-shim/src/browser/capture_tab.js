@@ -4,6 +4,7 @@
 import { ActionError } from '../lib/errors.js';
 import { cdp, commandError, withFocus } from './debugger.js';
 import { SCREENSHOT_PATIENCE_MS } from './limits.js';
+import { whilePainting } from './painting.js';
 import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
 
@@ -32,7 +33,8 @@ export async function captureTab(id, format, frame, signal) {
     return await withFocus(id, async () => {
       await assertPage(id);
       const { params, area, scale } = await measured(id, frame);
-      const data = await withFrames(id, () => insist(id, { format, ...params }, signal));
+      const capture = () => insist(id, { format, ...params }, signal);
+      const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
       // It may show another page, which has come meanwhile.
       await assertPage(id, { ran: true });
       return { data, area, scale };
@@ -43,25 +45,8 @@ export async function captureTab(id, format, frame, signal) {
   }
 }
 
-/** Small enough to cost nothing: its frames are only acknowledged. */
-const SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000 };
-
 /**
- * Beside a screencast a hidden tab goes on painting. Without one it answers only half of the captures in a row.
- * @template T @param {number} id @param {() => Promise<T>} run @returns {Promise<T>}
- */
-async function withFrames(id, run) {
-  if (tabs.known(id)?.active) return run();
-  cdp(id, 'Page.startScreencast', SCREENCAST).catch(console.debug);
-  try {
-    return await run();
-  } finally {
-    cdp(id, 'Page.stopScreencast').catch(console.debug);
-  }
-}
-
-/**
- * Even so a capture of a hidden tab may wait for a frame that nothing asks for; the next request does.
+ * Also while it paints, a capture of a hidden tab may wait for a frame that nothing asks for; the next request does.
  * @param {number} id @param {object} params @param {AbortSignal} signal @returns {Promise<string>}
  */
 async function insist(id, params, signal) {

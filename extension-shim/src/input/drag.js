@@ -10,9 +10,9 @@
 
 import { onEventOf } from '../browser/debugger.js';
 import { askDocument } from '../browser/page_world.js';
+import { whilePainting } from '../browser/painting.js';
 import { within } from '../lib/within.js';
 import { DRAG_SWAY, DRAG_BEGIN_MS } from './limits.js';
-import { whilePainting } from './painting.js';
 import { flush, moved, pointOf, pressed, released } from './mouse_events.js';
 import { assertQuiet } from './pointer.js';
 

@@ -5,11 +5,11 @@
 /** @import {InputSession} from './session.js' */
 
 import { askDocument, documentsOf } from '../browser/page_world.js';
+import { whilePainting } from '../browser/painting.js';
 import { change, findTargets, labelOf, refOf } from '../browser/targets.js';
 import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
 import { BOX_NAME, SCROLL_END_MS, SCROLL_STEPS } from './limits.js';
-import { whilePainting } from './painting.js';
 import { moved } from './mouse_events.js';
 
 /**

@@ -23,6 +23,7 @@
 import { attach, cdp, commandError, emulateFocus, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { askDocument, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
+import { whilePainting } from '../browser/painting.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
@@ -34,7 +35,6 @@ import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
 import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
-import { whilePainting } from './painting.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
