@@ -5,7 +5,8 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
 import { AxTree } from '../analysis/ax_tree.js';
-import { evaluateIsolated, lookAt, readIsolated, withLook, wrongSelector } from '../analysis/isolated.js';
+import { evaluateIsolated, readIsolated, withLook, wrongSelector } from '../analysis/isolated.js';
+import { lookAtPage } from '../browser/attached_page.js';
 import { cdp } from '../browser/debugger.js';
 import { policy } from '../browser/state.js';
 import { checkedInteger, checkedText } from '../commands/params.js';
@@ -20,7 +21,7 @@ const FRAME = "({url:location.href,origin:self.origin,elements:document.getEleme
 export async function accessibility({ selector, depth = AX_DEPTHS.most }, context) {
   const wanted = selector === undefined ? undefined : checkedText('selector', selector);
   const levels = checkedInteger('depth', depth, AX_DEPTHS);
-  const { value, url, dialogs } = await lookAt(context, async ({ id }) => {
+  const { value, url, dialogs } = await lookAtPage(context, async (id) => {
     const objectId = await findStart(id, wanted);
     const tree = wanted === undefined ? await treeOf(id, { frames: AX_FRAMES }) : await treeBelow(id, objectId);
     cdp(id, 'Runtime.releaseObject', { objectId }).catch(console.debug);

@@ -3,7 +3,8 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { lookAt, readIsolated, withLook } from '../analysis/isolated.js';
+import { readIsolated, withLook } from '../analysis/isolated.js';
+import { lookAtPage } from '../browser/attached_page.js';
 import { summarySource } from '../injected/summary.js';
 import { withoutEmpty } from '../lib/without_empty.js';
 import { originOf } from '../policy/pages.js';
@@ -11,6 +12,6 @@ import { originOf } from '../policy/pages.js';
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function page_summary(_, context) {
   const read = withLook(`${summarySource()}(look).read()`);
-  const { value, url, dialogs } = await lookAt(context, ({ id }) => readIsolated(id, read));
+  const { value, url, dialogs } = await lookAtPage(context, (id) => readIsolated(id, read));
   return { value: withoutEmpty(value), type: 'object', origin: originOf(url), dialogs };
 }

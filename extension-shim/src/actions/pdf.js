@@ -3,13 +3,11 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
-import { attach, cdp, commandError, withDialogs } from '../browser/debugger.js';
-import { assertPage } from '../browser/site_guard.js';
-import { tabs } from '../browser/state.js';
-import { stopWaiting } from '../browser/unstick.js';
+import { lookAtPage } from '../browser/attached_page.js';
+import { cdp } from '../browser/debugger.js';
 import { checkedFlag } from '../commands/params.js';
 import { ActionError, messageOf } from '../lib/errors.js';
-import { assertReachable, originOf } from '../policy/pages.js';
+import { originOf } from '../policy/pages.js';
 
 const RANGES = /^\s*\d+\s*(-\s*\d*)?(\s*,\s*\d+\s*(-\s*\d*)?)*\s*$/;
 
@@ -18,28 +16,16 @@ export async function pdf({ landscape, scale = 1, page_ranges = '' }, context) {
   if (typeof scale !== 'number' || !(scale >= 0.1 && scale <= 2)) throw new ActionError('invalid_params', 'scale must be a number from 0.1 to 2');
   if (page_ranges !== '' && (typeof page_ranges !== 'string' || !RANGES.test(page_ranges))) throw new ActionError('invalid_params', 'page_ranges must be such as 1-3,5');
   const paper = { landscape: checkedFlag('landscape', landscape), scale, pageRanges: page_ranges, printBackground: true, preferCSSPageSize: true };
-  const tab = await tabs.target(context.tab_id);
-  assertReachable(tab);
-  context.onStop(() => stopWaiting(tab.id));
-  await attach(tab.id);
-  context.begin();
-  const watcher = { dialogs: [] };
-  const data = await withDialogs(tab.id, watcher, () => print(tab.id, paper));
-  context.signal.throwIfAborted();
-  return { value: { mime_type: 'application/pdf', data }, type: 'pdf', origin: originOf(tab.url), dialogs: watcher.dialogs };
+  const { value: data, url, dialogs } = await lookAtPage(context, (id) => print(id, paper));
+  return { value: { mime_type: 'application/pdf', data }, type: 'pdf', origin: originOf(url), dialogs };
 }
 
 /** @param {number} tabId @param {object} paper @returns {Promise<string>} base64 */
 async function print(tabId, paper) {
   try {
-    await assertPage(tabId);
-    const { data } = await cdp(tabId, 'Page.printToPDF', paper);
-    // It may be another page that was printed, which has come meanwhile.
-    await assertPage(tabId, { ran: true });
-    return data;
+    return (await cdp(tabId, 'Page.printToPDF', paper)).data;
   } catch (error) {
-    if (error instanceof ActionError) throw error;
-    throw refused(messageOf(error)) ?? commandError(error, tabId, await tabs.isOpen(tabId));
+    throw refused(messageOf(error)) ?? error;
   }
 }
 

@@ -4,19 +4,17 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {PageArea} from '../browser/capture_tab.js' */
 
+import { withAttachedPage } from '../browser/attached_page.js';
 import { captureTab } from '../browser/capture_tab.js';
-import { attach, withDialogs } from '../browser/debugger.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
 import { drawMarks, isIn, marksOf } from '../browser/picture_marks.js';
-import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { waitForTarget } from '../browser/targets.js';
-import { stopWaiting } from '../browser/unstick.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { patienceOf } from '../input/session.js';
 import { ActionError } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
-import { assertReachable, originOf } from '../policy/pages.js';
+import { originOf } from '../policy/pages.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function screenshot({ format = 'png', full_page, max_side = SCREENSHOT_MAX_SIDE, target, marks }, context) {
@@ -28,22 +26,17 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   const isMarked = checkedFlag('marks', marks);
   const wanted = target === undefined ? null : parseTarget(target);
   if (wanted && frame.fullPage) throw new ActionError('invalid_params', 'give target or full_page, not both');
-  const tab = await tabs.target(context.tab_id);
-  assertReachable(tab);
-  context.onStop(() => stopWaiting(tab.id));
-  await attach(tab.id);
-  context.begin();
-  const watcher = { dialogs: [] };
-  const value = await withDialogs(tab.id, watcher, async () => {
-    const clip = wanted ? areaOf(await waitForTarget({ tabId: tab.id, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
-    const marked = isMarked ? await marksOf(tab.id, frame.fullPage || clip !== undefined) : [];
-    const taken = await captureTab(tab.id, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
-    if (!isMarked || taken.data === '') return { data: taken.data };
+  const { value: { url, ...value }, dialogs } = await withAttachedPage(context, async (tabId) => {
+    context.begin();
+    const clip = wanted ? areaOf(await waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
+    const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
+    const taken = await captureTab(tabId, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
+    if (!isMarked || taken.data === '') return { data: taken.data, url: taken.url };
     const shown = marked.filter((mark) => isIn(mark, taken.area));
     const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);
-    return { data: await drawMarks(taken, shown, format), marks: lines.join('\n') };
+    return { data: await drawMarks(taken, shown, format), marks: lines.join('\n'), url: taken.url };
   });
-  return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(tab.url), dialogs: watcher.dialogs };
+  return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(url), dialogs };
 }
 
 /** @param {import('../browser/targets.js').ReadyTarget} target @returns {PageArea} */

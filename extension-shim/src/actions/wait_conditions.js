@@ -231,7 +231,7 @@ function scriptTrue(script, context, dialogs) {
 }
 
 /** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document */
-export async function lookAt(tabId, conditions) {
+export async function takeLook(tabId, conditions) {
   const texts = conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
   const documents = await documentsOf(tabId);
   const [tab, answers] = await Promise.all([chrome.tabs.get(tabId), askDocuments(tabId, documents.seen, 'look', { texts })]);

@@ -17,7 +17,7 @@ import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { WAIT_REPORT_MS, WAIT_TIMES } from './limits.js';
-import { conditionsOf, lookAt } from './wait_conditions.js';
+import { conditionsOf, takeLook } from './wait_conditions.js';
 
 /** Failures of a look that the next page, or the next moment, puts right. */
 const PASSING = new Set(['navigation_interrupted', 'tab_crashed']);
@@ -95,7 +95,7 @@ class PageWait {
   /** @returns {Promise<Record<string, unknown> | null>} null: not all are met */
   async #tryLook() {
     try {
-      const { look, changes } = await this.#inTime(lookAt(this.#tabId, this.#conditions));
+      const { look, changes } = await this.#inTime(takeLook(this.#tabId, this.#conditions));
       this.#last = look;
       this.#watch(look.documents.seen, changes);
       const told = {};

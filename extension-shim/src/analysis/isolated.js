@@ -1,17 +1,11 @@
 // @ts-check
 // Reads a page from an isolated world, which shares with the page's scripts only the document.
 
-/** @import {Context} from '../../types/protocol.js' */
-
-import { attach, cdp, commandError, withDialogs } from '../browser/debugger.js';
-import { assertPage } from '../browser/site_guard.js';
-import { tabs } from '../browser/state.js';
-import { stopWaiting } from '../browser/unstick.js';
+import { cdp } from '../browser/debugger.js';
 import { Look } from '../injected/look.js';
 import { secretsSource } from '../injected/secrets.js';
 import { CLIP } from '../lib/clip.js';
-import { ActionError, executionTimeout } from '../lib/errors.js';
-import { assertReachable } from '../policy/pages.js';
+import { ActionError } from '../lib/errors.js';
 
 /** How much of a page an analysis visits: more takes the page seconds, and no model reads it. */
 const LOOK_NODES = 100_000;
@@ -20,41 +14,6 @@ const LOOK_MS = 1_500;
 
 /** Named, so that each look at a page uses the same world. */
 const WORLD = 'tabwire';
-
-/**
- * @typedef {object} View a tab whose page can be looked at
- * @property {number} id
- * @property {string | undefined} url
- */
-
-/**
- * Looks at the page that a command is for. It reads only: a look that takes too long is abandoned, and the page goes on.
- * @template T @param {Context} context @param {(view: View) => Promise<T>} look
- * @returns {Promise<{value: T, url: string | undefined, dialogs: import('../../types/protocol.js').Dialog[]}>}
- */
-export async function lookAt({ tab_id, timeout_ms, begin, onStop }, look) {
-  const tab = await tabs.target(tab_id);
-  assertReachable(tab);
-  const startedAt = performance.now();
-  onStop(() => stopWaiting(tab.id));
-  await attach(tab.id);
-  const watcher = { dialogs: [] };
-  try {
-    const value = await withDialogs(tab.id, watcher, async () => {
-      await assertPage(tab.id);
-      begin();
-      const seen = await look({ id: tab.id, url: tab.url });
-      // Another page may have come meanwhile, and may be the one that was read.
-      await assertPage(tab.id, { ran: true });
-      return seen;
-    });
-    return { value, url: tab.url, dialogs: watcher.dialogs };
-  } catch (error) {
-    if (error instanceof ActionError) throw error;
-    if (performance.now() - startedAt >= timeout_ms) throw executionTimeout(timeout_ms);
-    throw commandError(error, tab.id, await tabs.isOpen(tab.id));
-  }
-}
 
 /**
  * Evaluates an expression. The value comes as JSON text: the protocol's own serialisation would sort the keys.

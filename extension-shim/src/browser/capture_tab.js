@@ -18,6 +18,7 @@ import { tabs } from './state.js';
  *
  * @typedef {object} TabCapture
  * @property {string} data base64; empty if nobody waits any more
+ * @property {string} url of the page
  * @property {PageArea} area
  * @property {number} scale pixels of the picture for a CSS px
  */
@@ -36,8 +37,8 @@ export async function captureTab(id, format, frame, signal) {
       const capture = () => insist(id, { format, ...params }, signal);
       const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
       // It may show another page, which has come meanwhile.
-      await assertPage(id, { ran: true });
-      return { data, area, scale };
+      const url = await assertPage(id, { ran: true });
+      return { data, url, area, scale };
     });
   } catch (error) {
     if (error instanceof ActionError) throw error;
