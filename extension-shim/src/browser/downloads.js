@@ -3,8 +3,9 @@
 
 /** @import {Policy} from '../policy/policy.js' */
 
-import { clip } from '../lib/clip.js';
-import { DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
+import { clip, headOf } from '../lib/clip.js';
+import { originOf } from '../policy/pages.js';
+import { DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
 
 /**
  * @typedef {object} DownloadItem as the browser has it
@@ -34,22 +35,29 @@ export class TabDownloads {
   /** @param {number} tabId @param {string} method of a protocol event @param {any} params @returns {boolean} whether it is of a download */
   handleEvent(tabId, method, params) {
     if (method !== 'Page.downloadWillBegin') return method === 'Page.downloadProgress';
-    this.#begun.push({ tabId, url: params.url });
+    this.#begun.push({ tabId, url: headOf(params.url, DOWNLOAD_URL_KEPT) });
     this.#begun.splice(0, this.#begun.length - DOWNLOADS_MAX);
     return true;
   }
 
   /**
-   * The newest download that the tab has begun and no wait has told of. Without the debugger it is one that names a page
-   * of the tab's site as its referrer. A download from a denied site is none.
+   * Whether a tab has begun a download. The debugger tells of it before the browser does, but not of those in frames of
+   * other processes, nor in tabs that it is not attached to: they may name a page of the tab's site as their referrer.
+   * @param {{finalUrl: string, referrer?: string}} item @param {number} tabId @param {string} pageUrl
+   */
+  belongs({ finalUrl, referrer }, tabId, pageUrl) {
+    const url = headOf(finalUrl, DOWNLOAD_URL_KEPT);
+    if (this.#begun.some((begun) => begun.tabId === tabId && begun.url === url)) return true;
+    return Boolean(referrer) && originOf(referrer) !== 'null' && originOf(referrer) === originOf(pageUrl);
+  }
+
+  /**
+   * The newest download that the tab has begun and no wait has told of. A download from a denied site is none.
    * @param {number} tabId @param {string} pageUrl @param {number} since unix time in ms @returns {Promise<chrome.downloads.DownloadItem | undefined>}
    */
   async newest(tabId, pageUrl, since) {
     const items = await chrome.downloads.search({ startedAfter: new Date(since).toISOString(), orderBy: ['-startTime'], limit: DOWNLOADS_MAX });
-    const isOurs = (/** @type {chrome.downloads.DownloadItem} */ { url, finalUrl, referrer }) =>
-      this.#begun.some((begun) => begun.tabId === tabId && (begun.url === url || begun.url === finalUrl))
-      || (URL.canParse(pageUrl) && URL.canParse(referrer) && new URL(referrer).origin === new URL(pageUrl).origin);
-    return items.find((item) => !this.#told.has(item.id) && isOurs(item) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
+    return items.find((item) => !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
   }
 
   /** @param {number} id of a download that is told of */

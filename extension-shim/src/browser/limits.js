@@ -61,6 +61,8 @@ export const OPEN_URL_KEPT = 1_000;
 export const DOWNLOAD_RECENT_MS = 30_000;
 /** Downloads whose tab is remembered. */
 export const DOWNLOADS_MAX = 100;
+/** How much of its URL, which may be all of the file. */
+export const DOWNLOAD_URL_KEPT = 2_000;
 /** How much of a page's own words on a tool agents get. */
 export const PAGE_TOOL_DESCRIPTION_MAX = 1_000;
 export const PAGE_TOOL_SCHEMA_MAX = 8_000;

@@ -6,6 +6,7 @@
 /** @import {Download, DownloadItem} from '../browser/downloads.js' */
 
 import { downloadOf } from '../browser/downloads.js';
+import { tabDownloads } from '../browser/state.js';
 import { BEGIN_MS } from './limits.js';
 
 /**
@@ -209,7 +210,9 @@ export class ActEffects {
 
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
   handleDownload(item) {
-    for (const watch of this.#watches.values()) if (isOf(item, watch.page.url)) watch.addDownload(item);
+    for (const watch of this.#watches.values()) {
+      if (watch.asked.has(item.url) || tabDownloads.belongs(item, watch.tabId, watch.page.url)) watch.addDownload(item);
+    }
   }
 
   /** @param {{id: number, filename?: {current?: string}}} change */
@@ -229,13 +232,6 @@ function handleRequested(watch, { disposition, reason, url }) {
   if (ASKED.test(reason)) watch.asked.add(url);
   if (disposition === 'currentTab') watch.request('page');
   else watch.request(disposition === 'download' ? 'download' : 'tab');
-}
-
-/** @param {{url: string, referrer?: string}} item @param {string} page */
-function isOf({ url, referrer }, page) {
-  const { origin } = new URL(page);
-  // A page may keep its address from the sites that it links to.
-  return !referrer || (URL.canParse(referrer) && new URL(referrer).origin === origin) || url.startsWith(`blob:${origin}`);
 }
 
 /** @param {number} tabId @param {number} over */

@@ -4,6 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
+const { tabDownloads } = await import('../../src/browser/state.js');
 const { actEffects } = await import('../../src/input/act_effects.js');
 
 const PAGE = { frameId: 0, parentFrameId: -1, documentId: 'D', url: 'https://shop.test/a' };
@@ -84,16 +85,40 @@ test('a tab that was refused is waited for no longer than it takes to come', asy
   assert.deepEqual(await waiting, {});
 });
 
+const download = (url, finalUrl = url) => ({ id: 1, url, finalUrl, filename: '/home/x/a.csv', mime: 'text/csv', totalBytes: 3, referrer: '' });
+
 test('a load that becomes a download is one, and a download of another site is not', async () => {
   actEffects.handleBeforeNavigate(frame());
   actEffects.handleErrorOccurred(frame({ error: 'net::ERR_ABORTED' }));
-  const item = { id: 1, url: 'https://cdn.test/a.csv', finalUrl: 'https://cdn.test/a.csv', filename: '/home/x/a.csv', mime: 'text/csv', totalBytes: 3 };
+  const item = download('https://cdn.test/a.csv');
   actEffects.handleDownload({ ...item, referrer: 'https://other.test/' });
   const waiting = told();
   actEffects.handleDownload({ ...item, filename: '', referrer: 'https://shop.test/a' });
   await settled();
   actEffects.handleDownloadChanged({ id: 1, filename: { current: item.filename } });
   assert.deepEqual((await waiting).download, { file_name: 'a.csv', url: 'https://cdn.test/a.csv', mime_type: 'text/csv', bytes: 3 });
+});
+
+test('a download without a referrer is that of the tab in which the debugger has seen it begin', async () => {
+  const url = 'https://cdn.test/report.csv';
+  actEffects.handleDownload(download(url));
+  assert.deepEqual(await told(), {}, 'the person may have begun it, in any tab');
+  tabDownloads.handleEvent(8, 'Page.downloadWillBegin', { url });
+  actEffects.handleDownload(download(url));
+  assert.deepEqual(await told(), {}, 'another tab has begun it');
+  tabDownloads.handleEvent(7, 'Page.downloadWillBegin', { url });
+  actEffects.handleDownload(download('https://shop.test/redirect', url));
+  assert.equal((await told()).download.url, url);
+});
+
+test('a download of the URL that a link was for is told, also if a new tab was for it', async () => {
+  const url = 'https://cdn.test/export';
+  say('Page.frameRequestedNavigation', { disposition: 'newTab', reason: 'anchorClick', url });
+  const waiting = told();
+  actEffects.handleDownload(download(url));
+  await settled();
+  mock.timers.tick(500);
+  assert.equal((await waiting).download.url, url);
 });
 
 test('a page that asks before it is left stays, and says so', async () => {
