@@ -6,7 +6,7 @@
 /** @import {Download, DownloadItem} from '../browser/downloads.js' */
 
 import { downloadOf } from '../browser/downloads.js';
-import { tabDownloads } from '../browser/state.js';
+import { policy, tabDownloads } from '../browser/state.js';
 import { BEGIN_MS } from './limits.js';
 
 /**
@@ -121,12 +121,14 @@ class EffectWatch {
     }, patienceMs);
     while (this.#isPending && !isLate && !signal.aborted) await this.#change(signal);
     clearTimeout(timer);
+    const loading = this.#loading.get(0);
+    if (loading !== undefined) await policy.admit(loading, { ran: true });
     const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
     const isElsewhere = frame !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
     const [newTab, ...others] = this.#newTabs;
     return {
       ...(isElsewhere && this.failure === null && { navigated: frame.url }),
-      ...(this.#loading.has(0) && { loading: this.#loading.get(0) }),
+      ...(loading !== undefined && { loading }),
       ...(this.failure !== null && !this.#download && newTab === undefined && { navigation_failed: this.failure }),
       ...(newTab !== undefined && { new_tab: others.length > 0 ? this.#newTabs : newTab }),
       ...(this.#download && { download: downloadOf(this.#download) }),
@@ -195,7 +197,8 @@ export class ActEffects {
     const isAborted = error === 'net::ERR_ABORTED';
     // Of a load that becomes a download the browser reports the end first.
     if (isAborted && /^(https?|blob|file|data):/.test(url)) watch.request('download');
-    if (frameId === 0) watch.failure = isAborted ? `${url} brought no page` : `${url} did not load: ${error}`;
+    const shown = policy.blocks(url) ? 'a page that agents may not see' : url;
+    if (frameId === 0) watch.failure = isAborted ? `${shown} brought no page` : `${shown} did not load: ${error}`;
     watch.finish(frameId);
   }
 

@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { tabDownloads } = await import('../../src/browser/state.js');
+const { policy, tabDownloads } = await import('../../src/browser/state.js');
 const { actEffects } = await import('../../src/input/act_effects.js');
 
 const PAGE = { frameId: 0, parentFrameId: -1, documentId: 'D', url: 'https://shop.test/a' };
@@ -19,6 +19,7 @@ beforeEach(() => {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
   watch = actEffects.watch(7, PAGE, 7);
+  policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['bank.test'] });
 });
 
 const told = () => watch.settled(5_000, never);
@@ -51,6 +52,17 @@ test('a page that does not come in time is told as loading, and one that fails w
   assert.deepEqual(await late, { loading: 'https://shop.test/b' });
   actEffects.handleErrorOccurred(frame({ error: 'net::ERR_NAME_NOT_RESOLVED' }));
   assert.deepEqual(await told(), { navigation_failed: 'https://shop.test/b did not load: net::ERR_NAME_NOT_RESOLVED' });
+});
+
+test('the URL of a denied site is told neither while it loads nor when it has failed', async () => {
+  const url = 'https://bank.test/account?token=1';
+  actEffects.handleBeforeNavigate(frame({ url }));
+  const late = told();
+  await settled();
+  mock.timers.tick(5_000);
+  await assert.rejects(late, { code: 'blocked_by_policy', more: { mayHaveRun: true } });
+  actEffects.handleErrorOccurred(frame({ url, error: 'net::ERR_FAILED' }));
+  assert.deepEqual(await told(), { navigation_failed: 'a page that agents may not see did not load: net::ERR_FAILED' });
 });
 
 test('frames that load by themselves are not waited for, and those that a link is for are', async () => {
