@@ -107,10 +107,10 @@ class BatchRun {
     if (Number.isInteger(openedId)) this.#opened.add(openedId);
     this.#dialogs.push(...dialogs ?? []);
     this.#origins.push(origin ?? null);
-    const { length } = JSON.stringify(value);
-    const isTooLarge = this.#size + length > STEP_RESULTS_MAX;
-    this.#results.push(isTooLarge ? { left_out: `${length} characters: run this action alone` } : value);
-    if (!isTooLarge) this.#size += length;
+    const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
+    const isTooLarge = this.#size + bytes > STEP_RESULTS_MAX;
+    this.#results.push(isTooLarge ? { left_out: `${bytes} bytes: run this action alone` } : value);
+    if (!isTooLarge) this.#size += bytes;
   }
 
   /** @param {number} at @param {unknown} error @returns {Outcome} */

@@ -29,6 +29,7 @@ export class UploadRequests {
     this.#last += 1;
     const request = this.#last;
     return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
       this.#open.set(request, { ref, paths, site, resolve, reject });
       signal.addEventListener('abort', () => {
         this.#open.delete(request);

@@ -85,10 +85,10 @@ test('answers of several sites name the site of each', async () => {
 });
 
 test('results that are too large together are left out, and those that fit stay', async () => {
-  const large = 'x'.repeat(3_000_000);
+  const large = '語'.repeat(1_300_000);
   answers = [{ value: large, type: 'string' }, { value: large, type: 'string' }, { value: 'small', type: 'string' }];
   const { value } = await run({ action: 'a' }, { action: 'b' }, { action: 'c' });
-  assert.deepEqual([value.results[0].length, value.results[1].left_out, value.results[2]], [3_000_000, '3000002 characters: run this action alone', 'small']);
+  assert.deepEqual([value.results[0].length, value.results[1].left_out, value.results[2]], [1_300_000, '3900002 bytes: run this action alone', 'small']);
 });
 
 test('what is no list of actions is refused before anything runs', async () => {

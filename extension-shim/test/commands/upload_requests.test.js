@@ -31,6 +31,13 @@ test('a request names the command, its attempt, the files and the site, and gets
   assert.deepEqual(await copies, copied.files);
 });
 
+test('a command that was ended asks for no files', async () => {
+  abort.abort(new Error('cancelled'));
+  await assert.rejects(request(), /cancelled/);
+  uploads.handleConnected();
+  assert.deepEqual(sent, []);
+});
+
 test('a refusal has the code and the next step of the daemon', async () => {
   const copies = request();
   uploads.handleCopies({ ...refused, request: 1 });
