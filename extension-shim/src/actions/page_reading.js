@@ -58,7 +58,7 @@ export async function readText(form, params, context) {
     const found = params.target === undefined ? null : await targetOf(tabId, params.target, context.signal);
     const { seen } = await documentsOf(tabId);
     const top = found?.document ?? seen[0];
-    const own = found ? await askAbout(tabId, found, form) : (await askDocument(tabId, top, form, {})).found;
+    const own = found ? await askAbout(tabId, found, form) : (await askDocument(tabId, top, form, {})).found ?? '';
     const text = own.includes(FRAME_MARK) ? withFrames(own, top, await askFrames(tabId, seen.filter(({ frameId }) => frameId !== 0), form, {})) : own;
     return { value: whole(text), type: 'string' };
   });

@@ -31,7 +31,7 @@ export async function snapshotOf(tabId, { root, options, maxBytes, isDiff, clien
   if (!top) return null;
   const [[first], frames] = await Promise.all([askDocuments(tabId, [top], 'snapshot', { ...options, id: root?.id }), askFrames(tabId, inner, 'snapshot', options)]);
   await elementRefs.restore();
-  if (!first || first.value.isGone) return null;
+  if (!first?.value.found) return root ? null : NOTHING;
   const lines = assemble(tabId, documents, first, frames);
   const told = JSON.stringify([root?.id, options]);
   const last = snapshots.last(client, tabId);
@@ -77,6 +77,9 @@ function difference(before, after, maxBytes) {
   return lines.length === 0 ? 'Nothing has changed.' : cut(lines, maxBytes);
 }
 
+/** A page may even have taken itself away. */
+const NOTHING = 'Nothing is shown.';
+
 /** The line that says how to go on is not longer. */
 const CUT_NOTE_BYTES = 140;
 
@@ -91,8 +94,8 @@ function cut(lines, maxBytes) {
     sizes.push(bytes);
     if (bytes > maxBytes) break;
   }
-  if (bytes <= maxBytes) return lines.join('\n') || 'Nothing is shown.';
+  if (bytes <= maxBytes) return lines.join('\n') || NOTHING;
   const most = sizes.findLastIndex((size) => size <= maxBytes - CUT_NOTE_BYTES) + 1;
-  const all = lines.reduce((sum, line) => sum + line.length + 2, 0);
+  const all = encoder.encode(JSON.stringify(lines.join('\n'))).length;
   return [...lines.slice(0, most), `… ${lines.length - most} more lines: give a part as target, interactive_only, depth, or max_bytes up to ${Math.ceil(all * 1.1)}`].join('\n');
 }

@@ -46,6 +46,12 @@ test('a snapshot that is too long ends at a line, and says how to go on', async 
   assert.match(lines.at(-1), new RegExp(`^… ${100 - told.length} more lines: .*max_bytes up to \\d+$`));
 });
 
+test('as many bytes as a cut snapshot asks for are enough for all of it', async () => {
+  installDocuments([{ frameId: 0, documentId: `P${tab}`, world: shown(Array.from({ length: 100 }, (_, i) => `- 語語語語語語 "${i}"`).join('\n')) }]);
+  const [, bytes] = /max_bytes up to (\d+)$/.exec(await take({ maxBytes: 500 }));
+  assert.doesNotMatch(await take({ maxBytes: Number(bytes) }), /more lines/);
+});
+
 test('the difference is from the last snapshot that this client was given of this document', async () => {
   const { documents } = installDocuments([{ frameId: 0, documentId: `P${tab}`, world: shown('button "A" \x011') }]);
   assert.match(await take({ isDiff: true }), /^No earlier snapshot .*\nbutton "A" \w+$/s);
@@ -79,5 +85,6 @@ test('a text that looks like a line of an element says nothing of any element', 
 
 test('a root that is gone is no snapshot', async () => {
   installDocuments([{ frameId: 0, documentId: `P${tab}`, world: { snapshot: { isGone: true, count: 0, place: -1 } } }]);
+  assert.equal(await take(), 'Nothing is shown.', 'a document without any element');
   assert.equal(await take({ root: { document: { frameId: 0, parentFrameId: -1, documentId: `P${tab}`, url: '' }, id: 1 } }), null);
 });

@@ -262,7 +262,9 @@ class Accessible {
 
   /** Whether nobody should read its value. @param {any} element */
   isSecret(element) {
-    const isField = Accessible.FIELDS.has(this.#dom.tag(element)) || this.#dom.isEdited(element);
+    const tag = this.#dom.tag(element);
+    // A form that is edited in place answers to the names of its fields before its own.
+    const isField = Accessible.FIELDS.has(tag) || (tag !== 'form' && this.#dom.isEdited(element));
     return isField && this.#secrets.isField(element, this.#dom.labelsOf(element));
   }
 
