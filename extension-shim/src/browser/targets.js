@@ -21,6 +21,7 @@
 
 import { ActionError, navigationInterrupted } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
+import { hidesOwner } from '../policy/sites.js';
 import { CANDIDATES_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
 import { askDocument, askDocuments, askFrames, documentsOf, withInner } from './page_world.js';
 import { elementRefs, snapshots } from './state.js';
@@ -228,12 +229,12 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const check = (/** @type {number[] | undefined} */ before) => askDocument(tabId, found.document, 'check', { id: found.id, options: { kind, atOnce, part, ...(before && { before }) }, arm });
   let answer = await check(undefined);
   // An element that may be moving is looked at again, two frames later.
-  while (answer.verdict === 'not_stable' && (performance.now() < end || answer.first === undefined)) {
+  for (let looks = 1; answer.verdict === 'not_stable' && (looks === 1 || performance.now() < end); looks += 1) {
     await pause(REST_MS, signal);
-    answer = { ...await check(answer.box), first: false };
+    answer = await check(answer.box);
   }
   if (answer.verdict === 'stale_ref') throw await goneError(tabId, found);
-  const ref = elementRefs.names(tabId, found.document.documentId, answer.count)(answer.id);
+  const ref = refOf(tabId, found.document, answer.count, answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
   const { point, box, place, tag, type, checked, field } = answer;
@@ -287,7 +288,7 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
     if (!hit) throw new ActionError('target_not_found', `nothing is at ${point.x}, ${point.y}`, undefined, { hint: 'x and y are CSS px of the visible part of the page: take a screenshot.' });
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
-      const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
+      const ref = refOf(tabId, document, count, hit.id);
       return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, inner: at, box: [point.x, point.y, 0, 0] };
     }
     [document, at] = [inner, hit.inner];
@@ -306,7 +307,7 @@ export async function targetAtFocus({ tabId }, { arm = false } = {}) {
     const { hit, count } = await askDocument(tabId, document, 'focused', { arm });
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
-      const ref = elementRefs.names(tabId, document.documentId, count)(hit.id);
+      const ref = refOf(tabId, document, count, hit.id);
       return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), box: [0, 0, 0, 0] };
     }
     document = inner;
@@ -316,9 +317,13 @@ export async function targetAtFocus({ tabId }, { arm = false } = {}) {
 /** @param {number} tabId @param {TabDocuments} documents @param {SeenDocument} around @param {number} place @returns {Promise<SeenDocument | undefined>} */
 async function frameAt(tabId, { seen, denied }, around, place) {
   const inside = seen.filter(({ frameId, parentFrameId }) => frameId !== 0 && parentFrameId === around.frameId);
-  const found = (await askFrames(tabId, inside, 'place')).find(({ value }) => value === place)?.document;
-  // A frame that does not say where it is may be the one that is closed.
-  if (!found && denied.has(around.frameId)) throw new ActionError('blocked_by_policy', 'here is a frame of a site that agents may not use', undefined, { mayHaveRun: false });
+  const answers = await askFrames(tabId, inside, 'place');
+  const found = answers.find(({ value }) => value === place)?.document;
+  const isSilent = (/** @type {SeenDocument} */ one) => !answers.some(({ document }) => document === one);
+  // A frame that does not say where it is may be one that is closed: by its URL, or by whom an empty one belongs to.
+  if (!found && (denied.has(around.frameId) || inside.some((one) => hidesOwner(one.url) && isSilent(one)))) {
+    throw new ActionError('blocked_by_policy', 'here is a frame of a site that agents may not use', undefined, { mayHaveRun: false });
+  }
   return found;
 }
 

@@ -130,6 +130,8 @@ test('at a point in a frame the element in the frame is meant, and in a denied f
   assert.deepEqual(point, { x: 50, y: 60 });
   policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['frame.test'] });
   await assert.rejects(targetAt(here, { x: 50, y: 60 }), { code: 'blocked_by_policy' });
+  Object.assign(documents[1], { url: 'about:blank', origin: 'https://frame.test' });
+  await assert.rejects(targetAt(here, { x: 50, y: 60 }), { code: 'blocked_by_policy' }, 'an empty frame that a denied site has opened');
 });
 
 test('what has come of an act names the other element that got it', async () => {
