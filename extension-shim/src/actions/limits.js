@@ -19,9 +19,8 @@ export const AX_LEVELS_DOWN = 2;
 export const AX_FRAMES = 10;
 /** The longest text or HTML of a page that goes to the daemon, in UTF-16 units: frames have room for it. */
 export const TEXT_MAX = 1_000_000;
-/** How long a snapshot is, in bytes of JSON: of longer answers clients show their models a part. */
+/** How long a snapshot may be, in bytes of JSON. */
 export const SNAPSHOT_BYTES = { least: 500, most: 65_536 };
-export const SNAPSHOT_BYTES_USUAL = 10_000;
 /** How deep the lines of a snapshot are. */
 export const SNAPSHOT_DEPTHS = { least: 1, most: 100 };
 /** How many elements `find` names. */

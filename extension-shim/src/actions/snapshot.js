@@ -3,11 +3,12 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
+import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { goneError } from '../browser/targets.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { navigationInterrupted } from '../lib/errors.js';
-import { SNAPSHOT_BYTES, SNAPSHOT_BYTES_USUAL, SNAPSHOT_DEPTHS } from './limits.js';
+import { SNAPSHOT_BYTES, SNAPSHOT_DEPTHS } from './limits.js';
 import { readPage, targetOf } from './page_reading.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */

@@ -43,6 +43,8 @@ export const REST_MS = 36;
 export const CANDIDATES_MAX = 5;
 /** Documents of a tab whose elements are still known by name. */
 export const REF_DOCUMENTS_MAX = 100;
+/** How long a snapshot is, in bytes of JSON, if nothing else is asked for: of longer answers clients show their models a part. */
+export const SNAPSHOT_BYTES_USUAL = 10_000;
 /** Snapshots that are remembered for the next difference, and how much of each, in characters. */
 export const SNAPSHOTS_MAX = 24;
 export const SNAPSHOT_KEPT = 400_000;

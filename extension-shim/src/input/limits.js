@@ -13,8 +13,6 @@ export const FRAMES_MS = 100;
 export const PAINT_MS = 1_000;
 /** A navigation, tab or download that the page has asked the browser for begins within a few ms; one that does not was refused. */
 export const BEGIN_MS = 500;
-/** How much of the page an answer has. */
-export const SNAPSHOT_BYTES = 10_000;
 /** Between two keys of a text that is typed slowly: a page draws a frame in it, or moves the focus on. */
 export const KEY_PAUSE_MS = 16;
 /** A frame of another process has the focus by then, after its element. */

@@ -59,7 +59,7 @@ export async function scrollUntil(input, found, text, viewsY) {
   return whilePainting(input.tabId, async () => {
     let seenMs = 0;
     for (let steps = 0; steps < SCROLL_STEPS && performance.now() < end; steps += 1) {
-      const shown = await shownText(input, text);
+      const shown = await bringIntoView(input, text);
       if (shown) return { found: shown, ...(steps > 0 && { views: steps }) };
       const place = await scrolledPlace(input, found, { viewsY });
       const { seen } = await documentsOf(input.tabId);
@@ -81,7 +81,7 @@ export async function scrollUntil(input, found, text, viewsY) {
 }
 
 /** Brings a text into view, if it is there. @param {InputSession} input @param {string} text @returns {Promise<string | null>} the element that says it */
-async function shownText(input, text) {
+async function bringIntoView(input, text) {
   const { found } = await findTargets(input.tabId, { text }, 20);
   const [seen] = found.filter(({ isVisible }) => isVisible);
   if (!seen) return null;

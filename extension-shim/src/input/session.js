@@ -21,6 +21,7 @@
 /** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { attach, cdp, commandError, emulateFocus, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
@@ -34,7 +35,7 @@ import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
-import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, SNAPSHOT_BYTES, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -155,7 +156,7 @@ export class InputSession {
   /** @param {'whole' | 'diff'} form */
   #snapshot(form) {
     const options = { interactiveOnly: false, boxes: false, urls: false };
-    return snapshotOf(this.tabId, { options, maxBytes: SNAPSHOT_BYTES, isDiff: form === 'diff', client: this.#context.client });
+    return snapshotOf(this.tabId, { options, maxBytes: SNAPSHOT_BYTES_USUAL, isDiff: form === 'diff', client: this.#context.client });
   }
 
   /**

@@ -1,5 +1,6 @@
 // The parts of actions that need no page: forms of scripts, URLs, navigations, tabs, picture headers.
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { beforeEach, mock, test } from 'node:test';
 import vm from 'node:vm';
 import { downloadOf } from '../../src/browser/downloads.js';
@@ -375,4 +376,18 @@ test('a picture tells its size', () => {
   assert.deepEqual(webp('VP8 ', 26, [0x20, 0x43, 0x10, 0x00]), { width: 800, height: 16 });
   assert.deepEqual(webp('VP8L', 21, [0x1f, 0xc3, 0x03, 0x00]), { width: 800, height: 16 });
   assert.deepEqual(webp('VP8X', 24, [0x1f, 0x03, 0, 0x0f, 0, 0]), { width: 800, height: 16 });
+});
+
+const sources = (folder, end) => readdirSync(new URL(folder, import.meta.url)).filter((file) => file.endsWith(end))
+  .map((file) => [file.slice(0, -end.length), readFileSync(new URL(folder + file, import.meta.url), 'utf8')]);
+
+test('a number that the daemon lets through is one that the extension takes, and no other', async () => {
+  const limits = { ...await import('../../src/actions/limits.js'), ...await import('../../src/browser/limits.js') };
+  const checks = sources('../../src/actions/', '.js').flatMap(([action, text]) =>
+    Array.from(text.matchAll(/checkedInteger\('(\w+)', \w+, (\w+)\)/g), ([, parameter, limit]) => [`${action} ${parameter}`, limits[limit]]));
+  const ranges = sources('../../../src/protocol/actions/', '.rs').flatMap(([action, text]) =>
+    Array.from(text.matchAll(/range\(min = ([\d_]+), max = ([\d_]+)\)\)\]\s+(?:#.*\s+)*pub (\w+)/g), ([, least, most, parameter]) =>
+      [`${action} ${parameter}`, { least: Number(least.replaceAll('_', '')), most: Number(most.replaceAll('_', '')) }]));
+  assert.ok(ranges.length >= 9);
+  assert.deepEqual(Object.fromEntries(checks.filter(([name]) => name !== 'batch timeout_ms').sort()), Object.fromEntries(ranges.sort()));
 });

@@ -19,7 +19,7 @@ class PageWorld {
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
-  #waits = new PageWaits(this.#dom, this.#finder, this.#words, this.#reader);
+  #texts = new ShownTexts(this.#dom, this.#finder, this.#words, this.#reader);
   #tools = new PageToolbox();
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
 
@@ -172,12 +172,12 @@ class PageWorld {
   look({ texts }) {
     // Counted first: a change while it looks counts as one after it.
     const { count: changes } = this.#changes;
-    return { ...this.#waits.look(texts), changes };
+    return { ...this.#texts.look(texts), changes };
   }
 
   /** @param {{text: string}} lost */
   nearestLines({ text }) {
-    return this.#waits.nearest(text);
+    return this.#texts.nearest(text);
   }
 
   pageTools() {

@@ -1,7 +1,7 @@
 // @ts-check
 // What waits look for in a document. A classic script.
 
-class PageWaits {
+class ShownTexts {
   /** A longer line says little about a text that is not there. */
   static #LINE_MAX = 120;
   /** Part of the pairs of letters of a text that a line like it has. */
@@ -31,8 +31,8 @@ class PageWaits {
   nearest(text) {
     const wanted = this.#words.pairs(text);
     const lines = new Set(this.#reader.text(this.#dom.page).split(/[\n\t]/).map((line) => this.#words.line(line)));
-    const rated = [...lines].filter((line) => line !== '' && line.length <= PageWaits.#LINE_MAX)
+    const rated = [...lines].filter((line) => line !== '' && line.length <= ShownTexts.#LINE_MAX)
       .map((line) => ({ line, likeness: this.#words.likeness(wanted, this.#words.pairs(line)) }));
-    return rated.filter(({ likeness }) => likeness >= PageWaits.#LIKE).sort((a, b) => b.likeness - a.likeness).slice(0, 3);
+    return rated.filter(({ likeness }) => likeness >= ShownTexts.#LIKE).sort((a, b) => b.likeness - a.likeness).slice(0, 3);
   }
 }
