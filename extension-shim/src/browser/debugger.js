@@ -38,6 +38,12 @@ export const openRequests = new OpenRequests((tabId, method, params) => cdp(tabI
 /** Protocol commands that the browser answers itself, also where the page has no process. */
 const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
 
+/** The opposite of all that acts switch on, and switch off at their end. @type {[string, object?][]} */
+const SWITCHED_OFF = [
+  ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
+  ['Emulation.setFocusEmulationEnabled', { enabled: false }], ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
+];
+
 /** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
 export async function attach(tabId) {
   if (dismissed.has(tabId)) throw dismissedError();
@@ -331,8 +337,10 @@ async function open(tabId) {
   try {
     await chrome.debugger.attach({ tabId }, PROTOCOL);
   } catch (error) {
-    // After a worker restart it may be ourselves who is attached: then commands work.
+    // After a worker restart it may be ourselves who is attached: then commands work. In an act, the worker has put nothing
+    // back: the person would get no file chooser and could drag nothing in this tab.
     if (!/already attached/.test(messageOf(error))) throw error;
+    for (const [method, params] of SWITCHED_OFF) cdp(tabId, method, params).catch(console.debug);
   }
   // The first makes the browser report an earlier crash of the page, which would never answer the second.
   const enabled = Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);

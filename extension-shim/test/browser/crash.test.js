@@ -82,6 +82,15 @@ test('a new worker takes over a tab that has crashed, and says so', async () => 
   await assert.rejects(attach(7), CRASHED);
 });
 
+test('a new worker switches off all that the act of a killed one has left on, before anything else is asked', async () => {
+  chrome.debugger.attach = async () => { throw new Error('Another debugger is already attached to the tab with id: 7.'); };
+  chrome.debugger.sendCommand = async (_, method, params) => { asked.push([method, params?.enabled]); };
+  await attach(7);
+  await emulateFocus(7);
+  const settings = asked.filter(([, enabled]) => enabled !== undefined);
+  assert.deepEqual(settings, [['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], ['Emulation.setFocusEmulationEnabled', false], ['Emulation.setFocusEmulationEnabled', true]]);
+});
+
 test('a tab is gone only if the browser says so of the tab: the debugger may have lost one that is open', async () => {
   chrome.debugger.attach = async () => { throw new Error('No tab with given id 7.'); };
   await assert.rejects(attach(7), { code: 'debugger_unavailable', message: /No tab with given id 7/ });
