@@ -44,9 +44,17 @@ export async function askAbout(tabId, found, name, argument) {
   return said;
 }
 
+/** One character more than an answer has shows that there is more. */
+const READ = { most: TEXT_MAX + 1 };
+
 /** The text, of which the daemon answers parts. @param {string} text @returns {string} */
-export function whole(text) {
-  return text.length > TEXT_MAX ? `${headOf(text, TEXT_MAX)}\n… ${text.length - TEXT_MAX} more characters: give a part of the page as target` : text;
+function whole(text) {
+  return text.length > TEXT_MAX ? `${headOf(text, TEXT_MAX)}\n… there is more: give a part of the page as target` : text;
+}
+
+/** @param {number} tabId @param {FoundElement} found @param {'text' | 'markdown' | 'html'} form @returns {Promise<string>} */
+export async function textOf(tabId, found, form) {
+  return whole(await askAbout(tabId, found, form, READ));
 }
 
 /**
@@ -58,8 +66,8 @@ export async function readText(form, params, context) {
     const found = params.target === undefined ? null : await targetOf(tabId, params.target, context.signal);
     const { seen } = await documentsOf(tabId);
     const top = found?.document ?? seen[0];
-    const own = found ? await askAbout(tabId, found, form) : (await askDocument(tabId, top, form, {})).found ?? '';
-    const text = own.includes(FRAME_MARK) ? withFrames(own, top, await askFrames(tabId, seen.filter(({ frameId }) => frameId !== 0), form, {})) : own;
+    const own = found ? await askAbout(tabId, found, form, READ) : (await askDocument(tabId, top, form, READ)).found ?? '';
+    const text = own.includes(FRAME_MARK) ? withFrames(own, top, await askFrames(tabId, seen.filter(({ frameId }) => frameId !== 0), form, READ)) : own;
     return { value: whole(text), type: 'string' };
   });
 }

@@ -38,7 +38,7 @@ export async function snapshotOf(tabId, { root, options, maxBytes, isDiff, clien
   snapshots.keep(client, { tabId, documentId: top.documentId, options: told, lines });
   const isSame = last?.documentId === top.documentId && last.options === told;
   const text = isDiff && isSame ? difference(last.lines, lines, maxBytes) : cut(lines, maxBytes);
-  const note = first.value.found.isCut ? '\n… the page has more elements than are read at once: give a target' : '';
+  const note = first.value.found.isCut ? '\n… the page has more than is read at once: give a target' : '';
   return `${isDiff && !isSame ? 'No earlier snapshot of this page with these parameters: all of it.\n' : ''}${text}${note}`;
 }
 

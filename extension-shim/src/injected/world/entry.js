@@ -43,7 +43,7 @@ class PageWorld {
 
   /** @param {SnapshotOptions} options */
   snapshot(options) {
-    return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut }));
+    return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut || this.#snapshot.isCut }));
   }
 
   /** @param {{query: TargetQuery, most: number}} asked */
@@ -193,24 +193,24 @@ class PageWorld {
     this.#tools.stop();
   }
 
-  /** @param {{id?: number}} asked */
-  text({ id }) {
-    return this.#read(id, (element) => this.#reader.text(element));
+  /** @param {{id?: number, most: number}} asked `most`: no more of it goes to the worker, which serves all tabs */
+  text({ id, most }) {
+    return this.#read(id, (element) => this.#words.head(this.#reader.text(element), most));
   }
 
-  /** @param {{id?: number}} asked */
-  markdown({ id }) {
-    return this.#read(id, (element) => this.#reader.markdown(id === undefined ? undefined : element));
+  /** @param {{id?: number, most: number}} asked */
+  markdown({ id, most }) {
+    return this.#read(id, (element) => this.#words.head(this.#reader.markdown(id === undefined ? undefined : element), most));
   }
 
-  /** @param {{id?: number}} asked */
-  html({ id }) {
-    return this.#read(id, (element) => this.#reader.html(element));
+  /** @param {{id?: number, most: number}} asked */
+  html({ id, most }) {
+    return this.#read(id, (element) => this.#words.head(this.#reader.html(element), most));
   }
 
-  /** @param {{id: number}} asked */
-  value({ id }) {
-    return this.#read(id, (element) => this.#reader.value(element));
+  /** @param {{id: number, most: number}} asked */
+  value({ id, most }) {
+    return this.#read(id, (element) => this.#reader.value(element, most));
   }
 
   /** @param {{id: number, names?: string[]}} asked */

@@ -17,6 +17,8 @@ class PageReader {
   static #DEPTH_MAX = 900;
   /** A main part of fewer characters is not where the content is. */
   static #MAIN_LEAST = 200;
+  /** Nobody chooses by a longer label. */
+  static #OPTION_MAX = 2_000;
   #dom;
   #accessible;
   #words;
@@ -200,19 +202,19 @@ class PageReader {
     return value.replaceAll('&', '&amp;').replaceAll('\u00a0', '&nbsp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   }
 
-  /** The entered or chosen value. @param {any} element @returns {object} */
-  value(element) {
+  /** The entered or chosen value. @param {any} element @param {number} most characters @returns {object} */
+  value(element, most) {
     const tag = this.#dom.tag(element);
     const role = this.#accessible.role(element);
     const checked = this.#accessible.checked(element, role);
     if (tag === 'select') {
       const all = Array.from(/** @type {HTMLOptionElement[]} */ (element.options));
-      const options = all.slice(0, 200).map(({ label, value, selected, disabled }) => ({ label, ...(value !== label && { value }), ...(selected && { selected }), ...(disabled && { disabled }) }));
+      const options = all.slice(0, 200).map(({ label, value, selected, disabled }) => ({ label: this.#words.head(label, PageReader.#OPTION_MAX), ...(value !== label && { value: this.#words.head(value, PageReader.#OPTION_MAX) }), ...(selected && { selected }), ...(disabled && { disabled }) }));
       return { value: this.#accessible.value(element, role) ?? options.filter(({ selected }) => selected).map(({ label }) => label), options, ...(all.length > 200 && { more_options: all.length - 200 }) };
     }
     if (checked !== null) return { checked: checked === 'true' ? true : checked === 'mixed' ? 'mixed' : false };
     const value = tag === 'input' && element.type !== 'file' || tag === 'textarea' || this.#dom.isEdited(element) ? this.#accessible.entered(element) ?? '' : this.#accessible.value(element, role);
-    return value === undefined ? {} : { value: this.#words.block(value) };
+    return value === undefined ? {} : { value: this.#words.head(this.#words.block(value), most), ...(value.length > most && { is_cut: true }) };
   }
 
   /** @param {any} element @param {string[] | undefined} names absent: all @returns {Record<string, string | null>} */

@@ -29,6 +29,10 @@ class PageSnapshot {
   static #MARKS_MAX = 200;
   /** Where only elements are told that a person acts on, their names and values need not be read whole. */
   static #SHORT = 48;
+  /** A longer text would fill the worker, which serves all tabs. */
+  static #TEXT_MAX = 8_000_000;
+  /** Whether the last text has left something out. */
+  isCut = false;
   #dom;
   #accessible;
   #tree;
@@ -48,20 +52,27 @@ class PageSnapshot {
   text(start, { interactiveOnly = false, depth = Infinity, boxes = false, urls = false }) {
     /** @type {string[]} */
     const lines = [];
+    let left = PageSnapshot.#TEXT_MAX;
+    const write = (/** @type {string} */ line, /** @type {number} */ level) => {
+      left -= line.length + 2 * level;
+      if (left >= 0) lines.push('  '.repeat(level) + line);
+    };
     const active = this.#dom.active();
     const add = (/** @type {AccessibleItem} */ item, /** @type {number} */ level) => {
+      if (left < 0) return;
       if (typeof item === 'string') {
         const text = interactiveOnly ? '' : this.#words.shown(item, 2_000);
         // Marks of punctuation between two nodes say nothing.
-        if (/[^\s\p{P}]/u.test(text)) lines.push(`${'  '.repeat(level)}- ${text}`);
+        if (/[^\s\p{P}]/u.test(text)) write(`- ${text}`, level);
         return;
       }
       const isShown = !interactiveOnly || item.isActedOn || ['iframe', 'dialog', 'alertdialog', 'alert'].includes(item.role);
-      if (isShown) lines.push(`${'  '.repeat(level)}${this.#line(item, { boxes, urls, active, isShort: interactiveOnly })}`);
+      if (isShown) write(this.#line(item, { boxes, urls, active, isShort: interactiveOnly }), level);
       const below = isShown && !interactiveOnly ? level + 1 : level;
       if (below <= depth) for (const inner of item.items) add(inner, below);
     };
     for (const top of this.#tree.read(start)) add(top, 0);
+    this.isCut = left < 0;
     return lines.join('\n');
   }
 

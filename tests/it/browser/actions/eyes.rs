@@ -262,6 +262,21 @@ async fn texts_from_right_to_left_and_emoji_come_through_whole_and_a_page_that_r
     stage.end().await;
 }
 
+#[tokio::test]
+async fn a_page_of_more_text_than_is_read_at_once_is_read_in_part_and_says_so() {
+    let stage = ActionStage::open("plain.html").await;
+    let paragraph =
+        "Object.assign(document.createElement('p'), { textContent: 'words '.repeat(400) })";
+    stage
+        .read(&format!(
+            "document.body.replaceChildren(...Array.from({{ length: 5_000 }}, () => {paragraph}))"
+        ))
+        .await;
+    let page = stage.act("snapshot", json!({})).await;
+    assert_has(&page, &["more lines: give a part", "the page has more than is read at once"]);
+    stage.end().await;
+}
+
 /// Names that Chromium has for what ARIA and this program call otherwise.
 const ROLES_OF_CHROMIUM: [(&str, &str); 8] = [
     ("image", "img"),

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { TEXT_MAX } from '../../src/actions/limits.js';
+import { installChrome } from '../support/fakes.js';
+import { installDocuments } from '../support/fake_documents.js';
+
+installChrome();
+const { actions } = await import('../../src/actions/index.js');
+const { policy, tabs } = await import('../../src/browser/state.js');
+
+const context = { tab_id: 7, timeout_ms: 5_000, client: '', signal: new AbortController().signal, begin() {}, onStop() {} };
+const frame = (frameId, parentFrameId, world, more = {}) => ({ frameId, parentFrameId, documentId: `D${frameId}`, world, ...more });
+
+beforeEach(async () => {
+  installChrome();
+  policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['bad.test'] });
+  chrome.tabs.query = async () => [{ id: 7, windowId: 1, url: 'https://page.test/', title: '', active: true, status: 'complete', discarded: false }];
+  await tabs.load();
+});
+
+test('no more of a text than an answer has comes from the page, and the answer says that there is more', async () => {
+  installDocuments([frame(0, -1, { text: ({ most }) => ({ found: 'x'.repeat(Math.min(most, 50_000_000)), place: -1 }) })]);
+  const { value } = await actions.get_text({}, context);
+  assert.equal(value.replace(/^x+/, ''), '\n… there is more: give a part of the page as target');
+  assert.equal(value.indexOf('\n'), TEXT_MAX);
+});
+
+test('the text of a frame stands in its place, and that of a denied one is left out', async () => {
+  installDocuments([
+    frame(0, -1, { text: { found: 'before\n\x020\nbetween\n\x021\nafter', place: -1 } }),
+    frame(3, 0, { text: { found: 'in the frame', place: 0 } }),
+    frame(4, 0, { text: { found: 'of the bank', place: 1 } }, { url: 'https://bad.test/' }),
+  ]);
+  assert.equal((await actions.get_text({}, context)).value, 'before\nin the frame\nbetween\n\nafter');
+});
