@@ -139,10 +139,8 @@ class PageWait {
       if (since === undefined || this.#watched.has(documentId)) continue;
       this.#watched.set(documentId, document);
       const ms = Math.max(0, this.#end - performance.now());
-      askDocument(this.#tabId, document, 'changed', { ms, since }).then(() => {
-        this.#watched.delete(documentId);
-        this.#bell.wake();
-      }, () => {});
+      askDocument(this.#tabId, document, 'changed', { ms, since }).then(() => this.#bell.wake(), console.debug)
+        .finally(() => this.#watched.delete(documentId));
     }
   }
 

@@ -64,6 +64,8 @@ export class ElementRefs {
   names(tabId, documentId, ids) {
     const tab = this.#of(tabId);
     const ranges = tab.documents[documentId] ?? [];
+    // Pages have dozens of empty frames, which would push out the others.
+    if (ids === 0) return () => '';
     // The last that was used stands last.
     delete tab.documents[documentId];
     tab.documents[documentId] = ranges;

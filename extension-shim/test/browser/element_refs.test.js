@@ -56,6 +56,12 @@ test('the documents that were used last are remembered', () => {
   assert.equal(refs.find('a2'), null);
 });
 
+test('frames without elements push out no document', () => {
+  refs.names(7, 'page', 1);
+  for (let i = 0; i < 150; i += 1) refs.names(7, `frame ${i}`, 0);
+  assert.deepEqual(refs.find('a1'), { tabId: 7, documentId: 'page', id: 1 });
+});
+
 test('a tab that was discarded keeps its names under its new id; one that is closed loses them', async () => {
   refs.names(7, 'A', 1);
   await refs.handleReplaced(9, 7);
