@@ -240,7 +240,8 @@ class Accessible {
   value(element, role) {
     const tag = this.#dom.tag(element);
     if (tag === 'input' && ['checkbox', 'radio', 'submit', 'reset', 'button', 'image', 'hidden'].includes(element.type)) return undefined;
-    if (tag === 'select') return element.multiple ? undefined : this.#words.shown(Array.from(element.selectedOptions, ({ label }) => label).join(', '), NAME_MAX);
+    // One of another namespace has no options.
+    if (tag === 'select') return element.multiple ? undefined : this.#words.shown(Array.from(element.selectedOptions ?? [], ({ label }) => label).join(', '), NAME_MAX);
     if (tag === 'input' && element.type === 'file') return this.#words.shown(Array.from(element.files ?? [], ({ name }) => name).join(', '), NAME_MAX) || undefined;
     if (tag === 'input' || tag === 'textarea' || (role === 'textbox' && this.#dom.isEdited(element))) {
       const text = this.entered(element);

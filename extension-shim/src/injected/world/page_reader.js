@@ -208,7 +208,7 @@ class PageReader {
     const role = this.#accessible.role(element);
     const checked = this.#accessible.checked(element, role);
     if (tag === 'select') {
-      const all = Array.from(/** @type {HTMLOptionElement[]} */ (element.options));
+      const all = Array.from(/** @type {HTMLOptionElement[]} */ (element.options ?? []));
       const options = all.slice(0, 200).map(({ label, value, selected, disabled }) => ({ label: this.#words.head(label, PageReader.#OPTION_MAX), ...(value !== label && { value: this.#words.head(value, PageReader.#OPTION_MAX) }), ...(selected && { selected }), ...(disabled && { disabled }) }));
       return { value: this.#accessible.value(element, role) ?? options.filter(({ selected }) => selected).map(({ label }) => label), options, ...(all.length > 200 && { more_options: all.length - 200 }) };
     }

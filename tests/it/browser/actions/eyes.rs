@@ -254,6 +254,10 @@ async fn texts_from_right_to_left_and_emoji_come_through_whole_and_a_page_that_r
     for action in ["get_text", "get_markdown", "get_html", "get_value", "get_attributes"] {
         stage.act(action, json!({"target": "label=Third"})).await;
     }
+    let foreign = "document.body.append(document.createElementNS('urn:other', 'select'))";
+    stage.read(foreign).await;
+    assert_has(&stage.act("snapshot", json!({})).await, &["combobox", "button \"Real\""]);
+    stage.act("get_value", json!({"target": "select"})).await;
     stage.read("document.designMode = 'on'").await;
     assert_has(&stage.act("get_text", json!({})).await, &["Real"]);
     stage.read("document.documentElement.remove()").await;
