@@ -34,8 +34,8 @@ export async function dragBetween(input, from, to, steps) {
 /** @param {InputSession} input @param {ReadyTarget} start @param {ActPlace} to @param {number} steps @returns {Promise<DoneDrag>} */
 async function carry(input, start, to, steps) {
   const pointer = new DragPointer(input, pointOf(start));
-  await input.send({ method: 'Input.setInterceptDrags', enabled: true });
   try {
+    await input.send({ method: 'Input.setInterceptDrags', enabled: true });
     await pointer.press();
     for (const by of [3, 9]) await pointer.step({ x: pointer.at.x + by, y: pointer.at.y + by });
     if (await askDocument(start.tabId, start.document, 'hasDragStarted')) await pointer.intercepted();
@@ -105,6 +105,7 @@ class DragPointer {
   }
 
   async press() {
+    this.#input.signal.throwIfAborted();
     this.#isHeld = true;
     await this.#input.send(moved(this.at), pressed(this.at, 'left'));
   }

@@ -5,6 +5,7 @@ import { installChrome } from '../support/fakes.js';
 import { installDocuments } from '../support/fake_documents.js';
 
 installChrome();
+const { handleEvent } = await import('../../src/browser/debugger.js');
 const { dragBetween } = await import('../../src/input/drag.js');
 const { clickQuietly } = await import('../../src/input/quiet_click.js');
 
@@ -49,6 +50,13 @@ test('a drag that is cancelled on its way lets the button go at once, and moves 
   assert.ok(released > 0);
   assert.equal(sent.slice(released).includes('mouseMoved left'), false);
   assert.ok(sent.filter((word) => word === 'mouseMoved left').length < 10);
+});
+
+test('a drag that is cancelled before it begins presses nothing, and nobody listens for it any more', async () => {
+  input.approach = async (found) => { input.abort.abort(new Error('cancelled')); return found; };
+  await assert.rejects(dragBetween(input, { name: 'card' }, { name: 'goal' }, 3), /cancelled/);
+  assert.equal(sent.some((word) => word.startsWith('mouse')), false);
+  handleEvent({ tabId: 7 }, 'Input.dragIntercepted', { get data() { return assert.fail('somebody listens'); } });
 });
 
 test('what would raise a window is refused before anything is sent', async () => {
