@@ -121,6 +121,15 @@ export class InputSession {
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
   async run(act, form, takesChooser) {
     this.#context.begin();
+    try {
+      return await this.#watched(act, form, takesChooser);
+    } finally {
+      this.#interceptChoosers(false).catch(console.debug);
+    }
+  }
+
+  /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
+  async #watched(act, form, takesChooser) {
     const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId), this.#interceptChoosers(true)]);
     this.#isActive = activeTab === this.tabId;
     const effects = actEffects.watch(this.tabId, page, activeTab);
@@ -140,7 +149,6 @@ export class InputSession {
     } finally {
       effects.end();
       endListening();
-      this.#interceptChoosers(false).catch(console.debug);
     }
   }
 
