@@ -15,6 +15,7 @@ class PageDom {
     assignedSlot: PageDom.#getter(Element, 'assignedSlot'),
     localName: PageDom.#getter(Element, 'localName'),
     shadowRoot: PageDom.#getter(Element, 'shadowRoot'),
+    innerHTML: PageDom.#getter(Element, 'innerHTML'),
     outerHTML: PageDom.#getter(Element, 'outerHTML'),
     tabIndex: PageDom.#getter(HTMLElement, 'tabIndex'),
     isContentEditable: PageDom.#getter(HTMLElement, 'isContentEditable'),
@@ -98,6 +99,11 @@ class PageDom {
     const shell = this.#getters.outerHTML(this.emptyDocument().importNode(element, false));
     const end = shell.lastIndexOf('</');
     return end < 0 ? shell : shell.slice(0, end) + this.#getHTML.call(element, { shadowRoots }) + shell.slice(end);
+  }
+
+  /** @param {any} element @returns {string} its content as it is written, without shadow trees */
+  innerHtml(element) {
+    return this.#getters.innerHTML(element);
   }
 
   /** A document without a window: nothing that is put into it is run or loaded. @returns {Document} */

@@ -186,13 +186,15 @@ class PageReader {
     });
   }
 
-  /** As it is written, without the values of secret fields. @param {any} element @returns {string} */
+  /** As it is written, without the values and texts of secret fields. @param {any} element @returns {string} */
   html(element) {
     let html = this.#dom.html(element);
     const fields = [element, ...this.#dom.roots().flatMap((root) => this.#dom.select(root, 'input, textarea, [contenteditable]'))];
     for (const field of fields) {
-      const value = this.#dom.attribute(field, 'value');
-      if (value && this.#dom.holds(element, field) && this.#accessible.isSecret(field)) html = html.replaceAll(` value="${this.#escaped(value)}"`, ' value="[redacted]"');
+      const [value, content] = [this.#dom.attribute(field, 'value'), this.#dom.innerHtml(field)];
+      if (!(value || content) || !this.#dom.holds(element, field) || !this.#accessible.isSecret(field)) continue;
+      if (value) html = html.replaceAll(` value="${this.#escaped(value)}"`, ' value="[redacted]"');
+      if (content) html = html.replaceAll(`>${content}</`, '>[redacted]</');
     }
     return this.#words.block(html);
   }

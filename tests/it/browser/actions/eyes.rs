@@ -212,6 +212,13 @@ async fn texts_tables_values_and_attributes_are_read_and_secrets_are_not() {
     assert_eq!(html, "<ul><li>Free delivery</li><li>Gift wrap</li></ul>");
     let whole = stage.act("get_html", json!({"target": "form"})).await;
     assert_lacks(&whole, &["correct horse"]);
+    let secrets = "<textarea name=api_token>open &amp; shut</textarea><p contenteditable aria-label=Password>open <b>sesame</b></p>";
+    let put =
+        format!("document.querySelector('ul').outerHTML = '<section id=s>{secrets}</section>'; 1");
+    stage.read(&put).await;
+    let masked = stage.act("get_html", json!({"target": "#s"})).await;
+    assert_has(&masked, &["api_token", "[redacted]"]);
+    assert_lacks(&masked, &["shut", "sesame"]);
     for (target, value) in [
         ("#email", json!({"value": "ann@example.com"})),
         ("#note", json!({"value": "To the door\nplease"})),
