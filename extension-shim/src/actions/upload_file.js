@@ -111,15 +111,18 @@ class FileUpload {
     const drag = (/** @type {string} */ type) => ({ method: 'Input.dispatchDragEvent', type, .../** @type {{x: number, y: number}} */ (target.point), data });
     await input.ready(target);
     await askDocument(input.tabId, target.document, 'armDrop');
-    await input.send(drag('dragEnter'), drag('dragOver'));
-    const { takes } = await askDocument(input.tabId, target.document, 'dragged', target.id);
-    if (!takes) {
+    let isOver = true;
+    try {
+      await input.send(drag('dragEnter'), drag('dragOver'));
+      const { takes } = await askDocument(input.tabId, target.document, 'dragged', target.id);
       // A page that takes no drop would be left for the file.
-      await input.letGo(drag('dragCancel'));
-      throw new ActionError('wrong_kind', `${target.label} takes no dropped files`, undefined, { hint: 'Drop them onto the element that says so, or give the field for files without drop.', mayHaveRun: true });
+      if (!takes) throw new ActionError('wrong_kind', `${target.label} takes no dropped files`, undefined, { hint: 'Drop them onto the element that says so, or give the field for files without drop.', mayHaveRun: true });
+      await input.ready(target);
+      isOver = false;
+      await input.send(drag('drop'));
+    } finally {
+      if (isOver) await input.letGo(drag('dragCancel'));
     }
-    await input.ready(target);
-    await input.send(drag('drop'));
     // Gone: the drop has taken the page elsewhere.
     const seen = await askDocument(input.tabId, target.document, 'dragged', target.id).catch(() => null);
     if (seen && !seen.isDropped) throw new ActionError('wrong_kind', `${target.label} has got no drop: the page has changed meanwhile`, undefined, { hint: 'Take a snapshot, then drop the files again.', mayHaveRun: true });
