@@ -391,3 +391,13 @@ test('a number that the daemon lets through is one that the extension takes, and
   assert.ok(ranges.length >= 9);
   assert.deepEqual(Object.fromEntries(checks.filter(([name]) => name !== 'batch timeout_ms').sort()), Object.fromEntries(ranges.sort()));
 });
+
+test('limits that the daemon has, too, are the same there', async () => {
+  const [{ UPLOAD_FILES_MAX }, { STEPS_MAX }, { SNAPSHOT_BYTES_USUAL }, { EXECUTE_USUAL_MS }] = await Promise.all(
+    ['actions', 'commands', 'browser', 'input'].map((folder) => import(`../../src/${folder}/limits.js`)));
+  const inDaemon = (file, line) => Number(line.exec(readFileSync(new URL(`../../../src/${file}.rs`, import.meta.url), 'utf8'))[1].replaceAll('_', ''));
+  assert.deepEqual([UPLOAD_FILES_MAX, STEPS_MAX, SNAPSHOT_BYTES_USUAL, EXECUTE_USUAL_MS], [
+    inDaemon('protocol/uploads', /UPLOAD_FILES_MAX: usize = ([\d_]+);/), inDaemon('tools/batch', /MOST_STEPS: usize = ([\d_]+);/),
+    inDaemon('tools/parts', /USUAL_PART: usize = ([\d_]+);/), inDaemon('lifecycle/limits', /EXECUTE: Duration = Duration::from_secs\(([\d_]+)\);/) * 1_000,
+  ]);
+});
