@@ -32,8 +32,8 @@ export async function draw({ target, points, snapshot }, context) {
     if ([first, ...others].some(({ x, y }) => x < 0 || y < 0 || x >= view.width || y >= view.height)) throw outOfView(sheet, view);
     await input.ready(sheet);
     let last = first;
-    await input.send(moved(first), pressed(first, 'left'));
     try {
+      await input.send(moved(first), pressed(first, 'left'));
       for (let at = 0; at < others.length; at += AT_ONCE) {
         const part = others.slice(at, at + AT_ONCE);
         if (at > 0) await input.ready(sheet);
