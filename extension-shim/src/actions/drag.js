@@ -27,7 +27,7 @@ export async function drag({ startTarget, startX, startY, endTarget, endX, endY,
 
 /** @param {ReadyTarget} start @param {LandedAct} after @param {boolean} hasData @returns {{dropped?: false, landed_on?: string}} */
 function told(start, after, hasData) {
-  // Without a drop the page has refused what was dragged.
+  // Without a drop event the page has refused the data.
   if (hasData && !after.isGone && !after.events.drop) return { dropped: false };
   const landed = landedOn(after, hasData ? 'drop' : 'mouseup');
   // What follows the pointer is under it.

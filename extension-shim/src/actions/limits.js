@@ -48,7 +48,7 @@ export const CHOOSER_MS = 3_000;
 export const WAIT_TEXT_MAX = 2_000;
 /** How long a wait for time alone is; commands may take no longer. */
 export const WAIT_TIMES = { least: 0, most: 300_000 };
-/** What is left of a wait's time to say what is there instead. */
+/** The part of a wait's time in which its failure finds out the state of the page. */
 export const WAIT_REPORT_MS = 500;
 /** Pending requests that an error names, and how much of their URLs. */
 export const WAIT_URLS = 3;

@@ -13,7 +13,7 @@ import { withInput } from '../input/session.js';
 import { ActionError } from '../lib/errors.js';
 import { COORDINATE } from './limits.js';
 
-/** A part of what was seen is seen still. */
+/** A tenth of the view stays: readers keep their place. */
 const VIEWS = /** @type {const} */ ({ up: { viewsY: -0.9 }, down: { viewsY: 0.9 }, left: { viewsX: -0.9 }, right: { viewsX: 0.9 } });
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */

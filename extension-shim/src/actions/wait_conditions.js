@@ -1,5 +1,5 @@
 // @ts-check
-// What `wait_for` can wait for: each condition says whether it is met by a look at the page, and what is there instead.
+// The conditions of `wait_for`: each says whether a look at the page meets it, and names the state of the page if not.
 
 /** @import {Context, Dialog, StopReason} from '../../types/protocol.js' */
 /** @import {TabDocuments} from '../browser/page_world.js' */

@@ -1,5 +1,5 @@
 // @ts-check
-// Waits for a state of the page, across navigations. Woken by what happens: changes of documents, navigations, requests,
+// Waits for a state of the page, across navigations. Woken by events: changes of documents, navigations, requests,
 // downloads. A look now and then is for changes that nothing reports, such as those of styles.
 
 /** @import {Context, Dialog, Outcome} from '../../types/protocol.js' */

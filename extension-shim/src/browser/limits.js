@@ -29,7 +29,7 @@ export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 export const SCREENSHOT_PATIENCE_MS = 200;
 /** File systems take no longer names of files. */
 export const FILE_NAME_MAX = 255;
-/** A free frame answers within milliseconds; one that does not is left out of what is told of the page. */
+/** A free frame answers within milliseconds; a frame that does not is left out of the answer. */
 export const FRAME_ANSWER_MS = 1_000;
 /** How long a target is looked for, and waited for to be ready, if nothing else is asked for. */
 export const TARGET_WAIT_MS = 5_000;

@@ -237,7 +237,7 @@ export class Dispatcher {
     try {
       return await Promise.race([this.#perform(entry, step, running, AbortSignal.any([outer, own.signal])), /** @type {Promise<never>} */ (late)]);
     } catch (error) {
-      // A step that ends by the abort itself knows neither the reason nor what the clean-up says.
+      // A step that ends by the abort itself knows neither the reason nor the note of the clean-up.
       if (own.signal.aborted && !outer.aborted) await late;
       throw error;
     } finally {

@@ -21,5 +21,5 @@ export const STEP_TEXT_MAX = 1_000_000;
 export const STEP_NAME = /^[A-Za-z_][\w-]{0,63}$/;
 /** All results of a batch in bytes; the rest of a report is room for its failure. */
 export const STEP_RESULTS_MAX = 6 * 1024 * 1024;
-/** What is left of a batch's time to report a step that takes too long. */
+/** The part of a batch's time that is kept for the report of a step that takes too long. */
 export const STEP_REPORT_MS = 500;

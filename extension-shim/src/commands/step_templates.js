@@ -76,7 +76,7 @@ function resultAt([template, name, path], results) {
   return found;
 }
 
-/** Own parts alone: what objects inherit is no result. @param {unknown} found @param {string} part @returns {unknown} undefined: there is none */
+/** Own parts alone: an inherited property is no result. @param {unknown} found @param {string} part @returns {unknown} undefined: there is none */
 function partOf(found, part) {
   if (typeof found === 'string') {
     const refs = part === 'ref' || part === 'refs' ? found.split('\n').flatMap((line) => readRefLine(line)?.ref ?? []) : [];

@@ -62,7 +62,7 @@ class FileFields {
     return Array.from(files ?? [], ({ name, size, type }) => ({ name, size, type }));
   }
 
-  /** Watches what becomes of files that are dragged over the document. */
+  /** Watches files that are dragged over the document: taken, refused or dropped. */
   armDrop() {
     const dragged = { over: /** @type {DragEvent | null} */ (null), isDropped: false, files: /** @type {SeenFile[]} */ ([]) };
     this.#dragged = dragged;

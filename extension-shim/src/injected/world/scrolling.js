@@ -1,12 +1,12 @@
 // @ts-check
-// Scrolls what can be scrolled. A classic script.
+// Scrolls the page and the boxes in it. A classic script.
 
 /**
  * @typedef {object} ScrollWish
- * @property {number} [id] of an element: it is scrolled, or what it is in
+ * @property {number} [id] of an element: it is scrolled, or the box around it
  * @property {number} [dx] CSS px to the right
  * @property {number} [dy] CSS px down
- * @property {number} [viewsX] the same in parts of what is seen at once
+ * @property {number} [viewsX] the same in parts of the visible size
  * @property {number} [viewsY]
  * @property {'top' | 'bottom'} [to]
  *

@@ -45,7 +45,7 @@ class Secrets {
     this.#table = table;
   }
 
-  /** Whether what has this name is a secret. @param {string} name */
+  /** Whether a value of this name is a secret. @param {string} name */
   isName(name) {
     if (name.length > this.#longestName) return false;
     const words = this.#words(name);
@@ -72,7 +72,7 @@ class Secrets {
       .map((word) => Array.from(word, (letter) => letter.toLowerCase()).join(''));
   }
 
-  /** Whether nobody should read what was entered here. @param {any} field @param {Iterable<any>} [known] its labels, where they are known */
+  /** Whether the content of a field is a secret. @param {any} field @param {Iterable<any>} [known] its labels, where they are known */
   isField(field, known) {
     this.remember(field);
     if (this.#known().has(field)) return true;
@@ -83,7 +83,7 @@ class Secrets {
     return [...names, ...labels].some((name) => this.isName(name) || this.#words(name.slice(0, 200)).some((word) => this.#inFields.has(word)));
   }
 
-  /** A button that shows a password makes its field one of text: what was one once stays one. @param {any} field */
+  /** A button that shows a password makes its field one of text: a field that was one for a password stays one. @param {any} field */
   remember(field) {
     if (field?.type === 'password') this.#known().add(field);
   }
@@ -93,7 +93,7 @@ class Secrets {
     for (const field of root.querySelectorAll('input[type=password]')) this.remember(field);
   }
 
-  /** As long as the page lives, whoever looks at it. @returns {WeakSet<object>} */
+  /** One for the life of the page, shared by all its readers. @returns {WeakSet<object>} */
   #known() {
     const world = /** @type {any} */ (globalThis);
     // An element that the page gives this name shows as a property, too.
@@ -103,7 +103,7 @@ class Secrets {
     return world.tabwireSecrets;
   }
 
-  /** Whether all of a text is a card number, whoever has issued it. @param {string} text */
+  /** Whether all of a text is a card number, of any issuer. @param {string} text */
   isCardNumber(text) {
     const digits = text.replace(/[ -]/g, '');
     return /^\d{13,19}$/.test(digits) && this.#hasRightCheckDigit(digits);

@@ -101,7 +101,7 @@ class PageSnapshot {
     const isInView = midX >= 0 && midY >= 0 && midX < innerWidth && midY < innerHeight;
     if (!isInView) return isWhole;
     const hit = this.#dom.at(midX, midY);
-    // What a label or an icon stands before is still seen; what a dialog covers is not.
+    // An element behind its own label or icon is still seen; one behind a dialog is not.
     return hit !== null && (this.#dom.holds(element, hit) || this.#dom.holds(hit, element));
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What waits look for in a document. A classic script.
+// The texts that waits look for in a document. A classic script.
 
 class ShownTexts {
   /** A longer line says little about a text that is not there. */
