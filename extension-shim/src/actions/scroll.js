@@ -35,7 +35,8 @@ export async function scroll({ target, until_text, snapshot, ...way }, context) 
 async function scrollBy(input, found, by) {
   const place = await scrollBox(input, found, by);
   if (place) return place;
-  if (by.to !== undefined) throw new ActionError('wrong_kind', `${found ? found.label : 'the page'} has no more than is seen: nothing can be scrolled`, undefined, { hint: 'Take a snapshot: it shows all of the page.' });
+  // All of it is seen: it is at its top and at its bottom.
+  if (by.to !== undefined) return { scrolled: found?.label ?? 'page', top: 0, bottom_at: 0, moved: false };
   return turnWheel(input, found, by);
 }
 

@@ -267,6 +267,10 @@ async fn an_endless_list_that_never_finishes_loading_is_scrolled_until_a_text_ap
     let nowhere = stage.fails("scroll", json!({})).await;
     assert_says(&nowhere, "invalid_params", &["until_text"]);
 
+    stage.go("reordered.html").await;
+    let whole = stage.act("scroll", json!({"target": "#rows", "to": "bottom"})).await;
+    assert_eq!([&whole["moved"], &whole["bottom_at"]], [&json!(false), &json!(0)], "{whole}");
+
     stage.go("drag.html").await;
     let shown = stage.act("scroll", json!({"target": "#low"})).await;
     assert!(shown["scrolled_to"].as_str().unwrap().contains("Far below"), "{shown}");
