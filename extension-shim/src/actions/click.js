@@ -2,10 +2,12 @@
 // Clicks an element or a point.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
+/** @import {LandedAct} from '../browser/targets.js' */
 
 import { checkedChoice, checkedFlag, checkedInteger } from '../commands/params.js';
 import { checkedPlace } from '../input/place.js';
 import { CLICKED, clickTarget, landedOn, modifierBits } from '../input/pointer.js';
+import { clickByScript } from '../input/quiet_click.js';
 import { withInput } from '../input/session.js';
 import { HOLD_MS } from './limits.js';
 
@@ -20,9 +22,15 @@ export async function click({ button = 'left', doubleClick, modifiers, hold_ms =
   return withInput(context, { snapshot }, async (input) => {
     const found = await input.reach(where, { kind: 'click', atOnce });
     const { target, ...how } = await clickTarget(input, found, manner, { isFixed: atOnce || 'point' in where });
+    const again = async (/** @type {LandedAct} */ after) => {
+      if (how.input || !after.isPutBack || manner.holdMs > 0) return false;
+      await clickByScript(input, target, manner);
+      how.input = 'scripted';
+      return true;
+    };
     return {
-      target, value: { clicked: target.label, ...how },
-      tell: (after) => ({ ...(how.input ? {} : landedOn(after, CLICKED[manner.button])), ...changedStates(target, after) }),
+      target, value: { clicked: target.label }, again,
+      tell: (after) => ({ ...how, ...(how.input ? {} : landedOn(after, CLICKED[manner.button])), ...changedStates(target, after) }),
     };
   });
 }

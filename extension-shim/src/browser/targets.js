@@ -353,6 +353,7 @@ export async function focusTarget({ tabId, document, id }) {
  * @property {boolean} isGone the document is: the act has navigated its frame
  * @property {Record<string, {isOwn: boolean, isTrusted: boolean, on?: string}>} events of each type one; `on`: which other element got it
  * @property {boolean} isDownload a link to be saved was clicked
+ * @property {boolean} [isPutBack] the page has put the target in front as the pointer came, and the element around it got the press
  * @property {boolean} hasNewStates of the target
  * @property {boolean} [isThere] the target still is
  * @property {string} [focus] the element that has the focus
@@ -366,11 +367,11 @@ export async function focusTarget({ tabId, document, id }) {
 export async function landed({ tabId, document, id }) {
   const [answer] = await askFrames(tabId, [document], 'landed', { id });
   if (!answer) return { isGone: true, hasMovedFocus: false, hasNewStates: false, isDownload: false, events: {}, states: [] };
-  const { events, focus, hasMovedFocus, hasNewStates, isDownload, count, isThere, value, checked, states } = answer.value;
+  const { events, focus, hasMovedFocus, hasNewStates, isDownload, isPutBack, count, isThere, value, checked, states } = answer.value;
   const ref = elementRefs.names(tabId, document.documentId, count);
   const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
   const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
-  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
+  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, isPutBack, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
 }
 
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */

@@ -26,9 +26,14 @@ export async function clickQuietly(input, target, manner) {
     if (key) await input.send(...keyEvents(key));
     return { input: key ? 'keys' : 'focus' };
   }
+  await clickByScript(input, target, manner);
+  return { input: 'scripted' };
+}
+
+/** @param {InputSession} input @param {ReadyTarget} target @param {ClickManner} manner */
+export async function clickByScript(input, target, { button, count, modifiers }) {
   await input.ready(target);
   await input.byScript(() => askDocument(target.tabId, target.document, 'clickByScript', { id: target.id, point: target.inner, button, count, modifiers }));
-  return { input: 'scripted' };
 }
 
 /** @param {string} what is not done @returns {ActionError} */

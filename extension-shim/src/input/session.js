@@ -43,6 +43,7 @@ import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, TARGET_USUA
  * @typedef {object} ActResult
  * @property {Record<string, unknown>} value
  * @property {ReadyTarget | PageTarget} [target] the last element that got events: its state after the act is told
+ * @property {(after: LandedAct) => Promise<boolean>} [again] does the act another way if its events have not come to the target: whether it has
  * @property {(after: LandedAct) => Record<string, unknown>} [tell] more fields
  *
  * @typedef {Pick<ReadyTarget, 'tabId' | 'page' | 'document'> & {id?: number}} PageTarget the page itself
@@ -135,8 +136,9 @@ export class InputSession {
     const effects = actEffects.watch(this.tabId, page, activeTab);
     const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', () => { effects.hasChooser = !takesChooser; });
     try {
-      const { value, target, tell } = await act(this);
-      const after = target && await landed(/** @type {ReadyTarget} */ (target));
+      const { value, target, tell, again } = await act(this);
+      let after = target && await landed(/** @type {ReadyTarget} */ (target));
+      if (after && await again?.(after)) after = await landed(/** @type {ReadyTarget} */ (target));
       if (after?.isDownload) effects.request('download');
       const set = await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();

@@ -176,7 +176,7 @@ class EventWatch {
   /**
    * The events since the watch was armed, and the state of the element now.
    * @param {number | undefined} id of the element that was meant
-   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, hasMovedFocus: boolean, hasNewStates: boolean, isDownload: boolean, value?: string, checked?: string, states: string[]}}
+   * @returns {{events: Record<string, LandedEvent>, isThere: boolean, focus: {id: number, role: string, name: string} | null, hasMovedFocus: boolean, hasNewStates: boolean, isDownload: boolean, isPutBack: boolean, value?: string, checked?: string, states: string[]}}
    */
   landed(id) {
     const meant = id === undefined ? undefined : this.#refs.find(id)?.element;
@@ -187,6 +187,7 @@ class EventWatch {
       events[type] = { isOwn, isTrusted, on: isOwn || !(target instanceof Element) ? null : this.#about(target) };
     }
     const click = this.#seen.get('click');
+    const isPutBack = meant !== undefined && this.#isPutBack(meant);
     this.disarm();
     const focused = this.#dom.active();
     const isThere = meant !== undefined && this.#dom.isThere(meant);
@@ -194,11 +195,24 @@ class EventWatch {
     const role = isThere ? this.#accessible.role(field) : '';
     const states = this.#states(id);
     return {
-      events, isThere, focus: focused && this.#about(focused), isDownload: click?.download === true && !click.event.defaultPrevented,
+      events, isThere, isPutBack, focus: focused && this.#about(focused), isDownload: click?.download === true && !click.event.defaultPrevented,
       hasNewStates: states.join(' ') !== this.#before.states, hasMovedFocus: focused !== this.#before.focus && !(meant && focused && this.#dom.holds(meant, focused)),
       ...(isThere && { value: this.#accessible.value(field, role), checked: this.#accessible.checked(field, role) ?? undefined }),
       states,
     };
+  }
+
+  /**
+   * Pages that draw take an element out and put it back in front when the pointer comes. Browsers take it for removed
+   * then, and give each press to the element around it, though the pointer is over it all the time.
+   * @param {any} meant @returns {boolean}
+   */
+  #isPutBack(meant) {
+    const [over, down, up] = ['mouseover', 'mousedown', 'mouseup'].map((type) => this.#seen.get(type));
+    const isAround = (/** @type {typeof down} */ seen) => seen?.isTrusted === true && seen.target !== meant && seen.target instanceof Element && this.#dom.holds(seen.target, meant);
+    if (!over?.isTrusted || !this.#readiness.receives(meant, over.target) || !isAround(down) || !isAround(up)) return false;
+    const { clientX, clientY } = /** @type {MouseEvent} */ (up?.event);
+    return this.#dom.isThere(meant) && this.#readiness.receives(meant, this.#dom.at(clientX, clientY));
   }
 
   /** @param {any} element */

@@ -223,6 +223,27 @@ async fn a_row_that_moves_away_when_the_pointer_comes_is_clicked_where_it_stays(
 }
 
 #[tokio::test]
+async fn a_shape_that_the_page_puts_in_front_under_the_pointer_is_clicked_all_the_same() {
+    let stage = ActionStage::open("reordered.html").await;
+    let raised = stage.act("click", json!({"target": "#raised"})).await;
+    assert_eq!(
+        [&raised["input"], &raised["landed_on"]],
+        [&json!("scripted"), &Value::Null],
+        "{raised}"
+    );
+    assert_eq!(stage.read("got.splice(0)").await, json!(["raised"]));
+    let at = stage.act("click", json!({"x": 350, "y": 250})).await;
+    assert_eq!(at["input"], "scripted", "{at}");
+    assert_eq!(stage.read("got.splice(0)").await, json!(["raised"]));
+    let plain = stage.act("click", json!({"target": "#plain"})).await;
+    assert!(plain["input"].is_null(), "{plain}");
+    let around = stage.act("click", json!({"x": 400, "y": 205})).await;
+    assert!(around["input"].is_null(), "{around}");
+    assert_eq!(stage.read("got.splice(0)").await, json!(["plain", "svg"]));
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_path_is_drawn_point_by_point_on_a_canvas() {
     let stage = ActionStage::open("pointer.html").await;
     let points = json!([[10, 10], [60, 20], [110, 10], [160, 60]]);
