@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
 
-use testkit::{McpClient, ProgramSandbox, StdioClient, TestDaemon, signal, soon, until};
+use testkit::{LOOK, McpClient, ProgramSandbox, StdioClient, TestDaemon, signal, soon, until};
 
 /// A folder with a few files that may be synced.
 fn folder() -> tempfile::TempDir {
@@ -232,32 +233,83 @@ async fn a_call_that_is_sent_again_under_its_key_is_the_same_job() {
     daemon.stop().await;
 }
 
+/// A call that begins a job, and whose answer nobody has read yet. The test looks at its socket: a
+/// client's task could be late for an answer that has come.
+struct UnreadCall(TcpStream);
+
+impl UnreadCall {
+    fn of(client: &McpClient, daemon: &TestDaemon, name: &str, path: &Path) -> Self {
+        let params = json!({"name": "wksm_monitor_sync", "arguments": {"path": path}});
+        let (mut headers, message) = client.message(&json!("job"), "tools/call", params);
+        let body = message.to_string();
+        headers.extend([
+            ("host", format!("127.0.0.1:{}", daemon.port())),
+            ("authorization", format!("Bearer {}", daemon.token())),
+            ("x-tabwire-client", name.to_owned()),
+            ("accept", "application/json, text/event-stream".to_owned()),
+            ("content-type", "application/json".to_owned()),
+            ("content-length", body.len().to_string()),
+            ("connection", "close".to_owned()),
+        ]);
+        let mut request = "POST /mcp HTTP/1.1\r\n".to_owned();
+        for (header, value) in headers {
+            request.push_str(&format!("{header}: {value}\r\n"));
+        }
+        let mut socket = TcpStream::connect(("127.0.0.1", daemon.port())).unwrap();
+        socket.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        Self(socket)
+    }
+
+    fn is_answered(&self) -> bool {
+        self.0.set_nonblocking(true).unwrap();
+        matches!(self.0.peek(&mut [0]), Ok(1))
+    }
+
+    /// The job that the answer names.
+    fn job(mut self) -> String {
+        self.0.set_nonblocking(false).unwrap();
+        let mut answer = String::new();
+        self.0.read_to_string(&mut answer).unwrap();
+        let (from, to) = (answer.find('{').unwrap(), answer.rfind('}').unwrap());
+        let answer: Value = serde_json::from_str(&answer[from..=to]).unwrap();
+        let data = &answer["result"]["structuredContent"]["data"];
+        data["job_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http_nothing_is_told_of_a_job_before_the_answer_that_names_it() {
     const JOBS: usize = 15;
     let folder = folder();
     let daemon = daemon_for(folder.path()).await;
-    for client in [McpClient::legacy(&daemon), McpClient::modern(&daemon).named("modern")] {
+    for (client, name) in
+        [(McpClient::legacy(&daemon), "legacy"), (McpClient::modern(&daemon), "modern")]
+    {
+        let client = client.named(name);
         let asks = [("x-tabwire-jobs", "1"), ("mcp-protocol-version", "2025-11-25")];
         let mut stream = client.listen("text/event-stream", &asks).await;
-        let answered = Arc::new(Mutex::new(HashSet::new()));
-        let named = answered.clone();
-        let hears = tokio::spawn(async move {
-            let mut ended = HashSet::new();
-            while ended.len() < JOBS {
-                let told = stream.message().await.unwrap();
-                let job = told["params"]["job_id"].as_str().unwrap().to_owned();
-                assert!(named.lock().unwrap().contains(&job), "told before its answer: {told}");
-                if told["method"] == "notifications/tool_result" {
-                    ended.insert(job);
+        let (mut answered, mut ended) = (HashSet::new(), HashSet::new());
+        let mut note = |answered: &HashSet<String>, told: &Value, call: Option<&UnreadCall>| {
+            let job = told["params"]["job_id"].as_str().unwrap().to_owned();
+            let is_named = answered.contains(&job) || call.is_some_and(UnreadCall::is_answered);
+            assert!(is_named, "told before its answer: {told}");
+            if told["method"] == "notifications/tool_result" {
+                ended.insert(job);
+            }
+            ended.len()
+        };
+        for _ in 0..JOBS {
+            let call = UnreadCall::of(&client, &daemon, name, folder.path());
+            while !call.is_answered() {
+                tokio::select! {
+                    told = stream.message() => { note(&answered, &told.unwrap(), Some(&call)); }
+                    () = tokio::time::sleep(LOOK) => {}
                 }
             }
-        });
-        for _ in 0..JOBS {
-            let id = begin(&client, folder.path()).await;
-            answered.lock().unwrap().insert(id);
+            answered.insert(call.job());
         }
-        soon("all jobs' ends", hears).await.unwrap();
+        let mut told = async || soon("the jobs' ends", stream.message()).await.unwrap();
+        while note(&answered, &told().await, None) < JOBS {}
     }
     daemon.stop().await;
 }
