@@ -19,6 +19,14 @@ export const SCRIPTS = { ...clicking, ...typing, ...choosing, ...dragging, ...po
 /** Pages that give no positive reward to anybody, and why. */
 export const WITHOUT_REWARD = { 'hover-shape': 'its code for the reward is a comment, and the end of its time counts as -1' };
 
+/** Pages that nobody can solve each time, and why. */
+export const BY_CHANCE = { 'tic-tac-toe': 'its opponent moves at random: the best play wins 85 of 100 games' };
+
+/** Where things move the page has to be seen: one in the background may draw a picture a second. @param {string} page */
+export const hasMotion = (page) => page in moving || page === FLYING;
+/** Its slices fly to their places. */
+const FLYING = 'click-pie';
+
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.png': 'image/png', '.gif': 'image/gif' };
 
 /** @param {string} folder @returns {Promise<{url: (page: string) => string, end: () => void}>} */
@@ -40,8 +48,6 @@ export async function servePages(folder) {
 
 /** The tab shows the page. @param {Hands} hands @param {string} page @param {number} seed @returns {Promise<Episode>} */
 export async function playEpisode(hands, page, seed) {
-  // Clocks and animations of a page that nobody sees are slow until the first act.
-  if (page in moving) await hands.hover([155, 205]);
   const task = await hands.until((eyes, chosen) => {
     if (document.readyState !== 'complete') return undefined;
     Math.seedrandom(String(chosen));

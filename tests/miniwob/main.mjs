@@ -1,8 +1,8 @@
 // Solves the pages of MiniWoB++ through Tabwire: scripts look as they like and act through Tabwire's actions alone, in a tab in
-// the background; the page's own reward counts. `make miniwob` runs all pages; `make test` some, and holds the bounds.
+// the background, or in front where things move; the page's own reward counts. `make miniwob` runs all pages; `make test` some, and holds the bounds.
 //
 //   --pages a,b     only these pages
-//   --sample N      N pages of those with a reward, drawn by the seed
+//   --sample N      N pages of those that can be solved each time, drawn by the seed
 //   --seed S        of the draw and of the episodes (default 1)
 //   --episodes N    of each page (default 1)
 //   --check         fails when a page is not solved or an answer or an act is beyond its bound
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { shown } from '../../benches/peers/mcp_client.mjs';
 import { startTabwire } from '../../benches/peers/servers.mjs';
-import { playEpisode, SCRIPTS, servePages, WITHOUT_REWARD } from './episodes.mjs';
+import { BY_CHANCE, hasMotion, playEpisode, SCRIPTS, servePages, WITHOUT_REWARD } from './episodes.mjs';
 import { Hands } from './hands.mjs';
 
 /** @import {McpClient} from '../../benches/peers/mcp_client.mjs' */
@@ -22,6 +22,8 @@ import { Hands } from './hands.mjs';
 /** @import {Act} from './hands.mjs' */
 
 const PAGES = fileURLToPath(new URL('../../target/miniwob/html', import.meta.url));
+/** @type {Record<string, string>} */
+const UNSURE = { ...WITHOUT_REWARD, ...BY_CHANCE };
 /** Time is that of a loaded machine: ten times what an idle one may need. Bytes are means. */
 const BOUNDS = { msMedian: 120, plainBytes: 80, meanBytes: 160, snapshotBytes: 40 };
 
@@ -62,9 +64,9 @@ async function measureSnapshot(client, tabId) {
   return { bytes, elements: Number(JSON.parse(shown(counted)).result) };
 }
 
-/** @param {McpClient} client @returns {Promise<number>} a tab in the background */
-async function openTab(client) {
-  return JSON.parse(shown(await client.call('tab_open', { url: 'about:blank' }))).tab_id;
+/** @param {McpClient} client @param {boolean} focus in front @returns {Promise<number>} */
+async function openTab(client, focus) {
+  return JSON.parse(shown(await client.call('tab_open', { url: 'about:blank', focus }))).tab_id;
 }
 
 /** @param {McpClient} client @param {number} tabId @param {string} url @param {string} page @param {number} seed @returns {Promise<PlayedEpisode>} */
@@ -86,14 +88,15 @@ async function playAll(pages, { seed, episodes, verbose }) {
   const { client, end } = await startTabwire(folder, ['--tools', 'split']);
   const played = [];
   try {
-    let tabId = await openTab(client);
+    const tabs = { behind: await openTab(client, false), front: await openTab(client, true) };
     for (let number = 0; number < episodes; number += 1) {
       for (const page of pages) {
-        const episode = await visit(client, tabId, server.url(page), page, seed + number);
+        const place = hasMotion(page) ? 'front' : 'behind';
+        const episode = await visit(client, tabs[place], server.url(page), page, seed + number);
         played.push(episode);
         if (verbose || !episode.solved) console.log(line(episode));
         // A page that was left in the middle may hold its tab.
-        if (episode.error) tabId = await openTab(client);
+        if (episode.error) tabs[place] = await openTab(client, place === 'front');
       }
     }
   } finally {
@@ -106,7 +109,7 @@ async function playAll(pages, { seed, episodes, verbose }) {
 
 /** @param {Episode} episode */
 function line({ page, seed, solved, reward, ms, acts, error, task }) {
-  const said = solved ? 'solved' : `NOT SOLVED (${WITHOUT_REWARD[page] ?? `${error ?? 'the reward'} after "${task}"`})`;
+  const said = solved ? 'solved' : `NOT SOLVED (${UNSURE[page] ?? `${error ?? 'the reward'} after "${task}"`})`;
   return `${page} seed ${seed}: ${said}, reward ${reward}, ${acts.length} acts in ${Math.round(ms)} ms`;
 }
 
@@ -150,7 +153,7 @@ function complaints(played) {
   const plainBytes = mean(acts.filter(({ plain }) => plain).map(({ bytes }) => bytes));
   const snapshotBytes = perElement(snapshotsOf(played));
   return [
-    ...played.filter(({ solved, page }) => !solved && !(page in WITHOUT_REWARD)).map(line),
+    ...played.filter(({ solved, page }) => !solved && !(page in UNSURE)).map(line),
     ...(msMedian > BOUNDS.msMedian ? [`an act took ${msMedian.toFixed(1)} ms at the median, more than ${BOUNDS.msMedian}`] : []),
     ...(meanBytes > BOUNDS.meanBytes ? [`an answer had ${Math.round(meanBytes)} bytes, more than ${BOUNDS.meanBytes}`] : []),
     ...(plainBytes > BOUNDS.plainBytes ? [`an answer had ${Math.round(plainBytes)} bytes where nothing but the act happened, more than ${BOUNDS.plainBytes}`] : []),
@@ -163,8 +166,8 @@ const { values } = parseArgs({ options: {
   check: { type: 'boolean', default: false }, verbose: { type: 'boolean', default: false },
 } });
 const seed = Number(values.seed);
-const rewarded = Object.keys(SCRIPTS).filter((page) => !(page in WITHOUT_REWARD)).sort();
-const pages = values.pages?.split(',') ?? (values.sample ? drawn(rewarded, Number(values.sample), seed) : Object.keys(SCRIPTS).sort());
+const sure = Object.keys(SCRIPTS).filter((page) => !(page in UNSURE)).sort();
+const pages = values.pages?.split(',') ?? (values.sample ? drawn(sure, Number(values.sample), seed) : Object.keys(SCRIPTS).sort());
 const played = await playAll(pages, { seed, episodes: Number(values.episodes), verbose: values.verbose });
 report(played);
 const found = values.check ? complaints(played) : [];
