@@ -176,15 +176,14 @@ bench: browser
 	$(CARGO) bench --locked --bench guard
 	$(CARGO) bench --locked --bench hostile
 
-# How long the usual answers are, beside those of other MCP servers for browsers. WRITE=1 writes the
-# others' figures to benches/peers/figures.json, which a test holds the answers to; SHOW=1 prints all
-# answers. Then how long acts take beside the others'. The pages are on the loopback, and no server sends statistics.
+# Tabwire beside other MCP servers for browsers and beside the bare protocol: bytes of answers, times of acts, calls
+# of tasks. WRITE=1 writes benches/peers/figures.json and the tables of docs/performance.md; tests hold Tabwire to
+# them. SHOW=1 prints all answers, JSON=1 all figures. The pages are on the loopback, and no server sends statistics.
 PEERS = benches/peers
 
 bench-peers: browser $(PEERS)/node_modules/.package-lock.json
 	$(CARGO) build --release --locked
-	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show)
-	node $(PEERS)/acts.mjs
+	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show) $(if $(JSON),--json)
 
 # Their scripts would fetch browsers.
 $(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json

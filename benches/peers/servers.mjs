@@ -1,8 +1,10 @@
 // The servers that are asked: how each is started with a throw-away browser, and ended with all that it has started.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findBrowser, NEEDS_NO_SANDBOX, startBrowser } from './browser.mjs';
 import { McpClient } from './mcp_client.mjs';
@@ -21,10 +23,58 @@ import { McpClient } from './mcp_client.mjs';
 const PROGRAM = process.env.TABWIRE_PROGRAM ?? fileURLToPath(new URL('../../target/release/tabwire', import.meta.url));
 const MODULES = fileURLToPath(new URL('node_modules', import.meta.url));
 
+/**
+ * The processes that were started with a folder for their home, those of a server's own browsers among them. Where the system does
+ * not tell (any but Linux), none. @param {string} folder @returns {number[]} their ids
+ */
+function processesOf(folder) {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((id) => {
+    try {
+      // One that has ended and is not waited for has none.
+      return readFileSync(`/proc/${id}/environ`, 'utf8').split('\0').some((entry) => entry === `HOME=${folder}` || entry.startsWith(`HOME=${folder}/`));
+    } catch {
+      return false; // It has ended, or is another user's.
+    }
+  });
+}
+
+/** How long what a server has started may take to end. */
+const END_MS = 5_000;
+
+/** @param {string} folder @returns {Promise<number[]>} the processes that did not end by themselves, and were ended */
+async function endLeftOvers(folder) {
+  const end = Date.now() + END_MS;
+  while (processesOf(folder).length > 0 && Date.now() < end) await pause(50);
+  const left = processesOf(folder);
+  for (const id of left) process.kill(id, 'SIGKILL');
+  return left;
+}
+
+/** Those that servers have left behind. @type {{folder: string, ids: number[]}[]} */
+const leftOvers = [];
+
+/** @returns {string[]} what servers have left behind in this run, and what of it lives still */
+export function leftBehind() {
+  return leftOvers.map(({ folder, ids }) => `${ids.length} processes were left behind and ended: ${ids.join(', ')}; ${processesOf(folder).length} of them live`);
+}
+
+/** @template T @param {(folder: string) => Promise<T>} work @returns {Promise<T>} done in a new folder, which is removed */
+export async function inFolder(work) {
+  const folder = mkdtempSync(join(tmpdir(), 'tabwire-peers-'));
+  try {
+    return await work(folder);
+  } finally {
+    const ids = await endLeftOvers(folder);
+    if (ids.length > 0) leftOvers.push({ folder, ids });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+}
+
 /** @returns {Server} */
 export function tabwire() {
   const version = execFileSync(PROGRAM, ['--version'], { encoding: 'utf8' }).trim().split(' ').at(-1) ?? '';
-  return { name: 'tabwire', version, options: [], calls: 'tabwire', start: startRecording };
+  return { name: 'tabwire', version, options: [], calls: 'tabwire', start: (folder) => startTabwire(folder, ['--tools', 'split,files']) };
 }
 
 /** @returns {Server[]} */
@@ -32,22 +82,11 @@ export function peers() {
   return [
     ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp', command: chromeDevtools }),
     ofPackage('@playwright/mcp', { calls: '@playwright/mcp', command: playwright }),
+    ofPackage('agent-browser', { calls: 'agent-browser', command: agentBrowser, close: ['agent_browser_close', {}] }),
     ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp --slim', command: chromeDevtools, options: ['--slim'] }),
     ofPackage('@playwright/mcp', {
       calls: '@playwright/mcp', command: playwright, options: ['--snapshot-mode=none', '--codegen=none'],
     }),
-  ];
-}
-
-/** Those whose acts are measured. @returns {Server[]} */
-export function actingServers() {
-  const { start, ...own } = tabwire();
-  const splitStart = (/** @type {string} */ folder) => startTabwire(folder, ['--tools', 'split']);
-  return [
-    { ...own, start: splitStart },
-    ofPackage('@playwright/mcp', { calls: '@playwright/mcp', command: playwright }),
-    ofPackage('chrome-devtools-mcp', { calls: 'chrome-devtools-mcp', command: chromeDevtools }),
-    ofPackage('agent-browser', { calls: 'agent-browser', command: agentBrowser }),
   ];
 }
 
@@ -66,15 +105,17 @@ function chromeDevtools() {
 function playwright() {
   return [
     join(MODULES, '@playwright/mcp/cli.js'), '--headless', '--isolated', '--executable-path', findBrowser(),
-    ...(NEEDS_NO_SANDBOX ? ['--no-sandbox'] : []),
+    // More tools, and the same answers: some tasks need a click at a point.
+    '--caps=vision', ...(NEEDS_NO_SANDBOX ? ['--no-sandbox'] : []),
   ];
 }
 
 /**
- * @param {string} name @param {{calls: string, command: () => string[], options?: string[]}} how
+ * @param {string} name @param {{calls: string, command: () => string[], options?: string[], close?: [tool: string, args: object]}} how `close`: the call that ends all that the server
+ *   has started
  * @returns {Server}
  */
-function ofPackage(name, { calls, command, options = [] }) {
+function ofPackage(name, { calls, command, options = [], close }) {
   const { version } = JSON.parse(readFileSync(join(MODULES, name, 'package.json'), 'utf8'));
   const start = async (/** @type {string} */ folder) => {
     const env = {
@@ -83,7 +124,10 @@ function ofPackage(name, { calls, command, options = [] }) {
       ...(NEEDS_NO_SANDBOX ? { AGENT_BROWSER_ARGS: '--no-sandbox' } : {}),
     };
     const client = new McpClient({ command: process.execPath, args: [...command(), ...options], env, cwd: folder });
-    const end = () => client.end();
+    const end = async () => {
+      if (close) await client.call(...close).catch(console.error);
+      await client.end();
+    };
     try {
       await client.initialize();
       return { client, end };
@@ -93,13 +137,6 @@ function ofPackage(name, { calls, command, options = [] }) {
     }
   };
   return { name, version, options, calls, start };
-}
-
-/** Records all that pages do, as the others always do. @param {string} folder @returns {Promise<RunningServer>} */
-async function startRecording(folder) {
-  const server = await startTabwire(folder, []);
-  await server.client.call('configure', { action: 'capture' });
-  return server;
 }
 
 /** @param {string} folder @param {string[]} options of `tabwire mcp` @returns {Promise<RunningServer>} */

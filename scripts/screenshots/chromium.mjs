@@ -3,20 +3,18 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DevtoolsPipe, PIPE_STDIO } from '../devtools_pipe.mjs';
 
 /** A site that is on no network. */
 export const SHOP = 'http://shop.localhost/';
 
-const PATIENCE_MS = 60_000;
 /** Room for the popup below the toolbar, and for a page beside it. */
 const WINDOW = { width: 860, height: 560 };
 
 export class Chromium {
   #child;
   #folder;
-  #asked = 0;
-  /** @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void}>} */
-  #open = new Map();
+  #pipe;
 
   /** @param {string} extension folder of the extension to load @param {{isDark: boolean, shopPort: number}} more `isDark`: the browser's own window, too; `shopPort` of the site `SHOP` */
   constructor(extension, { isDark, shopPort }) {
@@ -33,8 +31,8 @@ export class Chromium {
       `--load-extension=${extension}`, '--disable-features=DisableLoadExtensionCommandLineSwitch', '--no-first-run', '--no-default-browser-check', '--disable-gpu',
       '--disable-background-networking', '--disable-component-update', '--disable-sync', `--window-size=${WINDOW.width},${WINDOW.height}`, `--host-resolver-rules=MAP ${new URL(SHOP).host} 127.0.0.1:${shopPort}`,
       ...(isDark ? ['--force-dark-mode'] : []), ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), 'about:blank',
-    ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: this.#folder } });
-    this.#listen();
+    ], { stdio: ['ignore', 'ignore', 'ignore', ...PIPE_STDIO], env: { ...process.env, HOME: this.#folder } });
+    this.#pipe = new DevtoolsPipe(this.#child);
   }
 
   /** The folder with a PNG file of each window. */
@@ -42,32 +40,9 @@ export class Chromium {
     return join(this.#folder, 'dumps');
   }
 
-  #listen() {
-    let rest = Buffer.alloc(0);
-    this.#child.stdio[4].on('data', (data) => {
-      rest = Buffer.concat([rest, data]);
-      for (let end = rest.indexOf(0); end >= 0; end = rest.indexOf(0)) {
-        const { id, result, error } = JSON.parse(rest.toString('utf8', 0, end));
-        rest = rest.subarray(end + 1);
-        const asked = this.#open.get(id);
-        this.#open.delete(id);
-        if (error) asked?.reject(new Error(error.message));
-        else asked?.resolve(result);
-      }
-    });
-    this.#child.on('error', (error) => { for (const { reject } of this.#open.values()) reject(error); });
-  }
-
   /** @param {string} method of the DevTools protocol @param {object} [params] @param {string} [sessionId] @returns {Promise<any>} */
   ask(method, params = {}, sessionId) {
-    this.#asked += 1;
-    const id = this.#asked;
-    const answered = new Promise((resolve, reject) => {
-      this.#open.set(id, { resolve, reject });
-      setTimeout(() => reject(new Error(`${method}: the browser does not answer`)), PATIENCE_MS).unref();
-    });
-    this.#child.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
-    return answered;
+    return this.#pipe.ask(method, params, sessionId);
   }
 
   /** @param {string} url @returns {Promise<ChromiumPage>} a new tab, about to show it */

@@ -78,10 +78,9 @@ async function arrive(id, aim, context, depart) {
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   const arrival = await withDialogs(id, watcher, () => load(id, aim, context, depart));
-  const { url = '', title = '' } = await tabs.fresh(id);
+  const [{ url = '', title = '' }, answered] = await Promise.all([tabs.fresh(id), arrival.download ? null : httpStatus(id)]);
   await policy.admit(url, { ran: true });
-  const status = arrival.download ? undefined : await httpStatus(id, url);
-  return { value: { url, title, ...navigationFields(arrival, url, status) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  return { value: { url, title, ...navigationFields(arrival, url, answered) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
 /**

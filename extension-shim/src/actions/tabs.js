@@ -38,8 +38,8 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
   const shown = tab.url ?? wanted;
-  const status = arrival.download ? undefined : await httpStatus(id, shown);
-  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown, status) }, type: 'object' };
+  const answered = arrival.download ? null : await httpStatus(id);
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown, answered) }, type: 'object' };
 }
 
 /**

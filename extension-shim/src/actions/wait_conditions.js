@@ -15,7 +15,7 @@ import { findTarget, findTargets, labelOf, nearestElements } from '../browser/ta
 import { urlMatcher } from '../browser/url_pattern.js';
 import { checkedText } from '../commands/params.js';
 import { clip } from '../lib/clip.js';
-import { ActionError, messageOf } from '../lib/errors.js';
+import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
 import { execute_js } from './execute_js.js';
 import { WAIT_TEXT_MAX, WAIT_URLS, WAIT_URL_SHOWN } from './limits.js';
 
@@ -27,6 +27,7 @@ import { WAIT_TEXT_MAX, WAIT_URLS, WAIT_URL_SHOWN } from './limits.js';
  * @property {DocumentReadyState} readyState of the page itself
  * @property {boolean} isArriving the tab is on its way to another page
  * @property {boolean} isLoading the browser shows the tab as loading
+ * @property {boolean} isUnwatched a document has not loaded yet: it cannot be asked for its next change
  *
  * @typedef {object} WaitCondition
  * @property {string} words
@@ -194,7 +195,8 @@ function downloaded() {
 /** @param {string} script @param {Context} context @param {Dialog[]} dialogs @returns {WaitCondition} */
 function scriptTrue(script, context, dialogs) {
   // A text with statements is none: then it is run as execute_js runs it, and tells by its value.
-  const asExpression = `(async()=>{const asked=(${script}\n);const said=await(typeof asked==='function'?asked():asked);return said?[said]:[]})()`;
+  // It stands where no name of ours is known: one would hide the page's own.
+  const asExpression = `(async()=>(async(asked)=>{const said=await(typeof asked==='function'?asked():asked);return said?[said]:[]})((${script}\n)))()`;
   let isExpression = true;
   let last = 'it has not run';
   /** Of the script that runs now: between two runs there is nothing to clean up. @type {((why: StopReason) => Promise<string>) | null} */
@@ -230,12 +232,19 @@ function scriptTrue(script, context, dialogs) {
   };
 }
 
-/** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document */
+/** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document that has loaded */
 export async function takeLook(tabId, conditions) {
   const texts = conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
   const documents = await documentsOf(tabId);
   const [tab, answers] = await Promise.all([chrome.tabs.get(tabId), askDocuments(tabId, documents.seen, 'look', { texts })]);
+  // A document that is on its way out answers nothing.
+  if (answers[0]?.document.frameId !== 0) throw navigationInterrupted();
   const shows = (/** @type {string} */ text) => answers.some(({ value }) => value.shown[texts.indexOf(text)]);
-  const look = { tabId, documents, shows, readyState: answers[0].value.readyState, isArriving: Boolean(tab.pendingUrl), isLoading: tab.status !== 'complete' };
-  return { look, changes: new Map(answers.map(({ document, value }) => [document.documentId, value.changes])) };
+  // A question that a document is slow to answer holds back its load event.
+  const loaded = answers.filter(({ value }) => value.readyState === 'complete');
+  const look = {
+    tabId, documents, shows, readyState: answers[0].value.readyState, isArriving: Boolean(tab.pendingUrl), isLoading: tab.status !== 'complete',
+    isUnwatched: loaded.length < answers.length,
+  };
+  return { look, changes: new Map(loaded.map(({ document, value }) => [document.documentId, value.changes])) };
 }

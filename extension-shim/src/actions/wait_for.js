@@ -6,7 +6,7 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {PageLook, WaitCondition} from './wait_conditions.js' */
 
-import { LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
+import { LOADING_LOOK_MS, LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
 import { askDocument, askFrames } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabEvents, tabs } from '../browser/state.js';
@@ -79,16 +79,19 @@ class PageWait {
 
   async #untilMet() {
     for (;;) {
+      const lookedAt = performance.now();
       const told = await this.#tryLook();
       this.#signal.throwIfAborted();
       if (told) return told;
       const left = this.#end - performance.now();
       if (left <= 0) throw await this.#timeUp();
-      const due = Math.min(LOOK_AGAIN_MS, left, ...this.#conditions.map(({ dueIn }) => dueIn?.() ?? LOOK_AGAIN_MS));
+      const unseen = this.#last?.isUnwatched ? LOADING_LOOK_MS : LOOK_AGAIN_MS;
+      const due = Math.min(unseen, left, ...this.#conditions.map(({ dueIn }) => dueIn?.() ?? LOOK_AGAIN_MS));
       await this.#bell.next(due);
       this.#signal.throwIfAborted();
-      // A page that changes all the time is not looked at all the time.
-      await pause(LOOK_PAUSE_MS, this.#signal);
+      // A page that changes all the time is not looked at all the time; one that was quiet until now is looked at at once.
+      const early = LOOK_PAUSE_MS - (performance.now() - lookedAt);
+      if (early > 0) await pause(early, this.#signal);
     }
   }
 
@@ -131,7 +134,7 @@ class PageWait {
     }
   }
 
-  /** One question a document at a time. @param {SeenDocument[]} documents @param {Map<string, number>} changes */
+  /** One question a document at a time. @param {SeenDocument[]} documents @param {Map<string, number>} changes of those that have loaded */
   #watch(documents, changes) {
     for (const document of documents) {
       const { documentId } = document;

@@ -32,8 +32,7 @@ export async function captureTab(id, format, frame, signal) {
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
-      await assertPage(id);
-      const { params, area, scale } = await measured(id, frame);
+      const [{ params, area, scale }] = await Promise.all([measured(id, frame), assertPage(id)]);
       const capture = () => insist(id, { format, ...params }, signal);
       const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
       // It may show another page, which has come meanwhile.

@@ -96,8 +96,10 @@ export async function withFocus(tabId, run) {
   const session = sessions.get(tabId);
   if (session) session.focus.users += 1;
   try {
-    await setFocusEmulation(tabId, true);
-    return await run();
+    // The browser carries out the commands of a tab in their order: none of `run` comes before it.
+    const isOn = setFocusEmulation(tabId, true);
+    const [done] = await Promise.all([run(), isOn]);
+    return done;
   } finally {
     if (session) {
       session.focus.users -= 1;

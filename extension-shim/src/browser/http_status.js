@@ -7,26 +7,24 @@ import { documentNow } from './site_guard.js';
 
 /**
  * From the browser's own timing of the document. Read in the isolated world, where the page cannot change it.
- * @param {number} tabId @param {string} url of the page that is meant
- * @returns {Promise<number | undefined>} undefined: no server has answered, or another page is there
+ * @param {number} tabId @returns {Promise<{url: string, status: number} | null>} `url`: of the page that it is of; null: no server has answered
  */
-export async function httpStatus(tabId, url) {
+export async function httpStatus(tabId) {
   try {
-    return await within(STATUS_MS, readStatus(tabId, url));
+    return await within(STATUS_MS, readStatus(tabId));
   } catch (error) {
     console.debug('tabwire: the HTTP status is not known', error);
-    return undefined;
+    return null;
   }
 }
 
-/** @param {number} tabId @param {string} url @returns {Promise<number | undefined>} */
-async function readStatus(tabId, url) {
-  const { url: shown, target: { documentIds } } = await documentNow(tabId);
-  if (shown !== url) return undefined;
+/** @param {number} tabId */
+async function readStatus(tabId) {
+  const { url, target: { documentIds } } = await documentNow(tabId);
   const target = /** @type {chrome.scripting.InjectionTarget} */ ({ tabId, documentIds });
   const [{ result }] = await chrome.scripting.executeScript({ target, func: statusOfDocument, injectImmediately: true });
   // A page without a server has 0.
-  return Number.isInteger(result) && result ? result : undefined;
+  return Number.isInteger(result) && result ? { url, status: result } : null;
 }
 
 /** Runs in the page. @returns {number | undefined} */

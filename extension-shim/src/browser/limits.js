@@ -35,6 +35,8 @@ export const FRAME_ANSWER_MS = 1_000;
 export const TARGET_WAIT_MS = 5_000;
 /** Things that change no element (styles, timers, new frames) are seen no later than this. */
 export const LOOK_AGAIN_MS = 250;
+/** While a document loads, its changes are told by nothing. */
+export const LOADING_LOOK_MS = 50;
 /** A page that changes all the time is looked at this often, at most. */
 export const LOOK_PAUSE_MS = 15;
 /** Two frames of 60 a second, and a little. */

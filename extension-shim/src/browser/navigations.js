@@ -169,13 +169,14 @@ export class Navigations {
 
 /**
  * The fields of a navigation's result besides the place and the title of its tab.
- * @param {Arrival} arrival @param {string} url where its tab is now @param {number} [status]
+ * @param {Arrival} arrival @param {string} url where its tab is now @param {{url: string, status: number} | null} [answered] by the server of a page
  * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
  */
-export function navigationFields({ from, download }, url, status) {
+export function navigationFields({ from, download }, url, answered) {
   const isElsewhere = from !== null && from !== (download?.url ?? url);
   return {
-    ...(status !== undefined && { http_status: status }),
+    // Another page may have come meanwhile.
+    ...(answered?.url === url && { http_status: answered.status }),
     ...(isElsewhere && { redirected_from: from }),
     ...(download && { download }),
   };

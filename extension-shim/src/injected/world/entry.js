@@ -155,12 +155,13 @@ class PageWorld {
 
   /** @param {number} ms */
   nextChange(ms) {
-    return this.#changes.nextChange(ms);
+    return this.#changes.nextChange(this.#texts.hasLoaded() ? ms : Math.min(ms, ShownTexts.LOADING_MS));
   }
 
   /** @param {{ms: number, since: number}} asked as of `look` */
   changed({ ms, since }) {
-    return this.#changes.nextChange(ms, since);
+    // It may be asked of the document before: an answer that is waited for would hold back the load event of this one.
+    return this.#texts.hasLoaded() ? this.#changes.nextChange(ms, since) : undefined;
   }
 
   /** Ends all waits for changes, and the watch. */

@@ -2,6 +2,8 @@
 // The texts that waits look for in a document. A classic script.
 
 class ShownTexts {
+  /** An answer that takes longer would hold back the load event of a document that loads. */
+  static LOADING_MS = 50;
   /** A longer line says little about a text that is not there. */
   static #LINE_MAX = 120;
   /** Part of the pairs of letters of a text that a line like it has. */
@@ -25,6 +27,10 @@ class ShownTexts {
   look(texts) {
     const shown = texts.map((text) => this.#finder.all({ text }).some((element) => this.#dom.isVisible(element)));
     return { shown, readyState: this.#readyState.call(document) };
+  }
+
+  hasLoaded() {
+    return this.#readyState.call(document) === 'complete';
   }
 
   /** The lines of the document that are most like a text that is not there. @param {string} text @returns {{line: string, likeness: number}[]} */

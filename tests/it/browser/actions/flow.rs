@@ -29,6 +29,21 @@ async fn a_wait_ends_when_the_page_shows_it_in_frames_and_closed_trees_too() {
 }
 
 #[tokio::test]
+async fn a_wait_for_a_load_does_not_hold_that_load_up() {
+    let stage = ActionStage::open("flow.html").await;
+    for _ in 0..3 {
+        stage.go("flow.html").await;
+        stage.read("setTimeout(() => { location.href = '/late_image.html' }), 1").await;
+        let load = json!({"url": "/late_image.html", "state": "load"});
+        let waited = stage.act("wait_for", load).await;
+        assert!(waited["waited_ms"].as_u64().unwrap() < 5_000, "{waited}");
+    }
+    // Names of the page that an expression uses are the page's own.
+    stage.act("wait_for", json!({"function": "said + asked === 15"})).await;
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_wait_in_vain_says_what_is_there_instead() {
     let stage = ActionStage::open("flow.html").await;
     let vain = |params: Value| {
