@@ -11,6 +11,7 @@ import { shown } from './mcp_client.mjs';
  * @property {(url: string) => ToolCall} open
  * @property {(script: string) => ToolCall} read the value of an expression
  * @property {ToolCall} look
+ * @property {ToolCall[]} [record] records requests and log lines from now on, where a server does not do so for each page by itself
  * @property {RegExp} ref the ref in the line of an element
  * @property {(ref: string) => string} [named] the ref as calls have it
  * @property {(ref: string) => ToolCall} click
@@ -31,6 +32,7 @@ export const DIALECTS = {
     open: (url) => ['navigate', { url }],
     read: (script) => ['execute_js', { script }],
     look: ['snapshot', {}],
+    record: [['configure', { action: 'capture' }]],
     ref: / ([a-z]{1,3}\d+)(?=[ :"]|$)/,
     clickAndLook: (target) => ['click', { target, snapshot: 'diff' }],
     click: (target) => ['click', { target }],
@@ -79,6 +81,7 @@ export const DIALECTS = {
     open: (url) => ['agent_browser_open', { url }],
     read: (script) => ['agent_browser_eval', { script }],
     look: ['agent_browser_snapshot', {}],
+    record: [['agent_browser_network_requests', { clear: true }], ['agent_browser_console', { clear: true }]],
     ref: /\bref=(e\d+)/,
     named: (ref) => `@${ref}`,
     click: (selector) => ['agent_browser_click', { selector }],

@@ -95,8 +95,7 @@ export async function measure({ name, version, options, calls: server, start }, 
           print(task.id, JSON.stringify(figures.tasks[task.id]));
         }
       }
-      // The others always record.
-      if (name === 'tabwire') await client.call('configure', { action: 'capture' });
+      for (const call of DIALECTS[server]?.record ?? []) await client.call(...call);
       page = 'cart';
       for (const step of own('answer')) {
         if (DIALECTS[server]) await open(step);
