@@ -29,7 +29,7 @@ const { values: options } = parseArgs({ options: {
   write: { type: 'boolean', default: false },
 } });
 const { show } = options;
-const rounds = options.quick ? 3 : 10;
+const rounds = options.quick ? 5 : 10;
 const pages = await servePages();
 /** @type {Figures} */
 const figures = {
