@@ -11,7 +11,7 @@ import { lookingScript } from './eyes.mjs';
  */
 
 /** How long a script waits for the page to show something. */
-const SHOW_MS = 1_500;
+const SHOW_MS = 5_000;
 /** Keys of an answer when nothing but the act happened. */
 const EVENTS = ['navigated', 'new_tab', 'dialog', 'dialogs', 'download', 'focus', 'landed_on', 'input', 'snapshot', 'loading'];
 
