@@ -6,7 +6,7 @@
 /** @import {Download, DownloadItem} from '../browser/downloads.js' */
 
 import { downloadOf } from '../browser/downloads.js';
-import { policy, tabDownloads } from '../browser/state.js';
+import { policy, tabDownloads, tabs } from '../browser/state.js';
 import { BEGIN_MS } from './limits.js';
 
 /**
@@ -89,7 +89,9 @@ class EffectWatch {
   /** @param {number} tabId */
   addTab(tabId) {
     this.#newTabs.push(tabId);
-    this.arrive('tab');
+    this.#requested.tab += 1;
+    // The daemon refuses calls for tabs that it does not know, and the next call may name this one.
+    tabs.tellNow().catch(console.debug).finally(() => this.arrive('tab'));
   }
 
   /** @param {DownloadItem} item */

@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { policy, tabDownloads } = await import('../../src/browser/state.js');
+const { policy, tabDownloads, tabs } = await import('../../src/browser/state.js');
 const { actEffects } = await import('../../src/input/act_effects.js');
 
 const PAGE = { frameId: 0, parentFrameId: -1, documentId: 'D', url: 'https://shop.test/a' };
@@ -79,11 +79,17 @@ test('frames that load by themselves are not waited for, and those that a link i
 test('tabs are told by their numbers, and the tab that the person was in is shown again', async () => {
   const shows = mock.fn(async () => {});
   Object.assign(chrome.tabs, { get: async () => ({ active: true, windowId: 1 }), update: shows });
+  let isTold;
+  mock.method(tabs, 'tellNow', () => new Promise((resolve) => { isTold = resolve; }));
   watch = actEffects.watch(7, PAGE, 3);
   say('Page.windowOpen', { url: 'https://shop.test/b' });
   const waiting = told();
   actEffects.handleNewTarget({ sourceTabId: 7, tabId: 9 });
+  await settled();
+  assert.equal(await Promise.race([waiting, 'not before the daemon knows the tab']), 'not before the daemon knows the tab');
+  isTold();
   assert.deepEqual(await waiting, { new_tab: 9 });
+  tabs.tellNow.mock.restore();
   assert.deepEqual(shows.mock.calls.map(({ arguments: given }) => given), [[3, { active: true }]]);
   actEffects.handleNewTarget({ sourceTabId: 7, tabId: 10 });
   assert.deepEqual(await told(), { new_tab: [9, 10] });

@@ -88,6 +88,9 @@ async fn an_answer_waits_for_the_page_the_tab_and_the_download_that_a_click_brin
     assert!(none["navigation_failed"].as_str().unwrap().contains("no page"), "{none}");
     let beside = stage.act("click", json!({"target": "#beside"})).await;
     let there = beside["new_tab"].as_i64().unwrap_or_else(|| panic!("{beside}"));
+    let title =
+        stage.answer("execute_js", json!({"script": "document.title", "tab_id": there})).await;
+    assert_eq!(title["status"], "complete", "the next call may name the tab: {title}");
     let tabs = stage.act("tab_list", json!({})).await;
     let opened = tabs.as_array().unwrap().iter().find(|tab| tab["tab_id"] == there).unwrap();
     assert_eq!(opened["active"], false, "the person's tab is seen as before: {opened}");
