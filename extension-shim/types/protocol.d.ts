@@ -536,6 +536,29 @@ export type ActionParams = {
   page_summary: Record<string, never>;
   /** Load times and layout shifts. */
   performance: Record<string, never>;
+  /** Accessibility problems, by axe-core. */
+  audit: {
+    /** Part of the page: a ref, selector, text= or role=; default the page. */
+    target?: string;
+    /** Only these axe rules, such as color-contrast. */
+    rules?: string[];
+    /** Only axe rules with one of these tags, such as wcag2aa; default all but experimental ones. */
+    tags?: string[];
+    /** Longest answer in bytes; default 10000. */
+    max_bytes?: number;
+  };
+  /** Form fields: label, type, value, errors; refs for `fill_form`. */
+  forms: {
+    /** Part of the page: a ref, selector, text= or role=; default the page. */
+    target?: string;
+    /** Longest answer in bytes; default 10000. */
+    max_bytes?: number;
+  };
+  /** Performance trace: start, then load a page or act, then stop: tells the largest costs. */
+  trace: {
+    /** Start or stop the trace of this tab. */
+    phase: 'start' | 'stop';
+  };
   /** Page as text, with refs (b12) as targets. */
   snapshot: {
     /** Root: a ref, selector, text= or role=; default the page. */

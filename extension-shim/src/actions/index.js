@@ -4,6 +4,7 @@
 /** @import {Action} from '../../types/protocol.js' */
 
 import { accessibility } from './accessibility.js';
+import { audit } from './audit.js';
 import { batch } from './batch.js';
 import { call_page_tool } from './call_page_tool.js';
 import { check, uncheck } from './check.js';
@@ -16,6 +17,7 @@ import { draw_mode } from './draw_mode.js';
 import { execute_js } from './execute_js.js';
 import { fill_form } from './fill_form.js';
 import { find } from './find.js';
+import { forms } from './forms.js';
 import { get_attributes } from './get_attributes.js';
 import { get_html } from './get_html.js';
 import { get_markdown } from './get_markdown.js';
@@ -41,7 +43,7 @@ import { wait_for } from './wait_for.js';
 /** @type {Record<string, Action>} */
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, pdf, tab_list, tab_open, tab_close, tab_activate,
-  dom, accessibility, page_summary, performance, draw_mode, snapshot, find, get_text, get_markdown, get_html,
+  dom, accessibility, page_summary, performance, audit, forms, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,

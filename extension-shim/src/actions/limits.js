@@ -44,6 +44,14 @@ export const COORDINATE = { least: -100_000, most: 100_000 };
 export const UPLOAD_FILES_MAX = 10;
 /** How long after a click a page may take to open a file chooser: some ask their server first. */
 export const CHOOSER_MS = 3_000;
+/** For more elements than this an audit keeps the page busy for many seconds. */
+export const AUDIT_ELEMENTS = 6_000;
+/** How long a frame may take for its part of an audit: one that hangs is left out. */
+export const AUDIT_FRAME_MS = 10_000;
+/** Rules and tags that one audit is asked for, and elements that it names for each rule. */
+export const AUDIT_RULES_MAX = 50;
+export const AUDIT_TAGS_MAX = 20;
+export const AUDIT_NODES = 10;
 /** The longest text that a wait looks for. */
 export const WAIT_TEXT_MAX = 2_000;
 /** How long a wait for time alone is; commands may take no longer. */

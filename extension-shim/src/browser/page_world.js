@@ -10,8 +10,10 @@ import { documentNow } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
-const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'selection', 'entry']
-  .map((name) => `src/injected/world/${name}.js`);
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'form_reader', 'selection', 'entry']
+  .map(scriptOf);
+/** Loaded on request: they are larger than all others. */
+const AUDIT_FILES = ['third_party/axe-core/axe.min.js', scriptOf('audit')];
 
 /**
  * @typedef {object} SeenDocument a document of a tab that agents may see
@@ -75,6 +77,20 @@ export function withInner(documents, outer) {
 }
 
 /**
+ * The documents of a part of a page: the one that the part is in, and those of the frames in the part.
+ * @param {number} tabId @param {SeenDocument[]} documents @param {{document: SeenDocument, id: number}} [root] absent: all of them
+ * @returns {Promise<SeenDocument[]>}
+ */
+export async function documentsWithin(tabId, documents, root) {
+  if (!root) return documents;
+  const [outer, ...inner] = withInner(documents, root.document);
+  const { found: inside = [] } = await askDocument(tabId, outer, 'framesWithin', { id: root.id });
+  if (inside.length === 0) return [outer];
+  const places = await askFrames(tabId, inner.filter(({ parentFrameId }) => parentFrameId === outer.frameId), 'place');
+  return [outer, ...places.filter(({ value }) => inside.includes(value)).flatMap(({ document }) => withInner(documents, document))];
+}
+
+/**
  * Asks one document, which must answer. @param {number} tabId @param {SeenDocument} document @param {string} name @param {any} [argument]
  * @returns {Promise<any>}
  */
@@ -131,6 +147,16 @@ async function askTogether(tabId, documents, name, argument) {
     const isDenied = document.frameId !== 0 && hidesOwner(document.url) && policy.blocksPage(document.url, result.origin);
     return isDenied ? [] : [{ document, value: result.value }];
   });
+}
+
+/** Loads axe-core into our world in a document, once. @param {number} tabId @param {SeenDocument} document */
+export async function loadAudit(tabId, document) {
+  if (!await askDocument(tabId, document, 'hasAudit')) await inject(tabId, [document.documentId], { files: AUDIT_FILES });
+}
+
+/** @param {string} name */
+function scriptOf(name) {
+  return `src/injected/world/${name}.js`;
 }
 
 /** @param {number} tabId @param {string[]} documentIds @param {object} script @returns {Promise<any[]>} */

@@ -10,16 +10,21 @@ const FIELDS = {
   'largest-contentful-paint': ['startTime', 'size', 'url'],
   'layout-shift': ['value', 'hadRecentInput', 'startTime'],
   longtask: ['startTime', 'duration'],
+  event: ['name', 'startTime', 'duration', 'processingStart', 'processingEnd', 'interactionId'],
+  'first-input': ['name', 'startTime', 'duration', 'processingStart', 'processingEnd', 'interactionId'],
+  'long-animation-frame': ['startTime'],
 };
 
 /** @param {Record<string, string[]>} fields @returns {Promise<Record<string, any>>} */
 async function readTimings(fields) {
   /** @type {Record<string, any>} */
-  const told = { url: location.href, now: performance.now(), visibility: document.visibilityState };
+  const told = { url: location.href, now: performance.now(), visibility: document.visibilityState, interactions: /** @type {any} */ (performance).interactionCount ?? 0 };
+  const called = (/** @type {any} */ element) => element.localName + (element.id ? `#${element.id}` : '');
   const pick = (/** @type {string} */ type, /** @type {any} */ entry) => {
     const picked = Object.fromEntries(fields[type].map((name) => [name, entry[name]]));
-    const { element } = entry;
-    if (type === 'largest-contentful-paint' && element) picked.element = element.localName + (element.id ? `#${element.id}` : '');
+    if (type === 'largest-contentful-paint' && entry.element) picked.element = called(entry.element);
+    if (entry.interactionId && entry.target instanceof Element) picked.element = called(entry.target);
+    if (type === 'long-animation-frame') picked.scripts = Array.from(entry.scripts, ({ startTime, duration, sourceURL, sourceFunctionName, invoker }) => ({ startTime, duration, sourceURL, sourceFunctionName, invoker }));
     return picked;
   };
   await Promise.all(Object.keys(fields).map(async (type) => {

@@ -65,14 +65,14 @@ export function makeShifts() {
   };
 }
 
-/** The slowest interaction, but for one in fifty. */
+/** The slowest interaction, but for one in fifty. `all`: how many there were, if the browser keeps only slow ones. */
 export function makeInputs() {
   /** @type {Map<number, number>} */
   const durations = new Map();
-  return (/** @type {{interactionId: number, duration: number}} */ { interactionId, duration }) => {
+  return (/** @type {{interactionId: number, duration: number}} */ { interactionId, duration }, all = 0) => {
     durations.set(interactionId, Math.max(duration, durations.get(interactionId) ?? 0));
     const slowest = [...durations.values()].sort((a, b) => b - a);
-    return slowest[Math.floor(slowest.length / 50)];
+    return slowest[Math.min(slowest.length - 1, Math.floor(Math.max(all, slowest.length) / 50))];
   };
 }
 

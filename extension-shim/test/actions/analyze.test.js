@@ -117,6 +117,7 @@ test('what is in a frame stands in its place', () => {
 const NOTED = {
   url: 'http://a/', now: 1_000.06, visibility: 'visible', navigation: [], paint: [{ name: 'first-paint', startTime: 12.34 }],
   resource: [], 'largest-contentful-paint': [], 'layout-shift': [], longtask: [],
+  event: [], 'first-input': [], 'long-animation-frame': [], interactions: 0,
 };
 const summary = (noted) => summarizeTimings({ ...NOTED, ...noted }, [{ name: 'JSHeapUsedSize', value: 5 }]);
 
@@ -141,12 +142,32 @@ test('the layout shift is that of the worst burst, without what a person caused'
   assert.equal(summary({ 'layout-shift': steady }).cumulative_layout_shift.score, 0.6);
 });
 
-test('long tasks are summed, and what was not measured is left out', () => {
-  const told = summary({ longtask: [{ duration: 60 }, { duration: 150 }] });
-  assert.deepEqual(told.long_tasks, { count: 2, total_ms: 210, longest_ms: 150, blocking_ms: 110 });
+test('long tasks are summed, the longest are named with their scripts, and what was not measured is left out', () => {
+  const scripts = [{ startTime: 510, duration: 140, sourceURL: 'http://a/1.js', sourceFunctionName: 'draw', invoker: 'TimerHandler:setTimeout' }];
+  const told = summary({ longtask: [{ startTime: 5, duration: 60 }, { startTime: 500, duration: 150 }], 'long-animation-frame': [{ startTime: 480, scripts }] });
+  const { longest, ...sums } = told.long_tasks;
+  assert.deepEqual(sums, { count: 2, total_ms: 210, longest_ms: 150, blocking_ms: 110 });
+  assert.deepEqual(longest, [
+    { start_ms: 500, ms: 150, scripts: [{ url: 'http://a/1.js', function: 'draw', invoker: 'TimerHandler:setTimeout', ms: 140 }] },
+    { start_ms: 5, ms: 60 },
+  ]);
   assert.deepEqual(told.paint, { first_paint_ms: 12.3 });
   assert.equal('largest_contentful_paint' in told, false);
+  assert.equal('interaction_to_next_paint' in told, false);
   assert.match(summary({ visibility: 'hidden' }).note, /background/);
+});
+
+test('the slowest interaction is told with its parts, and of many the slowest but for one in fifty', () => {
+  const of = (interactionId, name, startTime, duration, from, to) => ({ interactionId, name, startTime, duration, processingStart: from, processingEnd: to });
+  const click = [of(7, 'pointerdown', 100, 224, 101, 102), { ...of(7, 'click', 110, 224, 112, 300), element: 'button#b' }, of(0, 'mousedown', 100, 900, 0, 0)];
+  assert.deepEqual(summary({ event: click, interactions: 1 }).interaction_to_next_paint,
+    { ms: 224, event: 'click', element: 'button#b', at_ms: 100, input_delay_ms: 1, processing_ms: 199, presentation_ms: 24, interactions: 1 });
+  const two = [...click, of(8, 'keydown', 900, 120, 901, 902)];
+  assert.equal(summary({ event: two, interactions: 49 }).interaction_to_next_paint.ms, 224);
+  assert.equal(summary({ event: two, interactions: 60 }).interaction_to_next_paint.ms, 120);
+  const unpainted = summary({ interactions: 3 }).interaction_to_next_paint;
+  assert.equal(unpainted.interactions, 3);
+  assert.match(unpainted.note, /tab_activate/);
 });
 
 test('what says nothing is left out of an answer', () => {

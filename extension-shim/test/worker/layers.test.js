@@ -30,6 +30,6 @@ test('every file that is imported is there, and every file is imported or is loa
   const world = files.filter((file) => file.startsWith('src/injected/world/') && !imported.has(file));
   const byName = readFileSync(resolve(ROOT, 'src/browser/page_world.js'), 'utf8');
   for (const file of world) assert.ok(byName.includes(`'${basename(file, '.js')}'`), `${file} is not put into pages`);
-  const loadedByName = ['background.js', 'popup/popup.js', 'src/draw/page/main.js', ...world];
+  const loadedByName = ['background.js', 'popup/popup.js', 'src/draw/page/main.js', 'third_party/axe-core/axe.min.js', ...world];
   assert.deepEqual(files.filter((file) => !imported.has(file)).sort(), loadedByName.sort());
 });

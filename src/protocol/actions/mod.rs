@@ -162,6 +162,8 @@ actions! {
     accessibility: Accessibility AccessibilityAction,
     page_summary: PageSummary PageSummaryAction,
     performance: Performance PerformanceAction,
+    audit: Audit AuditAction,
+    forms: Forms FormsAction,
     snapshot: Snapshot SnapshotAction,
     find: Find FindAction,
     get_text: GetText GetTextAction,

@@ -19,6 +19,9 @@ class PageWorld {
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
+  #forms = new FormReader(this.#dom, this.#accessible, this.#tree, this.#finder, this.#fields, this.#words);
+  /** @type {PageAudit | undefined} */
+  #audit;
   #texts = new ShownTexts(this.#dom, this.#finder, this.#words, this.#reader);
   #tools = new PageToolbox();
   #snapshot = new PageSnapshot(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
@@ -102,6 +105,11 @@ class PageWorld {
   /** @param {{id?: number, isWhole: boolean}} asked */
   marks({ id, isWhole }) {
     return this.#read(id, (element) => this.#snapshot.marks(element, isWhole));
+  }
+
+  /** The places of the frames in an element. @param {{id: number}} asked */
+  framesWithin({ id }) {
+    return this.#read(id, (element) => this.#dom.frames().filter((frame) => this.#dom.holds(element, frame)).map((frame) => this.#dom.placeOf(frame)));
   }
 
   place() {
@@ -307,9 +315,44 @@ class PageWorld {
     return this.#read(id, (element) => this.#fields.radioOf(element, value));
   }
 
+  /** Whether its scripts are loaded. */
+  hasAudit() {
+    return Object.hasOwn(globalThis, 'tabwireAudit');
+  }
+
+  /** @param {AuditOptions & {id?: number, most: number}} asked @returns {Promise<any>} */
+  async audit({ id, most, ...options }) {
+    const { axe, tabwireAudit } = /** @type {any} */ (globalThis);
+    const audit = this.#audit ??= /** @type {PageAudit} */ (new tabwireAudit(axe, this.#dom, this.#words));
+    const unknown = audit.unknown(options);
+    if (unknown.rules.length + unknown.tags.length > 0) return { unknown, nearest: unknown.rules.flatMap((rule) => audit.nearest(rule)) };
+    const { found, isGone } = /** @type {any} */ (this.#read(id, (element) => ({ element, elements: this.#dom.inside(element, '*').length })));
+    if (isGone) return { isGone };
+    if (found.elements > most) return { elements: found.elements };
+    const outcome = await audit.run(found.element, options).catch((error) => ({ failed: this.#words.shown(String(error?.message ?? error), 200) }));
+    if ('failed' in outcome) return outcome;
+    const { violations, incomplete, passes } = outcome;
+    const described = (/** @type {RawFinding} */ { nodes, ...finding }) => ({
+      ...finding,
+      elements: nodes.map(({ element, fix }) => {
+        const { id: number, role, name } = this.#finder.describe(element);
+        return { id: number, element: `${role}${name ? ` ${JSON.stringify(name)}` : ''}`, fix };
+      }),
+    });
+    return { found: { version: audit.version, violations: violations.map(described), incomplete: incomplete.map(described), passes }, ...this.#about() };
+  }
+
+  /** @param {{id?: number}} asked */
+  forms({ id }) {
+    return this.#read(id, (element) => this.#forms.read(element));
+  }
+
   /** @param {{id: number}} asked */
   submitter({ id }) {
-    return this.#read(id, (element) => this.#fields.submitter(element));
+    return this.#read(id, (element) => {
+      const { button, isForm } = this.#fields.submitter(element);
+      return { isForm, ...(button && { button: button.id }) };
+    });
   }
 
   /** @param {{id: number}} asked */

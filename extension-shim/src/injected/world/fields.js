@@ -257,24 +257,24 @@ class FieldEditor {
     return found ? { id: this.#finder.describe(found).id } : { options: group.slice(0, 50).map((one) => JSON.stringify(label(one) || this.#words.shown(String(one.value), 80))) };
   }
 
-  /** The button that submits the form of a field, or the form itself. @param {any} field @returns {{button?: number, isForm: boolean}} */
+  /** The button that submits the form of a field, or the form itself. @param {any} field @returns {{button?: TargetMatch, isForm: boolean}} */
   submitter(field) {
-    const form = FieldEditor.#formOf(field) ?? this.#dom.closest(field, 'form');
+    const form = this.formOf(field);
     if (!form) return { isForm: false };
-    const buttons = this.#dom.select(this.#dom.root(form), 'button, input').filter((button) => ['submit', 'image'].includes(button.type) && FieldEditor.#formOf(button) === form);
+    const buttons = this.#dom.select(this.#dom.root(form), 'button, input').filter((button) => ['submit', 'image'].includes(button.type) && this.formOf(button) === form);
     const [first] = buttons;
-    return { isForm: true, ...(first && { button: this.#finder.describe(first).id }) };
+    return { isForm: true, ...(first && { button: this.#finder.describe(first) }) };
   }
 
-  /** @param {any} field @returns {any} */
-  static #formOf(field) {
-    const form = field.form;
-    return form instanceof HTMLFormElement ? form : null;
+  /** @param {any} field @returns {any} null: it is in none */
+  formOf(field) {
+    const { form } = field;
+    return form instanceof HTMLFormElement ? form : this.#dom.closest(field, 'form');
   }
 
   /** Submits a form without a button, as the browser does by the enter key. @param {any} field */
   submit(field) {
-    const form = FieldEditor.#formOf(field) ?? this.#dom.closest(field, 'form');
+    const form = this.formOf(field);
     if (form) HTMLFormElement.prototype.requestSubmit.call(form);
   }
 }

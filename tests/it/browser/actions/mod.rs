@@ -1,6 +1,7 @@
 //! What agents do to pages and read of them: each action in a real Chromium, on pages of `pages/`
 //! that make it hard.
 
+mod analyses;
 mod clipboard;
 mod eyes;
 mod files;
