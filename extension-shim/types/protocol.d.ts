@@ -536,6 +536,11 @@ export type ActionParams = {
   page_summary: Record<string, never>;
   /** Load times and layout shifts. */
   performance: Record<string, never>;
+  /** Performance trace: start, then load a page or act, then stop: tells the largest costs. */
+  trace: {
+    /** Start or stop the trace of this tab. */
+    phase: 'start' | 'stop';
+  };
   /** Accessibility problems, by axe-core. */
   audit: {
     /** Part of the page: a ref, selector, text= or role=; default the page. */
@@ -553,11 +558,6 @@ export type ActionParams = {
     target?: string;
     /** Longest answer in bytes; default 10000. */
     max_bytes?: number;
-  };
-  /** Performance trace: start, then load a page or act, then stop: tells the largest costs. */
-  trace: {
-    /** Start or stop the trace of this tab. */
-    phase: 'start' | 'stop';
   };
   /** Page as text, with refs (b12) as targets. */
   snapshot: {

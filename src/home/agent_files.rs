@@ -58,7 +58,7 @@ pub enum AgentFileError {
     /// The name's ending does not fit the file's format.
     #[error("the name does not end in .{}", .0.endings().join(" or ."))]
     Ending(SavedFormat),
-    /// The bytes are neither a picture nor a PDF.
+    /// The bytes are neither a picture nor a PDF nor a trace.
     #[error("the browser did not send a file in a known format")]
     UnknownFormat,
     /// The file exists.
@@ -191,7 +191,7 @@ impl AgentFiles {
         Ok(destination.path())
     }
 
-    /// Writes a picture or a PDF to a new file. Returns its whole path. A file that holds the same
+    /// Writes a picture, a PDF or a trace to a new file. Returns its whole path. A file that holds the same
     /// bytes counts as written; any other file is left alone.
     ///
     /// # Errors

@@ -65,6 +65,8 @@ pub enum SavedFormat {
     Image(ImageFormat),
     /// A page on paper.
     Pdf,
+    /// A compressed trace of a page, as DevTools opens it.
+    Trace,
 }
 
 impl SavedFormat {
@@ -74,6 +76,7 @@ impl SavedFormat {
         match self {
             Self::Image(format) => format.endings(),
             Self::Pdf => &["pdf"],
+            Self::Trace => &["gz"],
         }
     }
 
@@ -82,6 +85,9 @@ impl SavedFormat {
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(b"%PDF-") {
             return Some(Self::Pdf);
+        }
+        if bytes.starts_with(b"\x1f\x8b\x08") {
+            return Some(Self::Trace);
         }
         ImageFormat::of_bytes(bytes).map(Self::Image)
     }

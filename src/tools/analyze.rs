@@ -1,4 +1,4 @@
-//! `analyze`: inspects a page, and changes nothing there.
+//! `analyze`: inspects a page, and changes nothing there. A trace may leave a file behind.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use super::answers::{AnswerSchemas, FAILED};
 use super::arguments::ToolArguments;
 use super::brief::{BriefFailure, BriefReport};
 use super::failure::{CallFailure, NotFound, RefusedCall};
+use super::interact::check_path;
 use super::result::CommandAnswer;
 use super::submit::{CommandPlace, CommandRequest, CommonParameters, QueuedAnswer};
 use super::{ToolReply, ToolResult, ToolSet, read, read_action};
@@ -59,7 +60,10 @@ pub(super) async fn call(
         return annotations::call(tools, caller, given, key).await;
     }
     match read_request(given, key) {
-        Ok(request) => request.submit(tools, caller).await,
+        Ok(request) => match check_path(tools, &request.submission.action) {
+            Err(wrong) => ToolReply::done(wrong.into()),
+            Ok(()) => request.submit(tools, caller).await,
+        },
         Err(wrong) => ToolReply::done(wrong),
     }
 }

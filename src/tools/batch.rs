@@ -14,7 +14,7 @@ use crate::protocol::{Action, CommandReport, CommandStatus};
 const MOST_STEPS: usize = 50;
 
 /// Actions with a part that the daemon does, before them or with their results.
-const ALONE: [&str; 4] = ["batch", "draw_mode", "screenshot", "pdf"];
+const ALONE: [&str; 5] = ["batch", "draw_mode", "screenshot", "pdf", "trace"];
 
 /// Parameters that concern the command as a whole.
 const OF_COMMAND: [&str; 4] = ["browser", "wait_ms", "trace", "idempotency_key"];

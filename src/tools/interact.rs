@@ -82,7 +82,7 @@ fn check_action(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
 }
 
 /// Checks the path that a result is to go to.
-fn check_path(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
+pub(super) fn check_path(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
     // Checked before the act: the agent can still correct the path.
     let Some((name, format)) = action.saved_file() else { return Ok(()) };
     let Some(files) = tools.hub.agent_files() else {

@@ -1,4 +1,4 @@
-//! Pictures of answers, which go along as pictures or to a file, and PDFs.
+//! Pictures of answers, which go along as pictures or to a file, PDFs and traces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,9 +31,11 @@ pub(super) fn take_picture(
     files: Option<&AgentFiles>,
 ) -> Option<InlinePicture> {
     // A PDF is no picture for the model: it goes to a file, or its data is read in parts.
-    let is_picture = match report.command {
-        "screenshot" => true,
-        "pdf" if report.saved_path.is_some() => false,
+    let (is_picture, is_trace) = match report.command {
+        "screenshot" => (true, false),
+        "pdf" if report.saved_path.is_some() => (false, false),
+        // No model reads the bytes of a trace: without a file its summary alone is told.
+        "trace" => (false, true),
         _ => return None,
     };
     let CommandStatus::Complete { result, .. } = &mut report.status else { return None };
@@ -51,6 +53,9 @@ pub(super) fn take_picture(
             value["path"] = json!(path);
         }
         Some(Err(why)) => value["save_error"] = why.as_str().into(),
+        None if is_trace => {
+            value.as_object_mut()?.retain(|name, _| name != "data" && name != "mime_type");
+        }
         None => {}
     }
     let is_saved = matches!(saved, Some(Ok(_)));

@@ -70,16 +70,16 @@ function assertAudited({ unknown, nearest, elements, failed }) {
 
 /** @param {number} tabId @param {DocumentAnswer[]} answers @param {number} unread documents that did not answer @param {number} maxBytes */
 function report(tabId, answers, unread, maxBytes) {
-  const all = merged(tabId, answers, 'violations');
+  const all = merged(tabId, answers, 'violations').map(withSharedFix);
   const toReview = merged(tabId, answers, 'incomplete');
   const elements = all.reduce((sum, { count }) => sum + count, 0);
-  // Three quarters are for what is sure.
+  // Three quarters are for violations that are sure.
   const { told, items } = fittedGroups(all, 'elements', maxBytes * 3 / 4);
   const review = fittedGroups(toReview.map(({ rule, help, count }) => ({ rule, help, count, elements: [] })), 'elements', maxBytes / 4);
   const isCut = items < elements || told.length < all.length || review.told.length < toReview.length;
   return {
     engine: `axe-core ${answers[0].value.found.version}`,
-    violations: told.map(withSharedFix),
+    violations: told,
     ...(told.length < all.length && { more_violations: all.length - told.length }),
     ...(toReview.length > 0 && { to_review: review.told.map(({ elements: _, ...rest }) => rest) }),
     ...(review.told.length < toReview.length && { more_to_review: toReview.length - review.told.length }),
@@ -109,7 +109,7 @@ function merged(tabId, answers, kind) {
   return [...rules.values()].sort((a, b) => IMPACTS.indexOf(a.impact) - IMPACTS.indexOf(b.impact) || b.count - a.count);
 }
 
-/** The same advice stands once. @param {Record<string, any>} violation */
+/** The same advice stands once. @param {Record<string, any>} violation @returns {Record<string, any>} */
 function withSharedFix({ elements, ...violation }) {
   const fixes = new Set(elements.map((/** @type {any} */ { fix }) => JSON.stringify(fix)));
   if (fixes.size !== 1) return { ...violation, elements };

@@ -14,7 +14,7 @@ import { withoutEmpty } from '../lib/without_empty.js';
 import { STEP_TIMES } from './limits.js';
 
 /** They need the daemon before or after them, or are batches themselves. */
-const ALONE = new Set(['batch', 'draw_mode', 'screenshot', 'pdf']);
+const ALONE = new Set(['batch', 'draw_mode', 'screenshot', 'pdf', 'trace']);
 
 /**
  * @typedef {{action: string, as?: string, tab_id?: unknown, timeout_ms?: unknown, params: Record<string, unknown>}} BatchStep

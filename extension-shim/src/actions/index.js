@@ -36,6 +36,7 @@ import { scroll } from './scroll.js';
 import { select_option } from './select_option.js';
 import { snapshot } from './snapshot.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
+import { trace } from './trace.js';
 import { type } from './type.js';
 import { upload_file } from './upload_file.js';
 import { wait_for } from './wait_for.js';
@@ -43,7 +44,7 @@ import { wait_for } from './wait_for.js';
 /** @type {Record<string, Action>} */
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, pdf, tab_list, tab_open, tab_close, tab_activate,
-  dom, accessibility, page_summary, performance, audit, forms, draw_mode, snapshot, find, get_text, get_markdown, get_html,
+  dom, accessibility, page_summary, performance, audit, forms, trace, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,

@@ -2,6 +2,7 @@
 // Wiring only. Every listener is registered synchronously at top level: Chrome wakes the worker
 // only for events that it listened to when it was first run.
 
+import { traces } from '../analysis/trace_recording.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
 import { elementRefs, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { worldContexts } from '../browser/world_contexts.js';
@@ -126,6 +127,7 @@ chrome.debugger.onEvent.addListener((source, method, params) => {
 chrome.debugger.onDetach.addListener((source, reason) => {
   handleDetach(source, reason);
   if (source.tabId !== undefined) worldContexts.handleDetach(source.tabId);
+  traces.handleDetach(source.tabId);
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 

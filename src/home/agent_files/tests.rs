@@ -42,6 +42,16 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
+fn a_trace_is_written_under_the_ending_of_compressed_files_alone() {
+    let person = Person::new();
+    let bytes = b"\x1f\x8b\x08its rest";
+    let written = person.files.write("load.json.gz", bytes).unwrap();
+    assert_eq!(fs::read(&written).unwrap(), bytes);
+    let refused = person.files.write("load.png", bytes).unwrap_err();
+    assert!(matches!(refused, AgentFileError::Ending(SavedFormat::Trace)), "{refused}");
+}
+
+#[test]
 fn a_bare_name_is_a_new_file_for_its_owner_alone_in_the_usual_folder_which_is_made_so() {
     let person = Person::new();
     let usual = person.place.join("Tabwire/files");

@@ -162,6 +162,7 @@ actions! {
     accessibility: Accessibility AccessibilityAction,
     page_summary: PageSummary PageSummaryAction,
     performance: Performance PerformanceAction,
+    trace: Trace TraceAction,
     audit: Audit AuditAction,
     forms: Forms FormsAction,
     snapshot: Snapshot SnapshotAction,

@@ -79,7 +79,7 @@ class PageAudit {
     };
   }
 
-  /** What to do: all of the first ones, and one of the others. @param {{any: any[], all: any[], none: any[]}} checks @returns {string[]} */
+  /** The ways to remove a barrier: all of the first ones, and one of the others. @param {{any: any[], all: any[], none: any[]}} checks @returns {string[]} */
   #fixes({ any, all, none }) {
     const said = (/** @type {any} */ { message }) => this.#words.shown(String(message), 300);
     const must = [...all, ...none].map(said);

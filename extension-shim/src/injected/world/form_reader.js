@@ -1,5 +1,6 @@
 // @ts-check
-// The fields of a document, form by form: as a person calls them, with what is entered, asked for and refused. A classic script.
+// The fields of a document, form by form: as a person calls them, with their values, their limits and the errors in
+// them. A classic script.
 
 /**
  * @typedef {object} ReadField

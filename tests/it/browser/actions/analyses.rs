@@ -1,8 +1,11 @@
-//! Analyses of a page: its forms, its barriers, what it costs.
+//! Analyses of a page: its forms, its barriers, its costs.
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::ActionStage;
+use testkit::OTHER_SITE;
 
 /// The fields of all forms in the answer of `forms`, by their labels.
 fn field<'a>(forms: &'a Value, label: &str) -> &'a Value {
@@ -20,7 +23,10 @@ async fn a_pages_fields_are_told_with_values_and_errors_and_their_refs_fill_the_
     let [form, loose, frame] = told["forms"].as_array().unwrap().as_slice() else {
         panic!("a form, loose fields and a frame: {told:#}")
     };
-    assert_eq!((&form["name"], &form["submit_name"]), (&json!("Sign up"), &json!("Create account")));
+    assert_eq!(
+        (&form["name"], &form["submit_name"]),
+        (&json!("Sign up"), &json!("Create account"))
+    );
     assert_eq!(form["hidden_fields"], 1, "a person sees no trap: {form:#}");
     assert_eq!(loose["form"], "fields outside of forms");
     assert_eq!(frame["frame"], stage.url_elsewhere("").trim_end_matches('/'), "{told:#}");
@@ -40,14 +46,16 @@ async fn a_pages_fields_are_told_with_values_and_errors_and_their_refs_fill_the_
     assert_eq!(field(&told, "Newsletter")["value"], true);
     assert_eq!(field(&told, "About you")["type"], "editor");
 
-    let fill = |label: &str, value: Value| {
-        json!({"target": field(&told, label)["target"], "value": value})
-    };
+    let fill = |label: &str, value: Value| json!({"target": field(&told, label)["target"], "value": value});
     let fields = json!([
-        fill("Name", json!("Ann")), fill("Email", json!("ann@example.com")),
-        fill("Search", json!("123456")), fill("Age", json!("30")),
-        fill("Country", json!("Sweden")), fill("Size", json!("Small")),
-        fill("I agree", json!(true)), fill("Inner", json!("in the frame")),
+        fill("Name", json!("Ann")),
+        fill("Email", json!("ann@example.com")),
+        fill("Search", json!("123456")),
+        fill("Age", json!("30")),
+        fill("Country", json!("Sweden")),
+        fill("Size", json!("Small")),
+        fill("I agree", json!(true)),
+        fill("Inner", json!("in the frame")),
     ]);
     stage.act("fill_form", json!({"fields": fields})).await;
     let again = stage.act("forms", json!({})).await;
@@ -71,7 +79,7 @@ async fn a_pages_fields_are_told_with_values_and_errors_and_their_refs_fill_the_
 }
 
 #[tokio::test]
-async fn secrets_in_fields_are_not_told_whatever_their_labels_and_messages_say() {
+async fn secrets_in_fields_are_not_told_even_if_labels_and_messages_lie() {
     let stage = ActionStage::open("sign_up.html").await;
     let told = stage.act("forms", json!({})).await;
     for label in ["Password", "Search", "Card"] {
@@ -152,7 +160,9 @@ async fn barriers_are_told_from_the_worst_with_refs_and_the_way_to_remove_them()
     assert_eq!(contrast["elements"][0]["element"], "paragraph \"Hardly to be read\"");
     assert!(contrast["fix"][0].as_str().unwrap().contains("4.5:1"), "{contrast:#}");
     let impacts: Vec<_> = report["violations"].as_array().unwrap().iter().collect();
-    let rank = |one: &Value| ["critical", "serious", "moderate", "minor"].iter().position(|it| one["impact"] == *it);
+    let rank = |one: &Value| {
+        ["critical", "serious", "moderate", "minor"].iter().position(|it| one["impact"] == *it)
+    };
     assert!(impacts.windows(2).all(|pair| rank(pair[0]) <= rank(pair[1])), "{report:#}");
     // The refs are those of the other actions, also in a frame of another site.
     let elements = buttons["elements"].as_array().unwrap();
@@ -202,14 +212,103 @@ async fn a_page_that_redefines_all_it_can_falsifies_no_audit_and_does_not_see_it
     let report = stage.act("audit", json!({})).await;
     let image = violation(&report, "image-alt");
     assert_eq!(image["count"], 1, "{report:#}");
+    assert_eq!(violation(&report, "button-name")["count"], 1, "of the frame: {report:#}");
     let html = stage.act("get_html", json!({"target": image["elements"][0]["target"]})).await;
     assert!(html.as_str().unwrap().starts_with("<img"), "{html}");
+    // The page goes on asking: the first questions after the audit would have been answered.
+    stage.read("window.before = asked.size; 1").await;
+    stage.until("asked.size > window.before + 2").await;
     let seen = stage.read("JSON.stringify([window.heard, typeof window.axe, window.called])").await;
-    assert_eq!(seen, "[[],\"object\",[]]", "the page's own axe is an element, and nothing called it");
+    assert_eq!(
+        seen, "[[],\"object\",[]]",
+        "the page's own axe is an element, and nothing called it"
+    );
     // Names of elements in a form stand before the properties of the form itself.
     stage.go("redefined.html").await;
     let failed = stage.fails("audit", json!({})).await;
     assert_eq!(failed["reason"], "unsupported", "{failed}");
     assert!(failed["hint"].as_str().unwrap().contains("target"), "{failed}");
+    stage.end().await;
+}
+
+/// The content of a trace file.
+fn unzipped(path: &Value) -> String {
+    let unzip = Command::new("gzip").arg("-dc").arg(path.as_str().unwrap()).output().unwrap();
+    assert!(unzip.status.success(), "{unzip:?}");
+    String::from_utf8(unzip.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file_for_devtools() {
+    let stage = ActionStage::open("slow.html?session=hushed").await;
+    let started = stage.act("trace", json!({"phase": "start"})).await;
+    assert!(started["next"].as_str().unwrap().contains("stop"), "{started}");
+    stage.act("refresh", json!({})).await;
+    stage.act("click", json!({"target": "#slow"})).await;
+    let told = stage.act("trace", json!({"phase": "stop", "path": "slow.json.gz"})).await;
+    let costs = told["costs"].as_array().unwrap();
+    assert_eq!(costs.len(), 3, "{told:#}");
+    let [click, load, _] = costs.as_slice() else { panic!("{told:#}") };
+    assert_eq!((&click["cost"], &click["url"]), (&json!("script"), &stage.url("slow.js").into()));
+    assert_eq!(
+        (&click["function"], &click["line"]),
+        (&json!("document.querySelector.onclick"), &json!(6))
+    );
+    assert!(click["ms"].as_f64().unwrap() >= 150.0, "{told:#}");
+    assert_eq!(load["url"], stage.url("slow.js"), "{told:#}");
+    assert!(told["busy_ms"].as_f64().unwrap() >= 300.0, "{told:#}");
+    let requests = told["slowest_requests"].as_array().unwrap();
+    assert!(requests.iter().any(|one| one["url"] == stage.url("slow.js")), "{told:#}");
+
+    assert_eq!(told["data"], "(in the file)");
+    let text = unzipped(&told["path"]);
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let events = file["traceEvents"].as_array().unwrap();
+    let page = &events[0]["args"]["data"]["frames"][0];
+    assert_eq!(events[0]["name"], "TracingStartedInBrowser");
+    assert_eq!(
+        (&page["url"], &page["isOutermostMainFrame"]),
+        (&stage.url("slow.html").into(), &json!(true))
+    );
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    assert!(named("RunTask") > 10 && named("FunctionCall") > 0 && named("ProfileChunk") > 0);
+    for hidden in ["hushed", "\"headers\""] {
+        assert!(!text.contains(hidden), "{hidden} is in the file");
+    }
+    // Without a file the summary alone is told.
+    stage.act("trace", json!({"phase": "start"})).await;
+    let summary = stage.act("trace", json!({"phase": "stop"})).await;
+    assert!(summary["data"].is_null() && summary["costs"].is_array(), "{summary:#}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_had_names_the_next_step() {
+    let mut stage = ActionStage::open("slow.html").await;
+    let none = stage.fails("trace", json!({"phase": "stop"})).await;
+    assert_eq!(none["reason"], "invalid_params", "{none}");
+    assert!(none["hint"].as_str().unwrap().contains("phase start"), "{none}");
+    let ending = stage.fails("trace", json!({"phase": "stop", "path": "slow.png"})).await;
+    assert!(ending["message"].as_str().unwrap().contains(".gz"), "{ending}");
+
+    stage.act("trace", json!({"phase": "start"})).await;
+    let first = stage.tab.clone();
+    stage.turn_to("plain.html").await;
+    let busy = stage.fails("trace", json!({"phase": "start"})).await;
+    assert_eq!(busy["reason"], "unsupported", "{busy}");
+    assert!(busy["hint"].as_str().unwrap().contains(&first.to_string()), "{busy}");
+    stage.act("tab_close", json!({"tab_id": first})).await;
+    // A trace ends with its tab, and the browser can record another one.
+    stage.act("trace", json!({"phase": "start"})).await;
+    stage.act("trace", json!({"phase": "stop"})).await;
+
+    // A site that was shown and is closed since is not told of.
+    stage.act("trace", json!({"phase": "start"})).await;
+    stage.act("navigate", json!({"url": stage.url_elsewhere("slow.html")})).await;
+    stage.act("navigate", json!({"url": stage.url("plain.html")})).await;
+    let rule = json!({"action": "site_rules", "pattern": OTHER_SITE});
+    stage.client().call("configure", rule).await;
+    let closed = stage.fails("trace", json!({"phase": "stop"})).await;
+    assert_eq!(closed["reason"], "blocked_by_policy", "{closed}");
     stage.end().await;
 }
