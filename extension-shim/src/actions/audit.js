@@ -5,6 +5,7 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {DocumentAnswer, SeenDocument} from '../browser/page_world.js' */
 
+import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, documentsOf, documentsWithin, loadAudit } from '../browser/page_world.js';
 import { elementRefs } from '../browser/state.js';
 import { goneError } from '../browser/targets.js';
@@ -12,7 +13,7 @@ import { checkedInteger, checkedText } from '../commands/params.js';
 import { ActionError, navigationInterrupted } from '../lib/errors.js';
 import { fittedGroups } from '../lib/fitted.js';
 import { within } from '../lib/within.js';
-import { AUDIT_ELEMENTS, AUDIT_FRAME_MS, AUDIT_NODES, AUDIT_RULES_MAX, AUDIT_TAGS_MAX, SNAPSHOT_BYTES, SNAPSHOT_BYTES_USUAL } from './limits.js';
+import { AUDIT_ELEMENTS, AUDIT_FRAME_MS, AUDIT_NODES, AUDIT_RULES_MAX, AUDIT_TAGS_MAX, SNAPSHOT_BYTES } from './limits.js';
 import { readPage, targetOf } from './page_reading.js';
 
 /** From the worst. */

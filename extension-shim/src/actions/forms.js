@@ -4,6 +4,7 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {DocumentAnswer} from '../browser/page_world.js' */
 
+import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocuments, askFrames, documentsOf, documentsWithin } from '../browser/page_world.js';
 import { elementRefs } from '../browser/state.js';
 import { goneError } from '../browser/targets.js';
@@ -11,7 +12,7 @@ import { checkedInteger } from '../commands/params.js';
 import { navigationInterrupted } from '../lib/errors.js';
 import { fittedGroups } from '../lib/fitted.js';
 import { originOf } from '../policy/pages.js';
-import { SNAPSHOT_BYTES, SNAPSHOT_BYTES_USUAL } from './limits.js';
+import { SNAPSHOT_BYTES } from './limits.js';
 import { readPage, targetOf } from './page_reading.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */

@@ -7,13 +7,13 @@
 import { cleanedTrace } from '../analysis/trace_cleaning.js';
 import { summarizeTrace } from '../analysis/trace_costs.js';
 import { TRACE_MS, traces } from '../analysis/trace_recording.js';
-import { attach, cdp, withDialogs } from '../browser/debugger.js';
+import { lookAtPage } from '../browser/attached_page.js';
+import { cdp } from '../browser/debugger.js';
 import { assertPage } from '../browser/site_guard.js';
-import { policy, tabs } from '../browser/state.js';
-import { stopWaiting } from '../browser/unstick.js';
+import { policy } from '../browser/state.js';
 import { RESULT_MAX_BYTES } from '../commands/limits.js';
 import { checkedChoice } from '../commands/params.js';
-import { assertReachable, originOf } from '../policy/pages.js';
+import { originOf } from '../policy/pages.js';
 
 /** The summary stands beside the file. */
 const FILE_MAX_BYTES = RESULT_MAX_BYTES - 64 * 1024;
@@ -21,20 +21,12 @@ const FILE_MAX_BYTES = RESULT_MAX_BYTES - 64 * 1024;
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function trace({ phase }, context) {
   const end = checkedChoice('phase', phase, ['start', 'stop']);
-  const tab = await tabs.target(context.tab_id);
-  assertReachable(tab);
-  context.onStop(() => stopWaiting(tab.id));
-  context.begin();
-  const watcher = { dialogs: [] };
-  const value = await withDialogs(tab.id, watcher, async () => {
-    if (end === 'stop') return stopped(tab.id, context);
-    await attach(tab.id);
-    await assertPage(tab.id);
-    await traces.start(tab.id, context.client);
+  const { value, url, dialogs } = await lookAtPage(context, async (tabId) => {
+    if (end === 'stop') return stopped(tabId, context);
+    await traces.start(tabId, context.client);
     return { started: true, next: `Load the page or act, then call trace with phase stop; it ends by itself after ${TRACE_MS / 1000} s.` };
   });
-  const { url } = await chrome.tabs.get(tab.id);
-  return { value, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  return { value, type: 'object', origin: originOf(url), dialogs };
 }
 
 /** @param {number} tabId @param {Context} context */
