@@ -13,7 +13,7 @@ use crate::protocol::SavedFormat;
 pub struct TraceAction {
     /// Start or stop the trace of this tab.
     #[schemars(extend("x-rare" = true))]
-    pub phase: TracePhase,
+    pub phase: RecordingPhase,
     /// With stop: new .json.gz file for DevTools, in a folder open to agents; a bare name: in the
     /// usual folder.
     #[serde(skip_serializing)]
@@ -26,7 +26,7 @@ pub struct TraceAction {
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 #[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
-pub enum TracePhase {
+pub enum RecordingPhase {
     Start,
     Stop,
 }
@@ -46,7 +46,7 @@ impl BrowserAction for TraceAction {
     }
 
     fn saved_file(&self) -> Option<(&str, SavedFormat)> {
-        let name = self.file_name().filter(|_| self.phase == TracePhase::Stop)?;
+        let name = self.file_name().filter(|_| self.phase == RecordingPhase::Stop)?;
         Some((name, SavedFormat::Trace))
     }
 }

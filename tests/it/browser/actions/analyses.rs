@@ -304,11 +304,13 @@ async fn a_trace_that_cannot_be_had_names_the_next_step() {
 
     // A site that was shown and is closed since is not told of.
     stage.act("trace", json!({"phase": "start"})).await;
-    stage.act("navigate", json!({"url": stage.url_elsewhere("slow.html")})).await;
+    let closing = stage.url("slow.html").replace("127.0.0.1", OTHER_SITE);
+    stage.act("navigate", json!({"url": closing})).await;
     stage.act("navigate", json!({"url": stage.url("plain.html")})).await;
     let rule = json!({"action": "site_rules", "pattern": OTHER_SITE});
     stage.client().call("configure", rule).await;
     let closed = stage.fails("trace", json!({"phase": "stop"})).await;
     assert_eq!(closed["reason"], "blocked_by_policy", "{closed}");
+    assert!(closed["result"].is_null(), "{closed}");
     stage.end().await;
 }
