@@ -41,6 +41,12 @@ impl BrowserAction for TraceAction {
         ..ActionSpec::reading("trace", "Trace performance")
     };
 
+    /// The extension takes the secrets out before it makes the file and the summary: the daemon's
+    /// search for keys would damage the file's base64.
+    fn is_analysis(&self) -> bool {
+        false
+    }
+
     fn file_name(&self) -> Option<&str> {
         self.path.as_deref()
     }
