@@ -84,6 +84,7 @@ impl Inside {
                 selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
+                takes_tab: false,
             };
             let began = now();
             let accepted = self.hub.submit(&self.caller, submission).await;

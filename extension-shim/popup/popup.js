@@ -2,7 +2,7 @@
 // The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
 // pages and agents is set as text, never as HTML.
 
-/** @import {PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {HeldRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
@@ -10,7 +10,7 @@
 
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -67,6 +67,7 @@ function show(state) {
   showTaken(state.taken);
   showSiteHere(state.rules);
   showDrawings(state.drawings);
+  showHeld(state.held);
   showRecording(state);
 }
 
@@ -107,6 +108,35 @@ function showDrawings(drawings) {
   element('drawings').hidden = drawings.length === 0;
   setText('drawings-text', drawingsText(drawings));
   element('drawing-list').replaceChildren(...drawings.map(drawingRow));
+}
+
+let shownHeld = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {HeldRow[]} held */
+function showHeld(held) {
+  const text = JSON.stringify(held);
+  if (text === shownHeld) return;
+  shownHeld = text;
+  element('held').hidden = held.length === 0;
+  element('held-list').replaceChildren(...held.map(heldRow));
+}
+
+/** @param {HeldRow} held */
+function heldRow(held) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const take = document.createElement('button');
+  text.append(heldLine(held), nameLine(held.tab_title));
+  Object.assign(take, { textContent: 'Take back', type: 'button', ariaLabel: `Take back ${held.tab_title}` });
+  take.addEventListener('click', () => {
+    take.disabled = true;
+    tell({ ask: 'take_tab', tab_id: held.tab_id }).then((trouble) => {
+      setText('held-trouble', trouble);
+      take.disabled = trouble === '';
+    }, console.debug);
+  });
+  row.append(text, take);
+  return row;
 }
 
 /** @param {DrawingRequest} request */

@@ -1,7 +1,7 @@
 // @ts-check
 // The texts of the popup for each state. Pure.
 
-/** @import {PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {HeldRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {OlderExtensionsFrame, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
@@ -115,6 +115,11 @@ export function siteHereText({ site, isKeptOut }) {
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** @param {HeldRow} held @returns {string} who holds the tab, and why; the name is the agent's own words */
+export function heldLine({ client, opened }) {
+  return opened ? `${client || 'An agent'} opened it` : `${client || 'An agent'} acts in it`;
 }
 
 /** @param {OlderExtensionsFrame['asking'][number]} older */

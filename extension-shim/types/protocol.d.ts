@@ -125,6 +125,13 @@ export type WideningsFrame = {
   widenings: UnconfirmedWidening[];
 };
 
+/** All tabs of this browser that clients hold: after `ready` if there are any, and after every change. */
+export type HeldTabsFrame = {
+  type: 'held_tabs';
+  /** In the order of their numbers. */
+  held: HeldTab[];
+};
+
 /** The extension's files on the disk are not the ones that Tabwire put there, so the extension gets no commands. Comes after `ready`. */
 export type ExtensionChangedFrame = {
   type: 'extension_changed';
@@ -183,6 +190,7 @@ export type ToExtension =
   | SiteRulesFrame
   | OlderExtensionsFrame
   | WideningsFrame
+  | HeldTabsFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
   | FileVerdictFrame
@@ -290,6 +298,13 @@ export type ConfirmWideningFrame = {
   type: 'confirm_widening';
   /** Which. */
   id: string;
+};
+
+/** The person takes a tab back from the client that holds it. */
+export type TakeTabFrame = {
+  type: 'take_tab';
+  /** The tab. */
+  tab_id: TabId;
 };
 
 /** The person changes which local files agents may open. */
@@ -402,6 +417,7 @@ export type FromExtension =
   | SiteRuleFrame
   | OlderExtensionFrame
   | ConfirmWideningFrame
+  | TakeTabFrame
   | LocalFileRuleFrame
   | FileCheckFrame
   | UploadRequestFrame
@@ -477,6 +493,8 @@ export type ActionParams = {
     url?: string;
     /** Open it in front. */
     focus?: boolean;
+    /** Let other clients act in it, too. */
+    share?: boolean;
   };
   /** Closes the tab, also a stuck one. */
   tab_close: Record<string, never>;
@@ -1041,6 +1059,18 @@ export type ExtensionLog = {
   source?: string;
   category?: string;
   data?: string;
+};
+
+/** A tab in which only one client acts. */
+export type HeldTab = {
+  /** The tab. */
+  tab_id: TabId;
+  /** The name of the client. */
+  client: string;
+  /** Whether the client opened it; else the tab is the person's. */
+  opened: boolean;
+  /** Since when the client holds it. */
+  since: Timestamp;
 };
 
 /** A command that the extension has not finished, or whose report is not acknowledged. */

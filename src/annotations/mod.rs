@@ -291,7 +291,13 @@ impl AnnotationService {
         selector: TargetSelector,
     ) -> ToolsOpening {
         let hub = &self.0.hub;
-        let call = Submission { action, selector, timeout: limits::EXECUTE, idempotency_key: None };
+        let call = Submission {
+            action,
+            selector,
+            timeout: limits::EXECUTE,
+            idempotency_key: None,
+            takes_tab: false,
+        };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,
             Err(refused) => return ToolsOpening::Refused(refused),

@@ -1,5 +1,6 @@
-//! The stream on which the daemon tells of jobs: opened for a client that wants to know, and
-//! again whenever there is another daemon. None is started for it.
+//! The stream that tells the daemon that the client is there, and on which the daemon tells of jobs
+//! if the client wants to know. It is opened again whenever there is another daemon. None is started
+//! for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,14 +52,15 @@ impl NoticeListener {
 }
 
 impl DaemonLink {
-    /// Passes on the daemon's notices of jobs. Calls wait for the stream from this call on, even
-    /// if its future is polled later.
+    /// Holds a stream of the daemon open, and passes on its notices of jobs if they are wanted. Then
+    /// calls wait for the stream from this call on, even if its future is polled later.
     pub(super) fn listen(
         self: Arc<Self>,
         lines: mpsc::Sender<String>,
         calls: JobCalls<()>,
+        wants_jobs: bool,
     ) -> impl Future<Output = ()> + Send + 'static {
-        self.listener.is_wanted.store(true, Ordering::Relaxed);
+        self.listener.is_wanted.fetch_or(wants_jobs, Ordering::Relaxed);
         let mut finds = self.finder.finds();
         async move {
             // Before any call there is nothing to hear.
@@ -90,7 +92,10 @@ impl DaemonLink {
         lines: &mpsc::Sender<String>,
         calls: &JobCalls<()>,
     ) -> StreamEnd {
-        let Ok(request) = stream_request(found) else { return StreamEnd::Refused };
+        let Ok(request) = stream_request(found, self.listener.is_wanted.load(Ordering::Relaxed))
+        else {
+            return StreamEnd::Refused;
+        };
         let Ok(response) = self.http.request(request).await else { return StreamEnd::Broken };
         let is_stream = is_events(&response);
         self.listener.heard.send_replace(Some(found.record.clone()));

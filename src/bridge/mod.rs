@@ -16,7 +16,7 @@ mod request;
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -142,8 +142,15 @@ struct StdioBridge {
     calls: CallRegistry<()>,
     /// Those of them that begin jobs, until their answers stand before all that is written later.
     job_calls: JobCalls<()>,
-    /// Listens to the daemon's notices of jobs, once the client wants them.
-    listening: OnceLock<AbortOnDropHandle<()>>,
+    /// Holds a stream of the daemon open, which tells it that this client is there.
+    listening: Mutex<Option<ListeningTask>>,
+}
+
+/// The task that holds a stream of the daemon open.
+struct ListeningTask {
+    /// Whether the stream tells of jobs.
+    is_told: bool,
+    _task: AbortOnDropHandle<()>,
 }
 
 /// One call to be forwarded.
@@ -167,18 +174,21 @@ impl StdioBridge {
         let daemon = Arc::new(DaemonLink::new(target));
         let (calls, job_calls, listening) = Default::default();
         let bridge = Self { daemon, surface, answers, calls, job_calls, listening };
-        if wants_jobs {
-            bridge.listen();
-        }
+        bridge.listen(wants_jobs);
         bridge
     }
 
-    /// Passes on the daemon's notices of jobs from here on.
-    fn listen(&self) {
-        self.listening.get_or_init(|| {
-            let hearing = self.daemon.clone().listen(self.answers.clone(), self.job_calls.clone());
-            AbortOnDropHandle::new(tokio::spawn(hearing))
-        });
+    /// Holds a stream of the daemon open from here on, and passes on its notices of jobs if the
+    /// client wants them.
+    fn listen(&self, wants_jobs: bool) {
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        if listening.as_ref().is_some_and(|task| task.is_told || !wants_jobs) {
+            return;
+        }
+        let (lines, calls) = (self.answers.clone(), self.job_calls.clone());
+        let hearing = self.daemon.clone().listen(lines, calls, wants_jobs);
+        let task = AbortOnDropHandle::new(tokio::spawn(hearing));
+        *listening = Some(ListeningTask { is_told: wants_jobs, _task: task });
     }
 
     async fn read(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -245,7 +255,7 @@ impl StdioBridge {
         if request.method == "initialize" {
             self.daemon.handshake.note(line.clone(), mcp::negotiate(&request));
             if mcp::asks_for_jobs(&request) {
-                self.listen();
+                self.listen(true);
             }
         }
         match mcp::answer_alone(&request, generation, &self.surface) {

@@ -152,17 +152,20 @@ pub(super) fn request(
     request.body(Full::new(line)).map_err(|error| ForwardError::NoDaemon(error.to_string()))
 }
 
-/// The request for the stream of notices.
+/// The request for the stream of notices, which tells of jobs if they are wanted.
 pub(super) fn stream_request(
     found: &FoundDaemon,
+    wants_jobs: bool,
 ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    Request::get(&found.url)
+    let mut request = Request::get(&found.url)
         .header(ACCEPT, "text/event-stream")
         .header(AUTHORIZATION, &found.authorization)
         .header(CLIENT_HEADER, &found.client)
-        .header("mcp-protocol-version", LEGACY_VERSIONS[0])
-        .header(JOBS_HEADER, "1")
-        .body(Full::default())
+        .header("mcp-protocol-version", LEGACY_VERSIONS[0]);
+    if wants_jobs {
+        request = request.header(JOBS_HEADER, "1");
+    }
+    request.body(Full::default())
 }
 
 /// Whether a response's body is events.

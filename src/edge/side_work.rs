@@ -117,6 +117,7 @@ impl<'a> SideWork<'a> {
             | FromExtension::Events { .. }
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }
+            | FromExtension::TakeTab { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }
             | FromExtension::Pong { .. }

@@ -25,6 +25,10 @@ pub(super) struct ClientState {
     active: Vec<CorrelationId>,
     /// How many of its calls are waiting.
     waiters: usize,
+    /// How many of its streams are open.
+    streams: usize,
+    /// Whether it had a stream, and closed the last one.
+    has_left: bool,
     /// When it last called.
     last_seen: Timestamp,
     /// The program that it says it is.
@@ -39,6 +43,23 @@ pub(super) struct ClientState {
 pub(super) struct CurrentTab {
     pub(super) browser: BrowserId,
     pub(super) tab: Option<TabId>,
+}
+
+/// Whether a client is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientPresence {
+    /// It has an open stream, a waiting call or a pending command.
+    Here,
+    /// It has closed its last stream.
+    Left {
+        /// When it was last heard of.
+        since: Timestamp,
+    },
+    /// It has never had a stream: only its calls tell that it is there.
+    Silent {
+        /// When it was last heard of.
+        since: Timestamp,
+    },
 }
 
 /// One client as `configure clients` shows it.
@@ -69,6 +90,8 @@ impl ClientState {
             current: None,
             active: Vec::new(),
             waiters: 0,
+            streams: 0,
+            has_left: false,
             last_seen: now,
             program: None,
             wants_jobs: false,
@@ -77,7 +100,7 @@ impl ClientState {
     }
 
     fn is_idle(&self) -> bool {
-        self.active.is_empty() && self.waiters == 0
+        self.active.is_empty() && self.waiters == 0 && self.streams == 0
     }
 
     /// The tab for its commands that name none.
@@ -181,6 +204,17 @@ impl ClientRegistry {
         self.0.get(id).and_then(|client| client.current.as_ref())
     }
 
+    /// Whether a client is there, as far as its calls and its streams tell.
+    pub(super) fn presence(&self, id: &ClientId) -> ClientPresence {
+        match self.0.get(id) {
+            Some(client) if !client.is_idle() => ClientPresence::Here,
+            Some(client) if client.has_left => ClientPresence::Left { since: client.last_seen },
+            Some(client) => ClientPresence::Silent { since: client.last_seen },
+            // It was away for long, or has not called since the daemon was started.
+            None => ClientPresence::Silent { since: Timestamp::from_unix_micros(0) },
+        }
+    }
+
     /// The name that the person sees: the client's program, else its id.
     pub(super) fn label_of(&self, id: &ClientId) -> Arc<str> {
         let program = self.0.get(id).and_then(|client| client.program.clone());
@@ -277,6 +311,20 @@ impl Transaction<'_> {
         client.waiters = client.waiters.saturating_sub(1);
     }
 
+    /// A client has opened a stream: it is there until it closes the last one.
+    pub fn begin_stream(&mut self, caller: &Caller) {
+        let client = self.client(caller);
+        client.streams += 1;
+        client.has_left = false;
+    }
+
+    /// A stream of a client has ended.
+    pub fn end_stream(&mut self, caller: &Caller) {
+        let client = self.client(caller);
+        client.streams = client.streams.saturating_sub(1);
+        client.has_left = client.streams == 0;
+    }
+
     /// The state of a client, created on its first call.
     pub(super) fn client(&mut self, caller: &Caller) -> &mut ClientState {
         let Caller { owner, client: id } = caller;
@@ -292,6 +340,8 @@ impl Transaction<'_> {
         let new = || ClientState::new(owner.clone(), limits, now);
         let client = clients.0.entry(id.clone()).or_insert_with(new);
         client.last_seen = now;
+        // One that has left and calls again is back, with or without a stream.
+        client.has_left = false;
         client
     }
 
@@ -303,6 +353,7 @@ impl Transaction<'_> {
         }
         self.swept = now;
         self.sweep_knocks();
+        self.sweep_leases();
         let is_over = |browser: &BrowserState| {
             !browser.has_link() && now.since(browser.last_seen()) >= limits::BROWSER_REMEMBERED
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::leases::TabLease;
 use crate::lifecycle::{CallKey, Command, Lane, TargetSelector, Tombstone};
 use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
@@ -43,6 +44,10 @@ pub enum JournalEntry {
     Withdrawn(CorrelationId),
     /// A client's current tab.
     CurrentTab(CurrentTabRecord),
+    /// A client got the lease of a tab.
+    Leased(TabLease),
+    /// The lease of a tab has ended.
+    LeaseEnded(BrowserId, TabId),
     /// The session of a browser. Tab numbers mean something only within one session.
     Session(BrowserId, BrowserSession),
     /// A client was forgotten, with its whole history.
@@ -63,6 +68,8 @@ impl JournalEntry {
             | Self::Evicted(_)
             | Self::Withdrawn(_)
             | Self::CurrentTab(_)
+            | Self::Leased(_)
+            | Self::LeaseEnded(..)
             | Self::Session(..)
             | Self::ClientForgotten(_)
             | Self::DropKeys(_) => 0,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::entry::{ClockAnchor, CurrentTabRecord};
+use super::leases::TabLease;
 use crate::lifecycle::{
     CallDigest, CallKey, CommandSpec, Lane, SavedCommand, TargetSelector, Tombstone,
 };
@@ -22,6 +23,8 @@ pub struct RecordedHistory {
     pub keys: Vec<RecordedKey>,
     /// The current tab of each client.
     pub clients: Vec<CurrentTabRecord>,
+    /// The leases of tabs.
+    pub leases: Vec<TabLease>,
     /// The last session of each browser.
     pub sessions: Vec<(BrowserId, BrowserSession)>,
     /// The clocks at the start of the last run.

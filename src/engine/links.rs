@@ -95,6 +95,7 @@ impl Transaction<'_> {
             FromExtension::Stop { correlation_id } => {
                 self.stop_one(&peer.browser, &correlation_id);
             }
+            FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
             FromExtension::Stopped { stopped } => self.set_stopped(&peer.browser, stopped),
             // `pong` only shows that it lives; streams, drawings and rules do not come here;
             // a second `hello` says nothing new; nothing that is sent needs to be known.
@@ -188,6 +189,8 @@ impl Transaction<'_> {
         }
         self.reconcile_drawing_tools(&peer.browser, ready.draws_for.unwrap_or_default());
         self.forget_closed_captures(&peer.browser);
+        self.forget_closed_leases(&peer.browser);
+        self.show_held_tabs_to_newcomer(&peer.browser);
         self.place_waiting(&peer.browser);
         // After the placing, so that Stop also ends the commands that were just placed here.
         self.set_stopped(&peer.browser, ready.stopped == Some(true));
@@ -199,6 +202,7 @@ impl Transaction<'_> {
             browser.set_tabs(tabs);
         }
         self.forget_closed_captures(browser);
+        self.forget_closed_leases(browser);
     }
 }
 

@@ -19,6 +19,7 @@ mod entry;
 mod history;
 mod host_tasks;
 mod keys;
+mod leases;
 mod links;
 mod polling;
 mod quotas;
@@ -49,6 +50,7 @@ pub use entry::{
 };
 pub use history::{RecordedCommand, RecordedHistory, RecordedKey};
 pub use host_tasks::HostTask;
+pub use leases::{LeaseKind, TabHolder, TabLease};
 pub use links::{LinkId, NewLink};
 pub use polling::{
     Assignment, BegunSync, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollId,
@@ -68,6 +70,7 @@ use commands::CommandRegistry;
 use deadlines::DeadlineQueue;
 use drawing_tools::DrawingTools;
 use keys::IdempotencyKeys;
+use leases::TabLeases;
 use polling::{Knocks, PollerSessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
@@ -97,6 +100,7 @@ pub struct Engine {
     scheduler: Scheduler,
     retention: Retention,
     keys: IdempotencyKeys,
+    leases: TabLeases,
     deadlines: DeadlineQueue,
     browsers: HashMap<BrowserId, BrowserState>,
     clients: ClientRegistry,
@@ -131,6 +135,7 @@ impl Engine {
             scheduler: Scheduler::default(),
             retention: Retention::default(),
             keys: IdempotencyKeys::default(),
+            leases: TabLeases::default(),
             deadlines: DeadlineQueue::default(),
             browsers: HashMap::new(),
             clients: ClientRegistry::default(),

@@ -27,6 +27,9 @@ impl Transaction<'_> {
         for current in history.clients {
             self.recover_client(current);
         }
+        for lease in history.leases {
+            self.recover_lease(lease);
+        }
         for (id, client, gone) in history.gone {
             // There can be too many only if the limits were lowered since; then the oldest go.
             let _ = self.retention.add_tombstone(&client, &id, gone, &limits);

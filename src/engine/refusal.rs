@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::leases::LeaseKind;
 use crate::lifecycle::{CommandOutcome, next_step_of_code};
 use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
 
@@ -42,6 +43,19 @@ pub enum RefusalReason {
         kind: WorkKind,
         /// How many there are.
         count: usize,
+    },
+    /// Another client holds the tab.
+    TabInUse {
+        /// The tab.
+        tab: TabId,
+        /// The name of the client; `None`: it belongs to another owner.
+        holder: Option<Arc<str>>,
+        /// For how long it has held the tab.
+        held: Duration,
+        /// How long after its last act there it holds the tab at most.
+        idle_limit: Duration,
+        /// How it came by the tab.
+        kind: LeaseKind,
     },
     /// Several browsers are connected and none was named.
     AmbiguousBrowser {
@@ -163,6 +177,7 @@ impl RefusalReason {
             Self::TooManyWaiters { .. } => "too_many_waiters",
             Self::TooMany { kind: WorkKind::Job, .. } => "too_many_jobs",
             Self::TooMany { .. } => "too_many_annotations",
+            Self::TabInUse { .. } => "tab_in_use",
             Self::AmbiguousBrowser { .. } => "ambiguous_browser",
             Self::BrowserGone { .. } => "browser_gone",
             Self::TabGone { .. } => "tab_gone",
@@ -200,6 +215,15 @@ impl RefusalReason {
             }
             Self::TooMany { count, .. } => {
                 format!("This client has {count} waits for drawings already")
+            }
+            Self::TabInUse { tab, holder, held, kind, .. } => {
+                let holder = holder.as_deref().unwrap_or("another owner's program");
+                let how = match kind {
+                    LeaseKind::Opened => "opened it",
+                    LeaseKind::Borrowed => "acts in it",
+                };
+                let ago = held.as_secs();
+                format!("Tab {tab} is in use: {holder} {how} and has held it for {ago} s")
             }
             Self::AmbiguousBrowser { browsers } => {
                 format!("{} browsers are connected and none was named", browsers.len())
@@ -257,6 +281,15 @@ impl RefusalReason {
                 "Wait until one of the commands in observe({what:\"pending_commands\"}) ends, or \
                  cancel one; then call again."
             }
+            Self::TabInUse { idle_limit, .. } => {
+                return format!(
+                    "Open a tab of your own with interact({{action:\"tab_open\", url}}). This one is \
+                     free at the latest {} s after that program's last act in it; the person can \
+                     free it in the Tabwire popup. Looking at it needs no lease.",
+                    idle_limit.as_secs(),
+                )
+                .into();
+            }
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
             Self::BrowserGone { .. } => "Name one of `browsers` in the parameter `browser`.",
@@ -303,6 +336,7 @@ impl RefusalReason {
             }
             Self::TooManyWaiters { .. }
             | Self::TooMany { .. }
+            | Self::TabInUse { .. }
             | Self::AmbiguousBrowser { .. }
             | Self::BrowserGone { .. }
             | Self::TabGone { .. }
@@ -336,12 +370,21 @@ mod tests {
             absence,
         };
         let tab_known = |polls| RefusalReason::NoTabKnown { browser: "Test".to_owned(), polls };
+        let in_use = |kind, holder: Option<&str>| RefusalReason::TabInUse {
+            tab: wanted,
+            holder: holder.map(Into::into),
+            held: Duration::from_secs(9),
+            idle_limit: Duration::from_secs(600),
+            kind,
+        };
         vec![
             RefusalReason::QueueFull { queued: 5, retry_after },
             RefusalReason::RateLimited { retry_after },
             RefusalReason::TooManyWaiters { waiters: 64 },
             RefusalReason::TooMany { kind: WorkKind::Job, count: 20 },
             RefusalReason::TooMany { kind: WorkKind::Annotations, count: 20 },
+            in_use(LeaseKind::Opened, Some("Claude Code")),
+            in_use(LeaseKind::Borrowed, None),
             RefusalReason::AmbiguousBrowser { browsers },
             gone(None),
             gone(Some("No browser has connected.".to_owned())),

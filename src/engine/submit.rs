@@ -27,6 +27,8 @@ pub struct Submission {
     /// The same call under the same key from the same client within [`limits::IDEMPOTENT`] is
     /// the same command: 1 to 128 visible ASCII characters.
     pub idempotency_key: Option<Arc<str>>,
+    /// Whether an act gives its client the lease of the tab that the call names.
+    pub takes_tab: bool,
 }
 
 impl Submission {
@@ -142,7 +144,9 @@ impl Transaction<'_> {
                 return Err(RefusalReason::ExtensionChanged { browser: label() });
             }
         }
+        self.check_lease(caller, lane.as_ref(), action)?;
         // Nothing below can fail: a refused call must have changed nothing.
+        self.use_lease(caller, lane.as_ref(), action, call.takes_tab && selector.tab.is_some());
         let spec = self.new_spec(caller, work, (*timeout).min(limits::EXECUTE_MAX));
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);

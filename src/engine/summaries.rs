@@ -1,6 +1,7 @@
 //! Summaries of browsers and tabs for callers.
 
 use super::browsers::BrowserState;
+use super::leases::TabHolder;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandPhase};
 use crate::protocol::{BrowserId, BrowserTab, Timestamp};
@@ -49,6 +50,9 @@ pub struct TabSummary {
     pub tab: BrowserTab,
     /// Whether this client's commands go to it when they name no tab.
     pub current: bool,
+    /// The client that holds it: no other acts in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<TabHolder>,
 }
 
 impl Engine {
@@ -98,6 +102,7 @@ impl Engine {
 impl Transaction<'_> {
     /// The tabs of the connected browsers.
     pub fn tab_summaries(&mut self, caller: &Caller) -> Vec<TabSummary> {
+        let now = self.now();
         let current = self.client(caller).current();
         let is_current = |browser: &BrowserId, tab| {
             current.as_ref().is_some_and(|c| c.browser == *browser && c.tab == Some(tab))
@@ -105,6 +110,7 @@ impl Transaction<'_> {
         let summary = |(browser, tab): (&BrowserId, &BrowserTab)| TabSummary {
             browser: browser.clone(),
             current: is_current(browser, tab.tab_id),
+            held_by: self.holder_of(caller, browser, tab.tab_id, now),
             tab: tab.clone(),
         };
         let mut tabs: Vec<_> = self.tabs().map(summary).collect();

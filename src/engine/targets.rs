@@ -242,6 +242,7 @@ impl Transaction<'_> {
     /// Commands that wait for a lost tab go to the active tab; those whose call named the tab fail.
     pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
         self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
+        self.forget_leases_but(browser, kept);
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
         };

@@ -226,6 +226,7 @@ impl<'a> Transaction<'a> {
         self.scheduler.forget_selector(&spec.id);
         // At the end and not when it is read: the next call may come without reading the result.
         self.remember_opened(command);
+        self.follow_lease(command);
         self.clients.remove_command(&spec.client, &spec.id);
         self.follow_wait(spec);
         let limits = self.limits;

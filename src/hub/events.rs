@@ -148,6 +148,7 @@ mod tests {
             selector: TargetSelector::default(),
             timeout: limits::EXECUTE,
             idempotency_key: None,
+            takes_tab: false,
         };
         hub.submit(&caller(owner), call).await.unwrap().id
     }

@@ -23,6 +23,7 @@ mod ending;
 mod following;
 mod host_tasks;
 mod knocks;
+mod leases;
 mod links;
 mod pollers;
 mod recorded;
@@ -51,6 +52,7 @@ fn script() -> Submission {
         selector: TargetSelector::default(),
         timeout: limits::EXECUTE,
         idempotency_key: None,
+        takes_tab: false,
     }
 }
 
@@ -189,7 +191,16 @@ impl Extension {
 
 /// What an extension says that has nothing under way.
 fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
-    let actions = ["draw_mode", "execute_js", "navigate", "tab_list", "tab_open", "tab_close"];
+    let actions = [
+        "draw_mode",
+        "execute_js",
+        "navigate",
+        "tab_list",
+        "tab_open",
+        "tab_close",
+        "click",
+        "snapshot",
+    ];
     ReadyFrame {
         label: label.to_owned(),
         user_agent: "Test".to_owned(),

@@ -47,6 +47,7 @@ pub(super) fn read_columns(from: &Connection, version: i64) -> rusqlite::Result<
         gone: all(from, "SELECT * FROM gone ORDER BY at", gone)?,
         keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
         clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
+        leases: Vec::new(),
         sessions: all(from, "SELECT * FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,

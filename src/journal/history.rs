@@ -6,12 +6,14 @@ use rusqlite::{Connection, OptionalExtension as _, Row, types::Type};
 use serde::de::DeserializeOwned;
 
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, RecordError,
-    RunRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, LeaseRecord,
+    RecordError, RunRecord, TombstoneRecord,
 };
-use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey};
+use crate::engine::{
+    ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey, TabLease,
+};
 use crate::lifecycle::Tombstone;
-use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
+use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
 
 /// Reads everything that the file holds.
 pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistory> {
@@ -20,6 +22,7 @@ pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistor
         gone: all(from, "SELECT id, record FROM gone ORDER BY at", tombstone)?,
         keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
         clients: all(from, "SELECT id, record FROM client ORDER BY at", current_tab)?,
+        leases: all(from, "SELECT browser, tab, record FROM lease", lease)?,
         sessions: all(from, "SELECT id, record FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,
@@ -71,6 +74,11 @@ fn key(row: &Row<'_>) -> rusqlite::Result<RecordedKey> {
 
 fn current_tab(row: &Row<'_>) -> rusqlite::Result<CurrentTabRecord> {
     Ok(record::<ClientRecord>(row, "record")?.current_tab(id(row)?))
+}
+
+fn lease(row: &Row<'_>) -> rusqlite::Result<TabLease> {
+    let browser = row.get::<_, String>("browser")?.into();
+    Ok(record::<LeaseRecord>(row, "record")?.lease(browser, TabId(row.get("tab")?)))
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<(BrowserId, BrowserSession)> {

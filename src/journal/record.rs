@@ -15,7 +15,9 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
-use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedKey};
+use crate::engine::{
+    Caller, ClockAnchor, CurrentTabRecord, LeaseKind, RecordedCommand, RecordedKey, TabLease,
+};
 use crate::lifecycle::{
     CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
     SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
@@ -187,6 +189,17 @@ pub(super) struct ClientRecord {
     browser: BrowserId,
     tab: Option<TabId>,
     at_us: u64,
+}
+
+/// The client that holds a tab.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LeaseRecord {
+    v: RecordVersion,
+    owner: Owner,
+    client: ClientId,
+    kind: LeaseKind,
+    is_shared: bool,
+    since_us: u64,
 }
 
 /// The session that a browser was in last.
@@ -483,6 +496,22 @@ impl ClientRecord {
     pub(super) fn current_tab(self, client: ClientId) -> CurrentTabRecord {
         let Self { owner, browser, tab, at_us, .. } = self;
         CurrentTabRecord { client, owner, browser, tab, at: Timestamp::from_unix_micros(at_us) }
+    }
+}
+
+impl LeaseRecord {
+    pub(super) fn of(lease: &TabLease) -> Self {
+        let TabLease { browser: _, tab: _, holder, kind, is_shared, since, used: _ } =
+            lease.clone();
+        let Caller { owner, client } = holder;
+        Self { v: RecordVersion, owner, client, kind, is_shared, since_us: since.unix_micros() }
+    }
+
+    pub(super) fn lease(self, browser: BrowserId, tab: TabId) -> TabLease {
+        let Self { owner, client, kind, is_shared, since_us, .. } = self;
+        let since = Timestamp::from_unix_micros(since_us);
+        let holder = Caller { owner, client };
+        TabLease { browser, tab, holder, kind, is_shared, since, used: since }
     }
 }
 

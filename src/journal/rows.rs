@@ -4,13 +4,13 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
-    StageRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, LeaseRecord, ReadRecord,
+    RunRecord, StageRecord, TombstoneRecord,
 };
 use super::row_ids::RowIds;
 use crate::engine::{
     AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedHistory,
-    RecordedKey,
+    RecordedKey, TabLease,
 };
 use crate::lifecycle::CommandSpec;
 use crate::lifecycle::{Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
@@ -46,6 +46,11 @@ pub(super) fn write_entry(
             }
         }
         JournalEntry::CurrentTab(current) => put_client(to, current)?,
+        JournalEntry::Leased(lease) => put_lease(to, lease)?,
+        JournalEntry::LeaseEnded(browser, tab) => {
+            let ended = "DELETE FROM lease WHERE browser = ? AND tab = ?";
+            to.prepare_cached(ended)?.execute(params![browser.as_str(), tab.0])?;
+        }
         JournalEntry::Session(browser, session) => put_browser(to, browser, session)?,
         JournalEntry::ClientForgotten(client) => {
             for all in [
@@ -82,6 +87,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
     }
     history.keys.iter().try_for_each(|key| put_key(to, key))?;
     history.clients.iter().try_for_each(|current| put_client(to, current))?;
+    history.leases.iter().try_for_each(|lease| put_lease(to, lease))?;
     for (browser, session) in &history.sessions {
         put_browser(to, browser, session)?;
     }
@@ -218,6 +224,13 @@ fn put_client(to: &Connection, current: &CurrentTabRecord) -> rusqlite::Result<(
     let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?)";
     let row = params![current.client.as_str(), stamp(current.at), record];
     to.prepare_cached(put)?.execute(row)?;
+    Ok(())
+}
+
+fn put_lease(to: &Connection, lease: &TabLease) -> rusqlite::Result<()> {
+    let record = json(&LeaseRecord::of(lease));
+    let put = "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)";
+    to.prepare_cached(put)?.execute(params![lease.browser.as_str(), lease.tab.0, record])?;
     Ok(())
 }
 

@@ -1,12 +1,12 @@
--- The schema of the journal, version 6. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 7. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
 -- file needs no check. The schema's version is SQLite's own `user_version`.
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- Commands whose record is kept, in the order of their acceptance.
-CREATE TABLE command (
+CREATE TABLE IF NOT EXISTS command (
   number     INTEGER PRIMARY KEY,
   id         TEXT NOT NULL,     -- unique; the writer knows which row it is
   acceptance TEXT NOT NULL,
@@ -17,13 +17,13 @@ CREATE TABLE command (
 
 -- Values that are too long to be written again whenever something else of their command changes: of
 -- the command with number n, its work as 2n, and its result or error as 2n + 1.
-CREATE TABLE long_text (
+CREATE TABLE IF NOT EXISTS long_text (
   id   INTEGER PRIMARY KEY,
   text TEXT NOT NULL
 );
 
 -- Commands whose records are gone.
-CREATE TABLE gone (
+CREATE TABLE IF NOT EXISTS gone (
   id     TEXT PRIMARY KEY,
   client TEXT NOT NULL,
   at     INTEGER NOT NULL,      -- whole microseconds since the Unix epoch
@@ -31,7 +31,7 @@ CREATE TABLE gone (
 ) WITHOUT ROWID;
 
 -- Under which key which command was accepted. Keys are their client's.
-CREATE TABLE idempotency (
+CREATE TABLE IF NOT EXISTS idempotency (
   owner    TEXT NOT NULL,
   client   TEXT NOT NULL,
   key      TEXT NOT NULL,
@@ -42,14 +42,22 @@ CREATE TABLE idempotency (
 ) WITHOUT ROWID;
 
 -- In which session each browser was last: a tab's number means something within one only.
-CREATE TABLE browser (
+CREATE TABLE IF NOT EXISTS browser (
   id     TEXT PRIMARY KEY,
   record TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- Which tab each client used last.
-CREATE TABLE client (
+CREATE TABLE IF NOT EXISTS client (
   id     TEXT PRIMARY KEY,
   at     INTEGER NOT NULL,
   record TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Which client holds which tab.
+CREATE TABLE IF NOT EXISTS lease (
+  browser TEXT NOT NULL,
+  tab     INTEGER NOT NULL,
+  record  TEXT NOT NULL,
+  PRIMARY KEY (browser, tab)
 ) WITHOUT ROWID;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::{
-    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, RecordedCommand, RecordedHistory,
-    RecordedKey,
+    AcceptedCommand, Caller, ClockAnchor, CurrentTabRecord, Eviction, LeaseKind, RecordedCommand,
+    RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::{
     AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
@@ -264,8 +264,15 @@ async fn of_a_command_that_was_not_taken_after_all_nothing_stays_nor_of_its_key(
     assert_eq!(keys, ["exec_2"]);
 }
 
+fn lease(tab: i64) -> TabLease {
+    let holder = Caller { owner: "user".into(), client: "ann".into() };
+    let (browser, tab, kind) = ("browser".into(), TabId(tab), LeaseKind::Opened);
+    TabLease { browser, tab, holder, kind, is_shared: false, since: NOW, used: NOW }
+}
+
 #[tokio::test]
-async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not() {
+async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not()
+ {
     let current = |client: &str, tab| {
         JournalEntry::CurrentTab(CurrentTabRecord {
             client: client.into(),
@@ -284,8 +291,12 @@ async fn the_current_tab_the_session_and_the_clock_come_back_and_a_forgotten_cli
         JournalEntry::ClientForgotten("bob".into()),
         JournalEntry::Session("browser".into(), "1".into()),
         JournalEntry::Session("browser".into(), "2".into()),
+        JournalEntry::Leased(lease(1)),
+        JournalEntry::Leased(lease(2)),
+        JournalEntry::LeaseEnded("browser".into(), TabId(1)),
     ])
     .await;
+    assert_eq!(history.leases, [lease(2)]);
     assert_eq!(history.sessions, [("browser".into(), "2".into())]);
     let [CurrentTabRecord { client, tab, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
@@ -397,7 +408,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 6"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 7"), "{why}");
 }
 
 #[tokio::test]

@@ -100,6 +100,18 @@ pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);
 /// time.
 pub const CLIENT_LISTED: Duration = Duration::from_secs(600);
 
+/// How long a client holds a tab that it opened and does not use: an agent thinks for minutes, and one
+/// that has forgotten its tab must not hold it for ever.
+pub const LEASE_IDLE: Duration = Duration::from_secs(600);
+
+/// How long a client that has left, or has fallen silent without a stream, holds the tabs that it
+/// opened: a program that is started anew is back by then.
+pub const LEASE_ABSENT: Duration = Duration::from_secs(60);
+
+/// How long after a client's last act in it a tab of the person is held for that client: the person
+/// did not give it away.
+pub const LEASE_BORROWED: Duration = Duration::from_secs(30);
+
 /// How long a client with nothing of its own left is remembered, above all its current tab.
 pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 

@@ -212,6 +212,7 @@ mod tests {
                 selector: TargetSelector::default(),
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
+                takes_tab: false,
             };
             let id = self.hub.submit(&caller(owner, client), call).await.unwrap().id;
             loop {

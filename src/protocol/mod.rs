@@ -9,6 +9,7 @@ mod escapes;
 mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
+mod held_tab;
 mod ids;
 mod image_format;
 mod job;
@@ -38,6 +39,7 @@ pub use frame::{
     FrameError, FromExtension, HelloFrame, InFlight, InFlightState, NackReason, ReadyFrame,
     ReportedError, ToExtension,
 };
+pub use held_tab::HeldTab;
 pub use ids::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
     QueryId, TabId,

@@ -56,6 +56,13 @@ enum ConfigureAction {
         /// Browser to record; default every one.
         browser: Option<String>,
     },
+    /// Gives a tab back that you hold.
+    TabRelease {
+        /// Tab; default: last used.
+        tab_id: Option<TabId>,
+        /// Browser: id or label.
+        browser: Option<String>,
+    },
     /// Hides logs and requests; lists the rules.
     NoiseRule {
         /// Part of a text or URL (* is any); a host.
@@ -118,6 +125,15 @@ struct HealthAnswer {
     storage: StorageStatus,
 }
 
+/// A tab that was given back.
+#[derive(Serialize, JsonSchema)]
+struct ReleaseAnswer {
+    status: status::Ok,
+    tab_id: TabId,
+    /// Whether the caller held it.
+    was_yours: bool,
+}
+
 /// This owner's clients, the one heard of last first.
 #[derive(Serialize, JsonSchema)]
 struct ClientsAnswer {
@@ -134,6 +150,7 @@ pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "health").are::<HealthAnswer>();
     answers.of(NAME, "clients").are::<ClientsAnswer>();
     answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
+    answers.of(NAME, "tab_release").are::<ReleaseAnswer>();
     answers.of(NAME, "noise_rule").are::<noise::NoiseAnswer>();
     answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
@@ -187,6 +204,14 @@ pub(super) async fn call(
             let streams = streams.map(|streams| streams.into_iter().collect());
             let of = TargetSelector { browser, tab: tab_id };
             streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
+        }
+        ConfigureAction::TabRelease { tab_id, browser } => {
+            match hub.release_tab(caller, &TargetSelector { browser, tab: tab_id }) {
+                Ok((tab_id, was_yours)) => {
+                    ToolResult::of(&ReleaseAnswer { status: status::Ok::Ok, tab_id, was_yours })
+                }
+                Err(refused) => ToolResult::refused(&refused),
+            }
         }
         ConfigureAction::NoiseRule { pattern, remove } => {
             noise::noise_rule(tools, caller, pattern, remove).await

@@ -154,6 +154,7 @@ impl RefusedCall {
                 Self { page: Some(PageMark::any()), ..plain.with_tabs(tabs) }
             }
             RefusalReason::RateLimited { .. }
+            | RefusalReason::TabInUse { .. }
             | RefusalReason::TooManyWaiters { .. }
             | RefusalReason::TooMany { .. }
             | RefusalReason::UnsupportedAction { .. }

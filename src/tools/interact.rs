@@ -65,8 +65,10 @@ pub(super) async fn call(
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
+    takes_tab: bool,
 ) -> ToolReply {
-    match read_request(given, key, tools.default_wait) {
+    let request = read_request(given, key, tools.default_wait);
+    match request.map(|request| request.taking_tab(takes_tab)) {
         Ok(request) => match check_action(tools, &request.submission.action) {
             Err(wrong) => ToolReply::done(wrong.into()),
             Ok(()) => request.submit(tools, caller).await,

@@ -433,7 +433,7 @@ impl ToolSet {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
-        let reply = self.call_of_five(caller, tool, &given, key).await;
+        let reply = self.call_of_five(caller, tool, &given, key, split.is_some()).await;
         if !surface.is_split() {
             return Some(reply);
         }
@@ -441,17 +441,19 @@ impl ToolSet {
         Some(reply.map(move |result| call_text::with_steps_of(result, &surface)))
     }
 
-    /// Calls a tool of the five with arguments that were checked.
+    /// Calls a tool of the five with arguments that were checked. `takes_tab`: an act gives the
+    /// caller the lease of the tab that it names.
     async fn call_of_five(
         &self,
         caller: &Caller,
         tool: &str,
         given: &Map<String, Value>,
         key: Option<Arc<str>>,
+        takes_tab: bool,
     ) -> ToolReply {
         let call = match tool {
             interact::NAME => {
-                let call = interact::call(self, caller, given, key).await;
+                let call = interact::call(self, caller, given, key, takes_tab).await;
                 return self.with_notice(caller, call);
             }
             analyze::NAME => {

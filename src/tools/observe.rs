@@ -265,9 +265,9 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     ToolResult::of(&TabsAnswer { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
 
-/// `7 active focused current refs:b https://example.com/ Example Domain`
+/// `7 active focused current yours refs:b https://example.com/ Example Domain`
 fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
-    let TabSummary { browser, tab, current } = summary;
+    let TabSummary { browser, tab, current, held_by } = summary;
     let mut line = TextLine::of(&tab.tab_id.to_string());
     if with_browser {
         line.named("browser", Some(browser.as_str()));
@@ -275,6 +275,11 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     let words = [(tab.active, "active"), (tab.focused, "focused"), (*current, "current")];
     for (_, word) in words.into_iter().filter(|(is_so, _)| *is_so) {
         line.word(word);
+    }
+    match held_by {
+        Some(holder) if holder.you => line.word("yours"),
+        Some(holder) => line.named("held_by", holder.client.as_deref().or(Some("another"))),
+        None => {}
     }
     line.named("refs", tab.ref_prefix.as_deref());
     line.word(&tab.url);

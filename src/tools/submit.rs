@@ -96,12 +96,19 @@ impl CommonParameters {
             timeout: self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
             selector: self.place.into_wish(),
             idempotency_key: key,
+            takes_tab: false,
         };
         Ok(CommandRequest { submission, wait, with_trace: self.trace == Some(true) })
     }
 }
 
 impl CommandRequest {
+    /// The same, which gives the caller the lease of the tab that it names or does not.
+    pub(super) fn taking_tab(mut self, takes_tab: bool) -> Self {
+        self.submission.takes_tab = takes_tab;
+        self
+    }
+
     /// Submits it, and waits for the result if it is to be waited for.
     pub(super) async fn submit(self, tools: &ToolSet, caller: &Caller) -> ToolReply {
         let Self { submission, wait, with_trace } = self;

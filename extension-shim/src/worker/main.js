@@ -1,7 +1,7 @@
 // @ts-check
 // Puts the parts together: the steps after a welcome, and the part for each type of frame.
 
-/** @import {LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, WelcomeFrame, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {HeldTab, LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, WelcomeFrame, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {ConnectionView} from './panel.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {Status} from '../connection/link.js' */
@@ -50,6 +50,8 @@ let connection = { status: 'connecting', detail: '', daemon_version: null };
 
 /** The widenings that no person has confirmed, as the daemon reports them. @type {UnconfirmedWidening[]} */
 let unconfirmed = [];
+/** The tabs that agents hold, as the daemon reports them. @type {HeldTab[]} */
+let heldTabs = [];
 
 export const panel = makePanel({
   restored: () => restored(),
@@ -95,6 +97,8 @@ export const panel = makePanel({
     if (stopped) dispatcher.stopAll();
   },
   unconfirmed: () => unconfirmed,
+  heldTabs: () => heldTabs,
+  takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
   keep: (id) => link.sendText(JSON.stringify({ type: 'confirm_widening', id })),
   changeSites(/** @type {SiteChange} */ change) {
     return link.sendText(JSON.stringify({ type: 'site_rule', ...change }));
@@ -150,6 +154,7 @@ function setUnconfirmed(widenings) {
 function onWelcome({ epoch, server_version, capture }, config) {
   // The daemon sends them after `ready` if there are any.
   setUnconfirmed([]);
+  heldTabs = [];
   pairing.handleProven(config);
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
@@ -186,6 +191,7 @@ function onFrame(frame) {
     case 'capture': recorder.configure(frame.capture); break;
     case 'site_rules': policy.handleRules(frame); break;
     case 'older_extensions': olderExtensions.handleFrame(frame); break;
+    case 'held_tabs': heldTabs = frame.held; break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.handleRules(frame); break;

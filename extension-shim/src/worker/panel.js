@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -16,17 +16,18 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{status: Status, detail: string, daemon_version: string | null}} ConnectionView
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
+ * @typedef {HeldTab & {tab_title: string}} HeldRow
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
  *   are open; scripts run there all the same if the person allows user scripts
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[],
+ * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], held: HeldRow[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -53,6 +54,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(stopped: boolean) => void} setStopped
  * @property {() => UnconfirmedWidening[]} unconfirmed
  * @property {(id: string) => boolean} keep the person confirms a widening; false: no daemon is connected
+ * @property {() => HeldTab[]} heldTabs
+ * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
@@ -67,6 +70,8 @@ const OLDER_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire 
 
 const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire confirm` in a terminal works without it.';
 
+const NOT_TAKEN = 'Nothing has changed: the daemon does not run. Without it no agent can use the tab.';
+
 /** @param {PanelParts} parts @returns {(ask: PanelRequest) => Promise<PanelAnswer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
@@ -78,6 +83,7 @@ export function makePanel(parts) {
     now: Date.now(),
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording_ended: parts.recordingEnded(),
     taken: takenControl(parts),
@@ -102,6 +108,9 @@ export function makePanel(parts) {
         break;
       case 'keep':
         if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOT_CONFIRMED });
+        break;
+      case 'take_tab':
+        if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
         break;
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);

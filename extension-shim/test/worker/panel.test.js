@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
-  siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  heldLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -20,6 +20,7 @@ const FILES = { enabled: true, folders: ['/site'] };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
+const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 let done;
 let broken;
 let isHeard;
@@ -54,6 +55,8 @@ beforeEach(() => {
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
     unconfirmed: () => WIDENINGS,
+    heldTabs: () => [HELD],
+    takeTab: (tabId) => isHeard && done.push(`take ${tabId}`) > 0,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
     changeSites: (change) => isHeard && done.push(change) > 0,
     older: () => OLDER,
@@ -72,13 +75,14 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
+    held: [{ ...HELD, tab_title: 'title of 9' }],
   });
   assert.deepEqual(done, []);
 });
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [],
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [],
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -193,6 +197,18 @@ test('an older extension is told as one that asks, was let in, or is here beside
   assert.match(askingLine({ extension_version: '5.6.0', was_let_in: true }), /until Tabwire connected/);
   assert.match(letInLine({ connected: true }), /beside Tabwire/);
   assert.doesNotMatch(letInLine({ connected: false }), /beside/);
+});
+
+test('a tab that an agent holds is taken back by a click, and where nobody hears it that is said', async () => {
+  assert.equal((await panel({ ask: 'take_tab', tab_id: 9 })).trouble, undefined);
+  isHeard = false;
+  assert.match((await panel({ ask: 'take_tab', tab_id: 9 })).trouble, /daemon does not run/);
+  assert.deepEqual(done, ['take 9']);
+});
+
+test('a held tab is told with the agent that opened it or acts in it', () => {
+  assert.equal(heldLine(HELD), 'Claude Code opened it');
+  assert.equal(heldLine({ ...HELD, client: '', opened: false }), 'An agent acts in it');
 });
 
 test('a widening that nobody hears is not confirmed, and the way in a terminal is named', async () => {

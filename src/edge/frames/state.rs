@@ -100,6 +100,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::SiteRule(_)
         | FromExtension::OlderExtension(_)
         | FromExtension::ConfirmWidening { .. }
+        | FromExtension::TakeTab { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
         | FromExtension::UploadRequest(_)
@@ -129,6 +130,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::SiteRules { .. }
         | ToExtension::OlderExtensions { .. }
         | ToExtension::Widenings { .. }
+        | ToExtension::HeldTabs { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }
         | ToExtension::FileVerdict { .. }

@@ -15,7 +15,7 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
 use super::{EdgeState, HttpError, json_response, mcp_headers, status, takes_events};
-use crate::hub::{Caller, Hub};
+use crate::hub::{Caller, Hub, PresenceGuard};
 use crate::mcp::{
     JobNotices, MODERN_VERSION, ProtocolGeneration, RpcError, RpcErrorKind, RpcRequest,
     TaskSubscription,
@@ -54,7 +54,8 @@ pub(super) fn open(edge: &EdgeState, caller: &Caller, headers: &HeaderMap) -> Re
     } else {
         NoticeSource::None(hub.clone())
     };
-    NoticeStream { notices, place: edge.streams.open(caller) }.into_response()
+    NoticeStream { notices, place: edge.streams.open(caller), presence: hub.present(caller) }
+        .into_response()
 }
 
 /// Opens the stream that a request asks for.
@@ -71,7 +72,9 @@ pub(super) async fn subscribe(
     let opened = opened.and_then(|told| Ok((told, edge.streams.try_open(caller)?)));
     match opened {
         Ok((told, place)) => {
-            NoticeStream { notices: NoticeSource::OfTasks(Box::new(told)), place }.into_response()
+            let presence = edge.tools.hub().present(caller);
+            let notices = NoticeSource::OfTasks(Box::new(told));
+            NoticeStream { notices, place, presence }.into_response()
         }
         Err(error) => json_response(
             status(Some(&error), ProtocolGeneration::Modern),
@@ -84,6 +87,8 @@ pub(super) async fn subscribe(
 struct NoticeStream {
     notices: NoticeSource,
     place: StreamPermit,
+    #[expect(dead_code, reason = "its end tells the engine")]
+    presence: PresenceGuard,
 }
 
 /// The source of the notices.

@@ -317,6 +317,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
         selector: TargetSelector::default(),
         timeout: limits::EXECUTE,
         idempotency_key: None,
+        takes_tab: false,
     }
 }
 

@@ -18,6 +18,10 @@ pub struct TabOpenAction {
     /// Open it in front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
+    /// Let other clients act in it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub share: Option<bool>,
 }
 
 impl BrowserAction for TabOpenAction {

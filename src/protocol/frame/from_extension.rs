@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
-    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, UploadRequest,
-    well_formed,
+    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, TabId,
+    UploadRequest, well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -61,6 +61,11 @@ pub enum FromExtension {
     ConfirmWidening {
         /// Which.
         id: String,
+    },
+    /// The person takes a tab back from the client that holds it.
+    TakeTab {
+        /// The tab.
+        tab_id: TabId,
     },
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
@@ -256,6 +261,9 @@ impl FromExtension {
             "confirm_widening" => {
                 Self::ConfirmWidening { id: serde_json::from_str::<ConfirmBody>(text)?.id }
             }
+            "take_tab" => {
+                Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
+            }
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;
@@ -329,6 +337,11 @@ struct StopBody {
 #[derive(Deserialize)]
 struct ConfirmBody {
     id: String,
+}
+
+#[derive(Deserialize)]
+struct TakeTabBody {
+    tab_id: TabId,
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
     AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
-    ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions,
+    HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions,
     SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
     UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
 };
@@ -253,7 +253,20 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
     ];
     let frame = ToExtension::Widenings { widenings: widenings.into() };
     let changed = ToExtension::ExtensionChanged {};
-    [("widenings".to_owned(), frame), ("extension_changed".to_owned(), changed)].into_iter()
+    let held = ToExtension::HeldTabs {
+        held: vec![HeldTab {
+            tab_id: TabId(7),
+            client: "Claude Code".into(),
+            opened: true,
+            since: Timestamp::from_unix_micros(1_763_763_345_123_000),
+        }],
+    };
+    [
+        ("widenings".to_owned(), frame),
+        ("held_tabs".to_owned(), held),
+        ("extension_changed".to_owned(), changed),
+    ]
+    .into_iter()
 }
 
 /// The example of each action, and two more scripts: one that was delivered
@@ -336,6 +349,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "stop",
         "stopped",
         "tabs",
+        "take_tab",
         "timeout",
         "upload_request",
     ];
@@ -356,6 +370,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::SiteRule(_) => "site_rule",
         FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
+        FromExtension::TakeTab { .. } => "take_tab",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",
         FromExtension::UploadRequest(_) => "upload_request",

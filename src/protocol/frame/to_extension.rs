@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, CaptureSettings, CorrelationId, DrawingId, LocalFileRules, OlderExtensions, QueryId,
-    SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    Attempt, CaptureSettings, CorrelationId, DrawingId, HeldTab, LocalFileRules, OlderExtensions,
+    QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -119,6 +119,12 @@ pub enum ToExtension {
         /// Oldest first.
         widenings: Arc<[UnconfirmedWidening]>,
     },
+    /// All tabs of this browser that clients hold: after `ready` if there are any, and after every
+    /// change.
+    HeldTabs {
+        /// In the order of their numbers.
+        held: Vec<HeldTab>,
+    },
     /// The extension's files on the disk are not the ones that Tabwire put there, so the extension
     /// gets no commands. Comes after `ready`.
     ExtensionChanged {},
@@ -176,6 +182,7 @@ impl ToExtension {
             | Self::SiteRules { .. }
             | Self::OlderExtensions { .. }
             | Self::Widenings { .. }
+            | Self::HeldTabs { .. }
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }

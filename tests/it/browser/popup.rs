@@ -250,6 +250,60 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
 }
 
 #[tokio::test]
+async fn a_tab_that_an_agent_opened_is_its_own_until_the_person_takes_it_back() {
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    let (browser, mut hand) = profile.open(&pages.url("/strict")).await;
+    let (client, other) =
+        (McpClient::modern(&daemon).named("ann"), McpClient::modern(&daemon).named("bob"));
+    let persons = first_tab(&client, &browser).await;
+    let open = json!({"action": "tab_open", "url": pages.url("/form"), "wait_ms": 20_000});
+    let tab = client.call("interact", open).await["result"]["value"]["tab_id"].clone();
+    let script = |tab: &Value| {
+        json!({
+            "action": "execute_js", "script": "document.title", "tab_id": tab, "wait_ms": 20_000,
+        })
+    };
+    let refused = other.call_raw("interact", script(&tab)).await["structuredContent"].clone();
+    assert_eq!(refused["error"], "tab_in_use", "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("it 1 opened it"), "{refused}");
+    let look = json!({"what": "snapshot", "tab_id": tab, "wait_ms": 20_000});
+    for (tool, call) in [("analyze", look), ("interact", script(&persons))] {
+        let answer = other.call(tool, call).await;
+        assert_eq!(
+            answer["status"], "complete",
+            "looking is free, and so is another tab: {answer}"
+        );
+    }
+
+    // A link that opens a tab: that belongs to the same client.
+    let link = "document.body.insertAdjacentHTML('beforeend', \
+                `<a id=beside target=_blank href=${location.href}>beside</a>`)";
+    let adds = json!({"action": "execute_js", "script": link, "tab_id": tab, "wait_ms": 20_000});
+    client.call("interact", adds).await;
+    let click = json!({"action": "click", "target": "#beside", "tab_id": tab, "wait_ms": 20_000});
+    let clicked = client.call("interact", click).await;
+    let beside = clicked["result"]["value"]["new_tab"].clone();
+    assert!(beside.is_number(), "{clicked}");
+    let refused = other.call_raw("interact", script(&beside)).await["structuredContent"].clone();
+    assert_eq!(refused["error"], "tab_in_use", "{refused}");
+
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "it 1 opened it").await;
+    hand.click("#held-list button").await;
+    let held = "document.querySelectorAll('#held-list li').length";
+    soon("one tab", until(async || hand.read(held).await == 1)).await;
+    let first_free = other.call_raw("interact", script(&tab)).await;
+    assert_ne!(first_free["isError"], true, "{first_free}");
+    let release = json!({"action": "tab_release", "tab_id": beside});
+    assert_eq!(client.call("configure", release).await["was_yours"], true);
+    soon("no tab", until(async || hand.read(held).await == 0)).await;
+    browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
 async fn an_extension_of_the_former_layout_is_renewed_by_a_reload() {
     let daemon = TestDaemon::start().await;
     let profile = Profile::new(&daemon.home(), daemon.port());

@@ -13,8 +13,8 @@ use tabwire::tools::ToolSurface;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use testkit::{
-    ExtensionBuilder, FakeDaemon, FrozenClock, ProgramSandbox, StdioClient, Stopwatch, modern_meta,
-    signal, soon,
+    ExtensionBuilder, FakeDaemon, FrozenClock, ProgramSandbox, StdioClient, Stopwatch, active_tab,
+    modern_meta, signal, soon, tab, until,
 };
 
 fn health() -> Value {
@@ -73,6 +73,32 @@ async fn the_first_call_starts_a_daemon_which_stays() {
     let stopped = place.run(&["stop"]).await;
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     assert_eq!(place.daemon(), None);
+}
+
+#[tokio::test]
+async fn a_client_holds_its_tabs_while_its_bridge_runs_and_another_may_act_there_once_it_has_ended()
+{
+    let place = ProgramSandbox::new();
+    let mut ann = StdioClient::start(&place);
+    ann.call("configure", health()).await;
+    let port = place.daemon().expect("a daemon runs").port;
+    let builder = ExtensionBuilder::at(port, &place.home()).actions(&["tab_open", "execute_js"]);
+    let extension = builder.tabs(vec![active_tab(1), tab(2)]).connect().await;
+    let _browser = extension.auto(|command| {
+        let value =
+            if command.command["type"] == "tab_open" { json!({"tab_id": 2}) } else { json!(1) };
+        json!({"success": true, "value": value})
+    });
+    ann.call("interact", json!({"action": "tab_open", "wait_ms": 5_000})).await;
+    let mut bob = StdioClient::start(&place);
+    let script = json!({"action": "execute_js", "script": "1", "tab_id": 2, "wait_ms": 5_000});
+    assert_eq!(bob.call_fails("interact", script.clone()).await["error"], "tab_in_use");
+    ann.end_input();
+    assert!(ann.ended().await);
+    // The daemon sees the end of the stream a moment later.
+    let mut is_free = async || bob.call_raw("interact", script.clone()).await["isError"] == false;
+    soon("a free tab", until(async || is_free().await)).await;
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
 }
 
 #[tokio::test]

@@ -209,7 +209,7 @@ async fn a_daemon_without_such_a_stream_answers_calls_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_bridge_whose_client_does_not_ask_opens_no_stream() {
+async fn a_bridge_whose_client_does_not_ask_is_told_of_no_job() {
     let place = ProgramSandbox::new();
     let mut daemon = FakeDaemon::start(&place).await;
     for experimental in [json!({}), json!({"tabwire/jobs": false}), json!(null)] {

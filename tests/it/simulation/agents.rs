@@ -333,6 +333,7 @@ impl Order {
             selector: TargetSelector { browser: self.browser.clone(), tab: self.tab.map(TabId) },
             timeout: self.timeout,
             idempotency_key: Some(self.name.as_str().into()),
+            takes_tab: false,
         }
     }
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use tabwire::engine::{
     AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedCommand,
-    RecordedHistory, RecordedKey,
+    RecordedHistory, RecordedKey, TabLease,
 };
 use tabwire::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
-use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId};
+use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
 
 /// What is recorded.
 #[derive(Default)]
@@ -18,6 +18,7 @@ pub struct SimulatedDisk {
     gone: Vec<(CorrelationId, ClientId, tabwire::lifecycle::Tombstone)>,
     keys: Vec<RecordedKey>,
     clients: Vec<CurrentTabRecord>,
+    leases: Vec<TabLease>,
     sessions: BTreeMap<BrowserId, BrowserSession>,
     anchor: Option<ClockAnchor>,
     /// Every start that was ever recorded, with its attempt.
@@ -65,6 +66,13 @@ impl SimulatedDisk {
             JournalEntry::CurrentTab(current) => {
                 self.clients.retain(|other| other.client != current.client);
                 self.clients.push(current.clone());
+            }
+            JournalEntry::Leased(lease) => {
+                self.leases.retain(|other| !is_in_one_tab(other, &lease.browser, lease.tab));
+                self.leases.push(lease.clone());
+            }
+            JournalEntry::LeaseEnded(browser, tab) => {
+                self.leases.retain(|lease| !is_in_one_tab(lease, browser, *tab));
             }
             JournalEntry::Session(browser, session) => {
                 self.sessions.insert(browser.clone(), session.clone());
@@ -161,11 +169,16 @@ impl SimulatedDisk {
             gone,
             keys,
             clients,
+            leases: self.leases.clone(),
             sessions: self.sessions.clone().into_iter().collect(),
             anchor: self.anchor.clone(),
             moved_aside: None,
         }
     }
+}
+
+fn is_in_one_tab(lease: &TabLease, browser: &BrowserId, tab: TabId) -> bool {
+    lease.browser == *browser && lease.tab == tab
 }
 
 fn copy_of(key: &RecordedKey) -> RecordedKey {

@@ -551,7 +551,7 @@ async fn serve(
                 extension.send(&json!({"type": "pong", "t": frame["t"]})).await;
                 None
             }
-            "result_ack" | "cancel" | "capture" | "extension_changed" => None,
+            "result_ack" | "cancel" | "capture" | "extension_changed" | "held_tabs" => None,
             unexpected => panic!("{unexpected}: {frame}"),
         };
         if let Some(command) = ready {

@@ -50,8 +50,19 @@ impl FakeDaemon {
         self.announce();
     }
 
-    /// The next request.
+    /// The next request. A bridge's stream that asks for no notices is refused, and is not one.
     pub async fn next(&mut self) -> HeldRequest {
+        loop {
+            let mut request = self.any().await;
+            if request.line.starts_with("GET /mcp") && request.header("x-tabwire-jobs").is_none() {
+                request.write("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+            } else {
+                return request;
+            }
+        }
+    }
+
+    async fn any(&mut self) -> HeldRequest {
         let (mut stream, _) = soon("a request", self.listener.accept()).await.unwrap();
         let mut buffer = Vec::new();
         let end = loop {

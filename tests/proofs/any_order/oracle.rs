@@ -114,6 +114,8 @@ impl Oracle {
             | JournalEntry::Evicted(_)
             | JournalEntry::Withdrawn(_)
             | JournalEntry::CurrentTab(_)
+            | JournalEntry::Leased(_)
+            | JournalEntry::LeaseEnded(..)
             | JournalEntry::Session(..)
             | JournalEntry::DropKeys(_) => {}
         }

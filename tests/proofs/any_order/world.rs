@@ -220,6 +220,8 @@ impl World {
             selector: TargetSelector { browser, tab },
             timeout: order.timeout,
             idempotency_key: None,
+            // Both surfaces.
+            takes_tab: order.tab == 1,
         };
         let is_full = self.oracle.is_full(&caller.client, self.engine.limits());
         match self.transact(|tx| tx.submit(&caller, call, None)) {

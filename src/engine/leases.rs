@@ -1,0 +1,453 @@
+//! Leases of tabs: while a client holds one, no other client acts in its tab.
+//!
+//! A client holds the tabs that it opened, and those that were opened from them, until it has left or
+//! has not used them for long. In a tab of the person it holds one only around its own commands: that
+//! tab is the person's. Looking at a tab needs no lease.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::browsers::BrowserState;
+use super::clients::{ClientPresence, ClientRegistry};
+use super::commands::CommandRegistry;
+use super::entry::JournalEntry;
+use super::refusal::{CallRefusal, RefusalReason};
+use super::scheduler::Scheduler;
+use super::{Caller, Engine, Transaction};
+use crate::lifecycle::{Command, CommandOutcome, CommandState, Lane, TargetSelector, limits};
+use crate::protocol::actions::ActionEffect;
+use crate::protocol::{Action, BrowserId, HeldTab, TabId, Timestamp, ToExtension};
+
+/// How a client came by a tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseKind {
+    /// The client opened the tab, or one that it opened has opened it.
+    Opened,
+    /// The client acts in a tab of the person.
+    Borrowed,
+}
+
+/// The right of one client to act in a tab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TabLease {
+    /// The browser of the tab.
+    pub browser: BrowserId,
+    /// The tab.
+    pub tab: TabId,
+    /// The client that holds it.
+    pub holder: Caller,
+    /// How the client came by the tab.
+    pub kind: LeaseKind,
+    /// Whether the client lets others act in the tab, too.
+    pub is_shared: bool,
+    /// Since when the client holds it.
+    pub since: Timestamp,
+    /// When the holder last began or ended an act in it.
+    pub used: Timestamp,
+}
+
+/// A tab of a browser.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TabPlace {
+    browser: BrowserId,
+    tab: TabId,
+}
+
+impl TabPlace {
+    fn of(lane: &Lane) -> Option<Self> {
+        lane.tab.map(|tab| Self { browser: lane.browser.clone(), tab })
+    }
+}
+
+impl TabLease {
+    /// How long it stays without a use.
+    const fn idle_limit(&self) -> Duration {
+        match self.kind {
+            LeaseKind::Opened => limits::LEASE_IDLE,
+            LeaseKind::Borrowed => limits::LEASE_BORROWED,
+        }
+    }
+
+    /// Whether it is over, if its holder has no command in the tab. `asker`: a client that wants to
+    /// act in the tab.
+    fn is_over(&self, presence: ClientPresence, asker: Option<&Caller>, now: Timestamp) -> bool {
+        if now.since(self.used) >= self.idle_limit() {
+            return true;
+        }
+        match presence {
+            ClientPresence::Here => false,
+            // Another program of the same owner need not wait for one that has left.
+            ClientPresence::Left { .. }
+                if asker.is_some_and(|asker| asker.owner == self.holder.owner) =>
+            {
+                true
+            }
+            ClientPresence::Left { since } | ClientPresence::Silent { since } => {
+                now.since(since.max(self.used)) >= limits::LEASE_ABSENT
+            }
+        }
+    }
+}
+
+/// The leases of all tabs: one a tab at most.
+#[derive(Debug, Default)]
+pub(super) struct TabLeases(HashMap<TabPlace, TabLease>);
+
+impl TabLeases {
+    fn put(&mut self, lease: TabLease) {
+        let place = TabPlace { browser: lease.browser.clone(), tab: lease.tab };
+        self.0.insert(place, lease);
+    }
+
+    /// The leases for which this is so.
+    fn matching(&self, is_it: impl Fn(&TabLease) -> bool) -> Vec<TabPlace> {
+        let found = self.0.iter().filter(|(_, lease)| is_it(lease));
+        found.map(|(place, _)| place.clone()).collect()
+    }
+}
+
+/// The client that holds a tab, as `observe tabs` shows it.
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct TabHolder {
+    /// Its name; absent for another owner's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<Arc<str>>,
+    /// Whether the caller holds it.
+    pub you: bool,
+    /// Whether it opened the tab; else it acts in a tab of the person.
+    pub opened: bool,
+    /// Since when.
+    pub since: Timestamp,
+    /// Whether others may act in the tab.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+impl Engine {
+    /// The client that holds a tab, as this caller may know it.
+    pub(super) fn holder_of(
+        &self,
+        caller: &Caller,
+        browser: &BrowserId,
+        tab: TabId,
+        now: Timestamp,
+    ) -> Option<TabHolder> {
+        let lease = self.leases.0.get(&TabPlace { browser: browser.clone(), tab })?;
+        if self.is_lease_over(lease, None, now) {
+            return None;
+        }
+        Some(TabHolder {
+            client: self.name_of_holder(caller, lease),
+            you: lease.holder == *caller,
+            opened: lease.kind == LeaseKind::Opened,
+            since: lease.since,
+            shared: lease.is_shared,
+        })
+    }
+
+    /// The name of the client that holds a tab. Another owner's programs are none of a caller's
+    /// business.
+    fn name_of_holder(&self, caller: &Caller, lease: &TabLease) -> Option<Arc<str>> {
+        (lease.holder.owner == caller.owner).then(|| self.clients.label_of(&lease.holder.client))
+    }
+
+    /// The tabs of a browser that clients of any owner hold.
+    fn held_tabs(&self, browser: &BrowserId) -> Vec<HeldTab> {
+        let of_it = self.leases.0.values().filter(|lease| lease.browser == *browser);
+        let mut held: Vec<_> = of_it
+            .map(|lease| HeldTab {
+                tab_id: lease.tab,
+                client: self.clients.label_of(&lease.holder.client),
+                opened: lease.kind == LeaseKind::Opened,
+                since: lease.since,
+            })
+            .collect();
+        held.sort_by_key(|tab| tab.tab_id);
+        held
+    }
+
+    /// Whether a lease is over. `asker`: a client that wants to act in the tab.
+    fn is_lease_over(&self, lease: &TabLease, asker: Option<&Caller>, now: Timestamp) -> bool {
+        let Self { clients, scheduler, commands, .. } = self;
+        !is_at_work(clients, scheduler, commands, lease)
+            && lease.is_over(clients.presence(&lease.holder.client), asker, now)
+    }
+}
+
+/// Whether the holder of a lease has an unfinished act in its tab.
+fn is_at_work(
+    clients: &ClientRegistry,
+    scheduler: &Scheduler,
+    commands: &CommandRegistry,
+    lease: &TabLease,
+) -> bool {
+    clients.active(&lease.holder.client).iter().any(|id| {
+        let is_there = scheduler
+            .lane_of(id)
+            .is_some_and(|lane| lane.tab == Some(lease.tab) && lane.browser == lease.browser);
+        is_there && commands.get(id).is_some_and(|command| acts(command.spec().work.action()))
+    })
+}
+
+/// Whether an action changes the tab that it is for.
+fn acts(action: Option<&Action>) -> bool {
+    action.is_some_and(|action| {
+        !action.is_browser_wide() && !matches!(action.spec().effect, ActionEffect::Reads)
+    })
+}
+
+/// Before and during commands.
+impl Transaction<'_> {
+    /// Whether a call may act in its tab.
+    ///
+    /// # Errors
+    ///
+    /// [`RefusalReason::TabInUse`]: another client holds the tab.
+    pub(super) fn check_lease(
+        &mut self,
+        caller: &Caller,
+        lane: Option<&Lane>,
+        action: &Action,
+    ) -> Result<(), RefusalReason> {
+        let Some(place) = lane.and_then(TabPlace::of).filter(|_| acts(Some(action))) else {
+            return Ok(());
+        };
+        let now = self.now();
+        let Some(lease) = self.leases.0.get(&place) else { return Ok(()) };
+        if lease.is_shared || lease.holder == *caller {
+            return Ok(());
+        }
+        if self.is_lease_over(lease, Some(caller), now) {
+            self.end_lease(&place);
+            return Ok(());
+        }
+        let lease = lease.clone();
+        Err(RefusalReason::TabInUse {
+            tab: lease.tab,
+            holder: self.name_of_holder(caller, &lease),
+            held: now.since(lease.since),
+            idle_limit: lease.idle_limit(),
+            kind: lease.kind,
+        })
+    }
+
+    /// An act of a client was accepted: it renews the client's lease of the tab, or begins one if
+    /// `takes_tab` says so.
+    pub(super) fn use_lease(
+        &mut self,
+        caller: &Caller,
+        lane: Option<&Lane>,
+        action: &Action,
+        takes_tab: bool,
+    ) {
+        let Some(place) = lane.and_then(TabPlace::of).filter(|_| acts(Some(action))) else {
+            return;
+        };
+        let now = self.now();
+        match self.leases.0.get_mut(&place) {
+            Some(lease) if lease.holder == *caller => lease.used = now,
+            // It is shared: the one that opened it keeps it.
+            Some(_) => {}
+            None if takes_tab => self.begin_lease(place, caller, LeaseKind::Borrowed, false),
+            None => {}
+        }
+    }
+
+    /// A command has ended: its client's lease of the tab was used until now, and the tabs that it
+    /// opened are leased.
+    pub(super) fn follow_lease(&mut self, command: &Command) {
+        let now = self.now();
+        let spec = command.spec();
+        let Some(action) = spec.work.action() else { return };
+        let holder = Caller { owner: spec.owner.clone(), client: spec.client.clone() };
+        let lane = self.scheduler.lane_of(&spec.id).cloned();
+        let own = lane
+            .as_ref()
+            .and_then(TabPlace::of)
+            .and_then(|place| self.leases.0.get_mut(&place).filter(|lease| lease.holder == holder));
+        let (mut kind, mut is_shared) = (None, false);
+        if let Some(lease) = own {
+            if acts(Some(action)) {
+                lease.used = now;
+            }
+            (kind, is_shared) = (Some(lease.kind), lease.is_shared);
+        }
+        if let Action::TabOpen(opening) = action {
+            (kind, is_shared) = (Some(LeaseKind::Opened), opening.share == Some(true));
+        }
+        // A tab that a command opened from a tab without a lease is nobody's.
+        let (Some(kind), Some(Lane { browser, .. })) = (kind, lane) else { return };
+        for tab in opened_tabs(command) {
+            let place = TabPlace { browser: browser.clone(), tab };
+            if !self.leases.0.contains_key(&place) {
+                self.begin_lease(place, &holder, kind, is_shared);
+            }
+        }
+    }
+
+    fn begin_lease(&mut self, place: TabPlace, holder: &Caller, kind: LeaseKind, is_shared: bool) {
+        let TabPlace { browser, tab } = place;
+        let now = self.now();
+        let holder = holder.clone();
+        let lease = TabLease { browser, tab, holder, kind, is_shared, since: now, used: now };
+        let browser = lease.browser.clone();
+        self.record(JournalEntry::Leased(lease.clone()));
+        self.leases.put(lease);
+        self.show_held_tabs(&browser);
+    }
+
+    fn end_lease(&mut self, place: &TabPlace) {
+        if self.leases.0.remove(place).is_some() {
+            self.record(JournalEntry::LeaseEnded(place.browser.clone(), place.tab));
+            self.show_held_tabs(&place.browser);
+        }
+    }
+
+    /// Shows the person which tabs of a browser clients hold. An extension that does not know the
+    /// frame answers with a `nack`, which does no harm.
+    fn show_held_tabs(&mut self, browser: &BrowserId) {
+        if self.browsers.get(browser).is_some_and(BrowserState::is_ready) {
+            let held = self.held_tabs(browser);
+            self.send(browser, ToExtension::HeldTabs { held });
+        }
+    }
+
+    /// The same for a browser that has just connected and therefore knows of none.
+    pub(super) fn show_held_tabs_to_newcomer(&mut self, browser: &BrowserId) {
+        if !self.held_tabs(browser).is_empty() {
+            self.show_held_tabs(browser);
+        }
+    }
+
+    fn end_leases(&mut self, is_it: impl Fn(&TabLease) -> bool) {
+        for place in self.leases.matching(is_it) {
+            self.end_lease(&place);
+        }
+    }
+}
+
+/// What ends leases, and what continues them.
+impl Transaction<'_> {
+    /// A client gives a tab back. Returns the tab, and whether the client held it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such tab, or several browsers have a tab of this number.
+    pub fn release_tab(
+        &mut self,
+        caller: &Caller,
+        selector: &TargetSelector,
+    ) -> Result<(TabId, bool), CallRefusal> {
+        let (browser, tab) = self.find_tab(caller, selector)?;
+        let place = TabPlace { browser, tab: tab.tab_id };
+        let is_own = self.leases.0.get(&place).is_some_and(|lease| lease.holder == *caller);
+        if is_own {
+            self.end_lease(&place);
+        }
+        Ok((place.tab, is_own))
+    }
+
+    /// The person at a browser takes a tab back from the client that holds it.
+    pub(super) fn take_tab_back(&mut self, browser: &BrowserId, tab: TabId) {
+        self.end_lease(&TabPlace { browser: browser.clone(), tab });
+    }
+
+    /// Ends the leases of tabs that a connected browser no longer has.
+    pub(super) fn forget_closed_leases(&mut self, browser: &BrowserId) {
+        let Some(known) = self.browsers.get(browser).filter(|known| known.is_connected()) else {
+            return;
+        };
+        let open: Vec<_> = known.tabs().iter().map(|tab| tab.tab_id).collect();
+        self.end_leases(|lease| lease.browser == *browser && !open.contains(&lease.tab));
+    }
+
+    /// Ends the leases of a browser's former run but those of these tabs.
+    pub(super) fn forget_leases_but(&mut self, browser: &BrowserId, kept: &HashSet<TabId>) {
+        self.end_leases(|lease| lease.browser == *browser && !kept.contains(&lease.tab));
+    }
+
+    /// Ends the leases that time has ended.
+    pub(super) fn sweep_leases(&mut self) {
+        let now = self.now();
+        let over = self.leases.matching(|lease| self.is_lease_over(lease, None, now));
+        for place in over {
+            self.end_lease(&place);
+        }
+    }
+
+    /// Continues a lease of an earlier run of the daemon. Nobody could use a tab while the daemon was
+    /// away, so its times begin anew.
+    pub(super) fn recover_lease(&mut self, lease: TabLease) {
+        let used = self.now();
+        self.leases.put(TabLease { used, since: lease.since.min(used), ..lease });
+    }
+}
+
+/// The tabs that a command says it has opened. Another extension may send a result of another form:
+/// then there are none.
+fn opened_tabs(command: &Command) -> Vec<TabId> {
+    let CommandState::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } =
+        command.state()
+    else {
+        return Vec::new();
+    };
+    // Nearly no act opens a tab, and a result takes a while to read.
+    let named = |field: &str| {
+        let text = result.get();
+        text.contains(field).then(|| serde_json::from_str::<OpeningResult>(text).ok())?
+    };
+    match command.spec().work.action() {
+        Some(Action::TabOpen(_)) => {
+            named("tab_id").and_then(|told| told.value.tab_id).into_iter().collect()
+        }
+        Some(action) if tells_new_tabs(action) => {
+            match named("new_tab").and_then(|told| told.value.new_tab) {
+                Some(NewTabs::One(tab)) => vec![tab],
+                Some(NewTabs::Several(tabs)) => tabs,
+                None => Vec::new(),
+            }
+        }
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Whether the extension makes the whole result of this action. A result that a page made, as that of
+/// a script, could name tabs that nobody opened.
+const fn tells_new_tabs(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Click(_)
+            | Action::PressKey(_)
+            | Action::TypeText(_)
+            | Action::Check(_)
+            | Action::Uncheck(_)
+            | Action::SelectOption(_)
+            | Action::FillForm(_)
+            | Action::Drag(_)
+    )
+}
+
+/// The part of a result that names the tabs that were opened.
+#[derive(Deserialize)]
+struct OpeningResult {
+    value: OpenedTabs,
+}
+
+#[derive(Deserialize)]
+struct OpenedTabs {
+    #[serde(default)]
+    tab_id: Option<TabId>,
+    #[serde(default)]
+    new_tab: Option<NewTabs>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NewTabs {
+    One(TabId),
+    Several(Vec<TabId>),
+}

@@ -1,0 +1,41 @@
+//! Who is there, and which tabs clients give back.
+
+use super::{Caller, Hub};
+use crate::engine::CallRefusal;
+use crate::lifecycle::TargetSelector;
+use crate::protocol::TabId;
+
+impl Hub {
+    /// The client has an open stream until the guard is dropped.
+    #[must_use]
+    pub fn present(&self, caller: &Caller) -> PresenceGuard {
+        self.transact(|tx| tx.begin_stream(caller));
+        PresenceGuard { hub: self.clone(), caller: caller.clone() }
+    }
+
+    /// A client gives a tab back. Returns the tab, and whether the client held it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such tab, or several browsers have a tab of this number.
+    pub fn release_tab(
+        &self,
+        caller: &Caller,
+        selector: &TargetSelector,
+    ) -> Result<(TabId, bool), CallRefusal> {
+        self.transact(|tx| tx.release_tab(caller, selector))
+    }
+}
+
+/// An open stream of a client.
+#[derive(Debug)]
+pub struct PresenceGuard {
+    hub: Hub,
+    caller: Caller,
+}
+
+impl Drop for PresenceGuard {
+    fn drop(&mut self) {
+        self.hub.transact(|tx| tx.end_stream(&self.caller));
+    }
+}
