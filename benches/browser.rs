@@ -14,7 +14,8 @@
 //! - the daemon's memory when it has nothing to do.
 //!
 //! Times are in ms, memory in MB (resident). After `--`: `--quick` for fewer calls, `--json`
-//! for one line of JSON after the table, `--check` to exit with 1 if a bound is missed.
+//! for one line of JSON after the table, `--check` to exit with 1 if a bound is missed, `--window`
+//! for a browser with a window (`xvfb-run -a` gives it a display).
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
 
 use std::path::Path;
@@ -196,7 +197,12 @@ async fn measure_bridge(folder: &Path, starts: usize) -> Vec<Figure> {
     ]
 }
 
-async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Figure> {
+async fn measure_browser(
+    folder: &Path,
+    chromium: &Path,
+    calls: usize,
+    in_window: bool,
+) -> Vec<Figure> {
     let state = folder.join("state");
     let daemon = MeasuredServer::daemon(Path::new(testkit::program()), &state, &[]).unwrap();
     let (port, idle) = (daemon.port, daemon.resident().unwrap());
@@ -205,7 +211,8 @@ async fn measure_browser(folder: &Path, chromium: &Path, calls: usize) -> Vec<Fi
     tabwire::extension::unpack(&unpacked, port, &key).unwrap();
     let pages = TestPages::start().await;
     let profile = folder.join("profile");
-    let browser = Browser::launch(chromium, &profile, &unpacked, &pages.url("/")).unwrap();
+    let launch = if in_window { Browser::launch_in_window } else { Browser::launch };
+    let browser = launch(chromium, &profile, &unpacked, &pages.url("/")).unwrap();
     let mut client = Agent::start(&state);
     client.initialize().await;
     client.call("interact", json!({"action": "tab_list", "wait_ms": 30_000})).await;
@@ -321,7 +328,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let figures = runtime.block_on(async {
-        let mut figures = measure_browser(folder.path(), &chromium, calls).await;
+        let mut figures = measure_browser(folder.path(), &chromium, calls, has("--window")).await;
         figures.extend(measure_bridge(folder.path(), starts).await);
         figures
     });

@@ -21,7 +21,7 @@ export async function uncheck(params, context) {
 async function tick({ target: named, snapshot }, context, isTicked) {
   const wanted = parseTarget(named);
   return withInput(context, { snapshot }, async (input) => {
-    const { target, isUnchanged, how } = await setChecked(input, wanted, isTicked);
-    return { target, value: { [isTicked ? 'checked' : 'unchecked']: target.label, ...how, ...(isUnchanged && { unchanged: true }) } };
+    const { target, isUnchanged, how, after } = await setChecked(input, wanted, isTicked);
+    return { target, after, value: { [isTicked ? 'checked' : 'unchecked']: target.label, ...how, ...(isUnchanged && { unchanged: true }) } };
   });
 }

@@ -19,7 +19,8 @@ export async function drag({ startTarget, startX, startY, endTarget, endX, endY,
   return withInput(context, { snapshot }, async (input) => {
     const { start, end, hasData } = await dragBetween(input, from, to, count);
     return {
-      target: end, value: { dragged: start.label, to: end.label },
+      // The agent knows an end that it has named.
+      target: end, value: { dragged: start.label, ...('point' in to && { to: end.label }) },
       tell: (after) => told(start, after, hasData),
     };
   });

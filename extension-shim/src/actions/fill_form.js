@@ -3,13 +3,12 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {FilledField} from '../input/form_fields.js' */
-/** @import {EnteredText} from '../input/text_entry.js' */
 
 import { parseTarget } from '../browser/target_query.js';
 import { checkedFlag } from '../commands/params.js';
 import { fillField, submitForm } from '../input/form_fields.js';
 import { withInput } from '../input/session.js';
-import { differingValues } from '../input/text_entry.js';
+import { differingValues, entriesBeside } from '../input/text_entry.js';
 import { ActionError } from '../lib/errors.js';
 import { FIELDS_MAX } from './limits.js';
 
@@ -23,14 +22,27 @@ export async function fill_form({ fields, submit, snapshot }, context) {
     /** @type {FilledField[]} */
     const filled = [];
     for (const { target, value } of fields) filled.push(await fillField(input, target, value).catch((error) => { throw failedAt(error, fields, filled); }));
-    const texts = filled.filter(({ entered }) => entered);
-    const values = await differingValues(texts.map(({ entered }) => /** @type {EnteredText} */ (entered)));
-    for (const [at, field] of texts.entries()) field.value = values[at];
     const last = filled[filled.length - 1].target;
+    const texts = filled.flatMap(({ entered }) => entered ?? []);
+    const entries = isSubmitted ? undefined : entriesBeside(texts, last);
+    const values = entries ? [] : await differingValues(texts);
     if (isSubmitted) await submitForm(input, last);
-    const differing = filled.flatMap(({ target, value }) => (value === undefined ? [] : [{ field: target.label, value }]));
-    return { target: last, value: { filled: filled.length, ...(differing.length > 0 && { differing }), ...(isSubmitted && { submitted: true }) } };
+    return {
+      target: last, entries, value: { filled: filled.length, ...(isSubmitted && { submitted: true }) },
+      tell: ({ entered = [] }) => differing(filled, entries ? entered.map(({ value }) => value) : values),
+    };
   });
+}
+
+/** @param {FilledField[]} filled @param {(string | undefined)[]} texts the values of those into which text was entered @returns {{differing?: {field: string, value: string}[]}} */
+function differing(filled, texts) {
+  let at = 0;
+  const found = filled.flatMap(({ target, entered, value: own }) => {
+    const value = entered ? texts[at] : own;
+    if (entered) at += 1;
+    return value === undefined ? [] : [{ field: target.label, value }];
+  });
+  return found.length > 0 ? { differing: found } : {};
 }
 
 /** @param {unknown} error @param {{target: string}[]} fields @param {FilledField[]} filled */

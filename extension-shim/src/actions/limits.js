@@ -52,6 +52,8 @@ export const AUDIT_FRAME_MS = 10_000;
 export const AUDIT_RULES_MAX = 50;
 export const AUDIT_TAGS_MAX = 20;
 export const AUDIT_NODES = 10;
+/** Of the value of a field after a key: the agent reads all of it with get_value. */
+export const VALUE_TOLD = 60;
 /** The longest text that a wait looks for. */
 export const WAIT_TEXT_MAX = 2_000;
 /** How long a wait for time alone is; commands may take no longer. */

@@ -4,11 +4,12 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
 import { pressClipboardChord } from '../input/clipboard.js';
-import { clipboardChord, parseChord } from '../input/key_table.js';
+import { clipboardChord, entersText, parseChord } from '../input/key_table.js';
 import { chordEvents, isMac } from '../input/keyboard.js';
 import { withInput } from '../input/session.js';
+import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
-import { KEYS_MAX } from './limits.js';
+import { KEYS_MAX, VALUE_TOLD } from './limits.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function press_key({ key, keys = [], target, snapshot }, context) {
@@ -30,12 +31,14 @@ export async function press_key({ key, keys = [], target, snapshot }, context) {
         continue;
       }
       await input.ready(field);
-      await input.send(...chordEvents(chord));
+      if (at === chords.length - 1 && entersText(chord)) await input.conclude(field, [], ...chordEvents(chord));
+      else await input.send(...chordEvents(chord));
     }
+    const isText = chords.every(entersText);
     return {
-      // The agent knows the keys that it named: of many only their number is told.
-      target: first, value: { pressed: given.length > 2 ? `${given.length} keys` : given.join(' '), on: first.label },
-      tell: ({ events, value, checked }) => ({ ...(events.input && value !== undefined && { value }), ...(events.change && checked !== undefined && { checked }) }),
+      // The agent knows the keys that it named, and the text that they enter.
+      target: first, value: { pressed_on: first.label },
+      tell: ({ events, value, checked }) => ({ ...(Boolean(events.input) !== isText && value !== undefined && { value: clip(value, VALUE_TOLD) }), ...(events.change && checked !== undefined && { checked }) }),
     };
   });
 }

@@ -14,6 +14,7 @@ export async function select_option({ target, values, snapshot }, context) {
   return withInput(context, { snapshot }, async (input) => {
     const list = await input.find(target, { kind: 'choose' });
     const { chosen, value = chosen.join(', ') } = await chooseOptions(input, list, wanted);
-    return { target: list, value: { selected: list.label, value } };
+    // The agent knows the labels that it gave.
+    return { target: list, value: { selected: list.label, ...(value !== wanted.join(', ') && { value }) } };
   });
 }

@@ -2,13 +2,14 @@
 // Types text into a field, an editor, or the element that has the focus.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
+/** @import {LandedAct} from '../browser/targets.js' */
 
 import { parseTarget } from '../browser/target_query.js';
 import { checkedFlag } from '../commands/params.js';
 import { parseChord } from '../input/key_table.js';
 import { chordEvents, isMac } from '../input/keyboard.js';
 import { withInput } from '../input/session.js';
-import { differingValues, enterText } from '../input/text_entry.js';
+import { differingValues, enterText, entriesBeside } from '../input/text_entry.js';
 import { ActionError } from '../lib/errors.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -19,13 +20,19 @@ export async function type({ target, text, clear, submit, slowly, snapshot }, co
   const wanted = target === undefined ? undefined : parseTarget(target);
   return withInput(context, { snapshot }, async (input) => {
     const field = wanted ? await input.findParsed(wanted, { kind: 'choose' }) : await input.focused();
-    const entered = await enterText(input, field, text, { ...how, wanted });
-    const [value] = await differingValues([entered]);
+    const entered = await enterText(input, field, text, { ...how, wanted, isLast: !isSubmitted });
+    const entries = isSubmitted ? undefined : entriesBeside([entered], field);
+    const [value] = entries ? [] : await differingValues([entered]);
     if (isSubmitted) {
       await input.ready(field);
       await input.send(...chordEvents(parseChord('Enter', isMac)));
     }
-    const isDiffering = value !== undefined;
-    return { target: field, value: { typed: entered.label, ...(isDiffering && { value }) }, tell: ({ events: { input: last } }) => (isDiffering && last?.on ? { landed_on: last.on } : {}) };
+    return { target: field, entries, value: { typed: entered.label, ...(value !== undefined && { value }) }, tell: (after) => differing(after, value) };
   });
+}
+
+/** @param {LandedAct} after @param {string | undefined} known the value, if it is not what was typed and is told already @returns {{value?: string, landed_on?: string}} */
+function differing({ events: { input: last }, entered: [now] = [] }, known) {
+  const value = known ?? now?.value;
+  return value === undefined ? {} : { value, ...(last?.on && { landed_on: last.on }) };
 }

@@ -41,6 +41,8 @@ export const LOADING_LOOK_MS = 50;
 export const LOOK_PAUSE_MS = 15;
 /** Two frames of 60 a second, and a little. */
 export const REST_MS = 36;
+/** How many of the elements that fit a target are looked at. */
+export const FITTING_MAX = 50;
 /** How many elements an error names. */
 export const CANDIDATES_MAX = 5;
 /** Documents of a tab whose elements are still known by name. */

@@ -6,7 +6,7 @@ import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js'
 import { within } from '../lib/within.js';
 import { hidesOwner } from '../policy/sites.js';
 import { FRAME_ANSWER_MS } from './limits.js';
-import { documentNow } from './site_guard.js';
+import { admitDocument } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
@@ -47,10 +47,10 @@ async function askWorld(name, argument) {
  * @param {number} tabId @returns {Promise<TabDocuments>}
  */
 export async function documentsOf(tabId) {
-  const [{ url, target }, all] = await Promise.all([documentNow(tabId), chrome.webNavigation.getAllFrames({ tabId })]);
-  const frames = (all ?? []).sort((a, b) => a.frameId - b.frameId);
-  // Between the two answers another page may have come.
-  if (frames[0]?.documentId !== target.documentIds[0]) throw navigationInterrupted();
+  const all = await chrome.webNavigation.getAllFrames({ tabId }) ?? [];
+  // Pages that are loaded in advance, and those that are kept for going back, are not shown.
+  const frames = all.filter(({ documentLifecycle = 'active' }) => documentLifecycle === 'active').sort((a, b) => a.frameId - b.frameId);
+  const { url } = await admitDocument(tabId, frames.find(({ frameId }) => frameId === 0));
   /** @type {TabDocuments} */
   const documents = { url, seen: [], denied: new Set() };
   const open = new Set();
@@ -63,7 +63,36 @@ export async function documentsOf(tabId) {
       documents.seen.push({ frameId, parentFrameId, documentId, url: shown });
     }
   }
+  const isAlone = documents.seen.length === 1 && documents.denied.size === 0;
+  onlyDocuments.delete(tabId);
+  if (isAlone) onlyDocuments.set(tabId, documents.seen[0]);
   return documents;
+}
+
+/** Of tabs whose page had no frames at the last look, the page. @type {Map<number, SeenDocument>} */
+const onlyDocuments = new Map();
+
+/** @param {number} tabId that was closed */
+export function forgetDocuments(tabId) {
+  onlyDocuments.delete(tabId);
+}
+
+/**
+ * The documents of a tab, and at the same time the answer of its only one. A document is of one site for as long as it
+ * lives: the one of the last look may be asked before it is known whether the tab still shows it. The answer counts
+ * only if it does, without frames.
+ * @param {number} tabId @param {{name: string, argument: any, documentId?: string} | null} question `documentId`: only this one is asked
+ * @returns {Promise<{documents: TabDocuments, answer?: {value: any}}>} without an answer the question is still to be asked
+ */
+export async function documentsAsking(tabId, question) {
+  const known = onlyDocuments.get(tabId);
+  const isAsked = known && question && (question.documentId ?? known.documentId) === known.documentId && /^https?:/.test(known.url) && !policy.blocks(known.url);
+  // The second asking tells why the first has failed.
+  const early = isAsked ? askDocument(tabId, known, question.name, question.argument).then((value) => ({ value }), () => undefined) : undefined;
+  const documents = await documentsOf(tabId);
+  const isSame = documents.seen.length === 1 && documents.denied.size === 0 && documents.seen[0].documentId === known?.documentId;
+  const answer = isSame ? await early : undefined;
+  return { documents, ...(answer && { answer }) };
 }
 
 /** @param {SeenDocument[]} documents @param {SeenDocument} outer @returns {SeenDocument[]} it and those of the frames in it */

@@ -56,7 +56,15 @@ export async function documentTarget(tabId) {
  * @param {number} tabId @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
  */
 export async function documentNow(tabId) {
-  const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 });
+  return admitDocument(tabId, await chrome.webNavigation.getFrame({ tabId, frameId: 0 }));
+}
+
+/**
+ * A document that the browser has named as a tab's page, refused if its site is.
+ * @param {number} tabId @param {{url: string, documentId?: string} | null | undefined} frame
+ * @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
+ */
+export async function admitDocument(tabId, frame) {
   if (!frame?.documentId) throw navigationInterrupted();
   await policy.admit(frame.url);
   const target = { tabId, documentIds: [frame.documentId] };

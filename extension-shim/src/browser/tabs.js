@@ -60,6 +60,18 @@ export class Tabs {
     this.handleChange();
   }
 
+  /** Its window shows this tab from now on. @param {{tabId: number, windowId: number}} shown */
+  handleActivated({ tabId, windowId }) {
+    for (const [id, tab] of this.#tabs) if (tab.windowId === windowId) this.#tabs.set(id, { ...tab, active: id === tabId });
+    this.handleChange();
+  }
+
+  /** @param {number} tabId @returns {number | undefined} the tab that its window shows, as the events have it */
+  activeBeside(tabId) {
+    const windowId = this.#tabs.get(tabId)?.windowId;
+    return [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === windowId)?.id;
+  }
+
   /** @param {number} tabId */
   handleRemoved(tabId) {
     this.#tabs.delete(tabId);

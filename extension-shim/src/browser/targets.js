@@ -22,8 +22,8 @@
 import { ActionError, navigationInterrupted } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
 import { hidesOwner } from '../policy/sites.js';
-import { CANDIDATES_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
-import { askDocument, askDocuments, askFrames, documentsOf, withInner } from './page_world.js';
+import { CANDIDATES_MAX, FITTING_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
+import { askDocument, askDocuments, askFrames, documentsAsking, documentsOf, withInner } from './page_world.js';
 import { elementRefs, snapshots } from './state.js';
 import { queryInWords, selectorSplits } from './target_query.js';
 
@@ -80,8 +80,11 @@ export async function waitForTarget(tab, wanted, options) {
     /** @type {TabDocuments | undefined} */
     let documents;
     try {
-      documents = await documentsOf(tab.tabId);
-      return { ...await readied(tab, documents, await oneOf(tab.tabId, documents, wanted), options, end), wanted };
+      const question = openingQuestion(tab.tabId, wanted, options);
+      const early = await documentsAsking(tab.tabId, question);
+      documents = early.documents;
+      const { found, checked } = await oneOf(tab.tabId, documents, wanted, { ...early, question });
+      return { ...await readied(tab, documents, found, options, end, checked), wanted };
     } catch (error) {
       // An element that was found by its words may be rendered anew before it is looked at.
       const isPassing = error instanceof ActionError && (PASSING.has(error.code) || (error.code === 'stale_ref' && 'query' in wanted));
@@ -96,10 +99,30 @@ export async function waitForTarget(tab, wanted, options) {
 export async function findTarget({ tabId }, wanted) {
   const documents = await documentsOf(tabId);
   try {
-    return await oneOf(tabId, documents, wanted);
+    return (await oneOf(tabId, documents, wanted)).found;
   } catch (error) {
     throw error instanceof ActionError ? await withNearest(tabId, documents, wanted, error) : error;
   }
+}
+
+/**
+ * @typedef {{name: string, argument: any, documentId?: string}} WorldQuestion
+ *
+ * The question that is asked at the same time as the documents are looked up: whether an element is ready, found by its
+ * ref or as the only one that fits.
+ * @param {number} tabId @param {WantedTarget} wanted @param {ReadyOptions} options @returns {WorldQuestion | null}
+ */
+function openingQuestion(tabId, wanted, { kind, atOnce = false, arm = false, part = 0 }) {
+  const ready = { options: { kind, atOnce, part }, arm };
+  if ('query' in wanted) return findQuestion(wanted.query, FITTING_MAX, ready);
+  const known = elementRefs.find(wanted.ref);
+  return known?.tabId === tabId ? { name: 'check', argument: { id: known.id, ...ready }, documentId: known.documentId } : null;
+}
+
+/** @param {TargetQuery} query @param {number} most @param {object} [ready] with it the only one that fits is readied, too @returns {WorldQuestion} */
+function findQuestion(query, most, ready) {
+  const splits = query.css === undefined ? [] : selectorSplits(query.css);
+  return { name: 'find', argument: { query: { ...query, splits }, most, ...(ready && { ready }) } };
 }
 
 /**
@@ -108,9 +131,22 @@ export async function findTarget({ tabId }, wanted) {
  * @returns {Promise<{total: number, found: FoundElement[], url: string}>}
  */
 export async function findTargets(tabId, query, most, known) {
-  const documents = known ?? await documentsOf(tabId);
-  const splits = query.css === undefined ? [] : selectorSplits(query.css);
-  const answers = await askDocuments(tabId, documents.seen, 'find', { query: { ...query, splits }, most });
+  const question = findQuestion(query, most);
+  const asked = known ? { documents: known } : await documentsAsking(tabId, question);
+  return findIn(tabId, query, most, { ...asked, question });
+}
+
+/**
+ * @param {number} tabId @param {TargetQuery} query @param {number} most
+ * @param {{documents: TabDocuments, answer?: {value: any}, question: WorldQuestion}} asked
+ * @returns {Promise<{total: number, found: FoundElement[], url: string, checked?: any}>}
+ */
+async function findIn(tabId, query, most, { documents, answer, question: { name, argument } }) {
+  const { splits } = argument.query;
+  // Only where no other document can have another one that fits may the one that is found be readied.
+  const { ready: _, ...plain } = argument;
+  const asked = documents.seen.length === 1 ? argument : plain;
+  const answers = answer ? [{ document: documents.seen[0], value: answer.value }] : await askDocuments(tabId, documents.seen, name, asked);
   if (answers.some(({ value }) => value.isWrong)) {
     throw new ActionError('invalid_params', `${JSON.stringify(query.css)} is no CSS selector`, undefined, { hint: 'Write one such as form input[name="q"], or text=Save, or role=button[name="Save"].' });
   }
@@ -121,7 +157,7 @@ export async function findTargets(tabId, query, most, known) {
     found = await findInFrames(tabId, documents, splits, most);
     total = found.length;
   }
-  return { total, found: found.slice(0, most), url: documents.url };
+  return { total, found: found.slice(0, most), url: documents.url, checked: answers[0]?.value.checked };
 }
 
 /** By a selector whose beginning is for a frame. @param {number} tabId @param {TabDocuments} documents @param {[string, string][]} splits @param {number} most @returns {Promise<FoundElement[]>} */
@@ -149,17 +185,21 @@ function named(tabId, document, { count, matches }) {
   return matches.map((match) => ({ ...match, document, ref: ref(match.id) }));
 }
 
-/** @param {number} tabId @param {TabDocuments} documents @param {WantedTarget} wanted @returns {Promise<FoundElement>} */
-async function oneOf(tabId, documents, wanted) {
-  if ('ref' in wanted) return byRef(tabId, documents, wanted.ref);
-  const { found, total } = await findTargets(tabId, wanted.query, 50, documents);
+/**
+ * @param {number} tabId @param {TabDocuments} documents @param {WantedTarget} wanted
+ * @param {{answer?: {value: any}, question: WorldQuestion | null}} [asked]
+ * @returns {Promise<{found: FoundElement, checked?: any}>} `checked`: whether it is ready, if that was asked already
+ */
+async function oneOf(tabId, documents, wanted, { answer, question } = { question: null }) {
+  if ('ref' in wanted) return { found: await byRef(tabId, documents, wanted.ref), checked: answer?.value };
+  const { found, total, checked } = await findIn(tabId, wanted.query, FITTING_MAX, { documents, answer, question: question ?? findQuestion(wanted.query, FITTING_MAX) });
   if (total === 0) throw new ActionError('target_not_found', `nothing in the page fits ${queryInWords(wanted.query)}`);
   const exact = found.filter(({ isExact }) => isExact);
   const fitting = exact.length > 0 ? exact : found;
   const visible = fitting.filter(({ isVisible }) => isVisible);
   const enabled = visible.filter(({ more }) => !/^ disabled\b/.test(more));
   const [choice] = [enabled, visible, fitting].filter(({ length }) => length > 0);
-  if (choice.length === 1 || (visible.length === 0 && fitting.length > 0)) return choice[0];
+  if (choice.length === 1 || (visible.length === 0 && fitting.length > 0)) return { found: choice[0], checked };
   const shown = choice.slice(0, CANDIDATES_MAX).map(labelOf).join(', ');
   const count = fitting === found ? Math.max(total, choice.length) : choice.length;
   throw new ActionError('ambiguous_target', `${count} elements fit ${queryInWords(wanted.query)}: ${shown}${count > CANDIDATES_MAX ? ', …' : ''}`, undefined, { hint: 'Give the ref of one of them as target.' });
@@ -224,10 +264,10 @@ export function labelOf({ role, name, ref }) {
   return `${role}${name ? ` ${JSON.stringify(name)}` : ''} ${ref}`;
 }
 
-/** @param {TargetTab} tab @param {TabDocuments} documents @param {FoundElement} found @param {ReadyOptions} options @param {number} end @returns {Promise<ReadyTarget>} */
-async function readied({ tabId, signal }, documents, found, { kind, atOnce = false, arm = false, part = 0 }, end) {
+/** @param {TargetTab} tab @param {TabDocuments} documents @param {FoundElement} found @param {ReadyOptions} options @param {number} end @param {any} [checked] the first look at it, if it was taken already @returns {Promise<ReadyTarget>} */
+async function readied({ tabId, signal }, documents, found, { kind, atOnce = false, arm = false, part = 0 }, end, checked) {
   const check = (/** @type {number[] | undefined} */ before) => askDocument(tabId, found.document, 'check', { id: found.id, options: { kind, atOnce, part, ...(before && { before }) }, arm });
-  let answer = await check(undefined);
+  let answer = checked ?? await check(undefined);
   // An element that may be moving is looked at again, two frames later.
   for (let looks = 1; answer.verdict === 'not_stable' && (looks === 1 || performance.now() < end); looks += 1) {
     await pause(REST_MS, signal);
@@ -237,11 +277,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = refOf(tabId, found.document, answer.count, answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place, tag, type, checked, field } = answer;
+  const { point, box, place, tag, type, checked: state, field } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked, field, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**
@@ -280,11 +320,11 @@ function notReady({ verdict, why }, label) {
  * @param {TargetTab} tab @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>}
  */
 export async function targetAt({ tabId }, point, { arm = false } = {}) {
-  const documents = await documentsOf(tabId);
+  const { documents, answer } = await documentsAsking(tabId, { name: 'at', argument: { ...point, arm } });
   await elementRefs.restore();
   let [document, at] = [documents.seen[0], point];
-  for (;;) {
-    const { hit, count } = await askDocument(tabId, document, 'at', { ...at, arm });
+  for (let known = answer; ; known = undefined) {
+    const { hit, count } = known ? known.value : await askDocument(tabId, document, 'at', { ...at, arm });
     if (!hit) throw new ActionError('target_not_found', `nothing is at ${point.x}, ${point.y}`, undefined, { hint: 'x and y are CSS px of the visible part of the page: take a screenshot.' });
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
@@ -300,11 +340,11 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
  * @param {TargetTab} tab @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>}
  */
 export async function targetAtFocus({ tabId }, { arm = false } = {}) {
-  const documents = await documentsOf(tabId);
+  const { documents, answer } = await documentsAsking(tabId, { name: 'focused', argument: { arm } });
   await elementRefs.restore();
   let [document] = documents.seen;
-  for (;;) {
-    const { hit, count } = await askDocument(tabId, document, 'focused', { arm });
+  for (let known = answer; ; known = undefined) {
+    const { hit, count } = known ? known.value : await askDocument(tabId, document, 'focused', { arm });
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = refOf(tabId, document, count, hit.id);
@@ -361,17 +401,33 @@ export async function focusTarget({ tabId, document, id }) {
  * @property {string} [value] of the target
  * @property {string} [checked]
  * @property {string[]} states of the target
+ * @property {TextOutcome[]} [entered] of the texts that were asked for
+ * @property {string} [url] of the document
  */
 
-/** The consequences of an act since its target was armed. @param {ReadyTarget} target @returns {Promise<LandedAct>} */
-export async function landed({ tabId, document, id }) {
-  const [answer] = await askFrames(tabId, [document], 'landed', { id });
-  if (!answer) return { isGone: true, hasMovedFocus: false, hasNewStates: false, isDownload: false, events: {}, states: [] };
-  const { events, focus, hasMovedFocus, hasNewStates, isDownload, isPutBack, count, isThere, value, checked, states } = answer.value;
+/**
+ * @typedef {Pick<ReadyTarget, 'tabId' | 'document'> & {id?: number}} ArmedTarget
+ *
+ * Asks for the consequences of keys before they are sent: the document answers once it has got them.
+ * @param {ArmedTarget} target @param {{entries?: TextEntryCheck[], keys: number}} asked how many go up
+ * @returns {Promise<any>} null or undefined: it is to be asked again
+ */
+export function landedAfter({ tabId, document, id }, asked) {
+  return askDocument(tabId, document, 'landedAfter', { id, ...asked }).catch(() => undefined);
+}
+
+/**
+ * The consequences of an act since its target was armed.
+ * @param {ArmedTarget} target @param {TextEntryCheck[]} [entries] texts that it has entered @param {any} [early] as `landedAfter` has given it @returns {Promise<LandedAct>}
+ */
+export async function landed({ tabId, document, id }, entries, early) {
+  const said = early ?? (await askFrames(tabId, [document], 'landed', { id, ...(entries && { entries }) }))[0]?.value;
+  if (!said) return { isGone: true, hasMovedFocus: false, hasNewStates: false, isDownload: false, events: {}, states: [] };
+  const { events, focus, hasMovedFocus, hasNewStates, isDownload, isPutBack, count, isThere, value, checked, states, entered, url } = said;
   const ref = elementRefs.names(tabId, document.documentId, count);
   const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
   const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
-  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, isPutBack, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }) };
+  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, isPutBack, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }), ...(entered && { entered }), url };
 }
 
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */

@@ -24,7 +24,7 @@ import { BEGIN_MS } from './limits.js';
 /** Reasons of the browser for a navigation that somebody has asked for by an act. */
 const ASKED = /^(anchorClick|formSubmission)/;
 
-class EffectWatch {
+export class EffectWatch {
   /** Frames that go to another page, and where to. @type {Map<number, string>} */
   #loading = new Map();
   /** The page has asked for it, and it has not begun. */
@@ -42,11 +42,13 @@ class EffectWatch {
   #changed = () => {};
   #owner;
 
-  /** @param {ActEffects} owner @param {number} tabId @param {SeenDocument} page before the act @param {number | undefined} activeTab the tab that is seen in its window, if it is another one */
-  constructor(owner, tabId, page, activeTab) {
+  /** Before the act; null: it has not begun. @type {SeenDocument | null} */
+  page = null;
+
+  /** @param {ActEffects} owner @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window, if it is another one */
+  constructor(owner, tabId, activeTab) {
     this.#owner = owner;
     this.tabId = tabId;
-    this.page = page;
     this.activeTab = activeTab;
   }
 
@@ -109,7 +111,13 @@ class EffectWatch {
     this.arrive('download');
   }
 
-  get #isPending() {
+  /** @param {SeenDocument} page in which an act begins; the first counts */
+  beginIn(page) {
+    this.page ??= page;
+  }
+
+  /** Whether something has begun that is not there yet. */
+  get isPending() {
     const { page, tab, download } = this.#requested;
     return this.#loading.size > 0 || page + tab + download > 0;
   }
@@ -121,12 +129,17 @@ class EffectWatch {
       isLate = true;
       this.#changed();
     }, patienceMs);
-    while (this.#isPending && !isLate && !signal.aborted) await this.#change(signal);
+    while (this.isPending && !isLate && !signal.aborted) await this.#change(signal);
     clearTimeout(timer);
     const loading = this.#loading.get(0);
     if (loading !== undefined) await policy.admit(loading, { ran: true });
     const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
-    const isElsewhere = frame !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
+    return this.told(frame, loading);
+  }
+
+  /** @param {{documentId?: string, url: string} | null} frame the page as it is now; null: the same @param {string} [loading] the page that is on its way @returns {ToldEffects} */
+  told(frame, loading) {
+    const isElsewhere = frame !== null && this.page !== null && (frame.documentId !== this.page.documentId || frame.url !== this.page.url);
     const [newTab, ...others] = this.#newTabs;
     return {
       ...(isElsewhere && this.failure === null && { navigated: frame.url }),
@@ -153,10 +166,10 @@ export class ActEffects {
 
   /**
    * Call before the act: a fast navigation would be over.
-   * @param {number} tabId @param {SeenDocument} page @param {number | undefined} activeTab the tab that is seen in its window @returns {EffectWatch}
+   * @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window @returns {EffectWatch}
    */
-  watch(tabId, page, activeTab) {
-    const watch = new EffectWatch(this, tabId, page, activeTab === tabId ? undefined : activeTab);
+  watch(tabId, activeTab) {
+    const watch = new EffectWatch(this, tabId, activeTab === tabId ? undefined : activeTab);
     this.#watches.set(tabId, watch);
     return watch;
   }
@@ -216,7 +229,7 @@ export class ActEffects {
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
   handleDownload(item) {
     for (const watch of this.#watches.values()) {
-      if (watch.asked.has(item.url) || tabDownloads.belongs(item, watch.tabId, watch.page.url)) watch.addDownload(item);
+      if (watch.asked.has(item.url) || (watch.page && tabDownloads.belongs(item, watch.tabId, watch.page.url))) watch.addDownload(item);
     }
   }
 

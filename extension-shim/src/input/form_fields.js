@@ -1,7 +1,7 @@
 // @ts-check
 // The fields of forms that are not text: lists, boxes, radio buttons; and any field by the kind that it is.
 
-/** @import {ReadyTarget, WantedTarget} from '../browser/targets.js' */
+/** @import {LandedAct, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 /** @import {ClickManner} from './pointer.js' */
 /** @import {InputSession} from './session.js' */
 /** @import {EnteredText} from './text_entry.js' */
@@ -27,7 +27,7 @@ const PLAIN_CLICK = { button: 'left', count: 1, modifiers: 0, holdMs: 0 };
 /**
  * Ticks a box, or clears it, by a click on it or on its label.
  * @param {InputSession} input @param {WantedTarget} wanted @param {boolean} isTicked
- * @returns {Promise<{target: ReadyTarget, isUnchanged: boolean, how: {input?: string}}>} how: for the answer
+ * @returns {Promise<{target: ReadyTarget, isUnchanged: boolean, how: {input?: string}, after?: LandedAct}>} how: for the answer; after: as of `ActResult`
  */
 export async function setChecked(input, wanted, isTicked) {
   const target = await input.findParsed(wanted, { kind: 'click' });
@@ -36,11 +36,13 @@ export async function setChecked(input, wanted, isTicked) {
   if (!isTicked && target.field?.isGroup) throw wrongKind(target, 'is a radio button, which is cleared only by another one', 'Tick another one of its group with check.');
   const { target: _, ...how } = await clickTarget(input, target, PLAIN_CLICK);
   const end = performance.now() + CHECKED_MS;
+  const after = await input.landed(target);
+  if (after.isGone || !after.isThere || after.checked === undefined || after.checked === String(isTicked)) return { target, isUnchanged: false, how, after };
   for (;;) {
+    await change(input, [target.document], end);
     const checked = await checkedNow(input, target);
     if (checked === null || checked === String(isTicked)) return { target, isUnchanged: false, how };
     if (performance.now() >= end) throw notTaken(target, checked, isTicked);
-    await change(input, [target.document], end);
   }
 }
 

@@ -132,6 +132,11 @@ function underModifiers(stroke, modifiers) {
   return text === undefined || isCommand ? rest : { ...rest, text };
 }
 
+/** Whether a key does no more than enter a sign, wherever that is taken: Enter and the space bar also click. @param {KeyChord} chord */
+export function entersText({ stroke: { text = '' } }) {
+  return text.trim() !== '';
+}
+
 /** @param {string} chord */
 function unknownKey(chord) {
   return new ActionError('invalid_params', `${JSON.stringify(chord)} is no key`, undefined, {

@@ -13,6 +13,10 @@ export const FRAMES_MS = 100;
 export const PAINT_MS = 1_000;
 /** A navigation, tab or download that the page has asked the browser for begins within a few ms; one that does not was refused. */
 export const BEGIN_MS = 500;
+/** A document has told of the last keys of an act when the browser has answered them; one that has not is asked once more. */
+export const EVENTS_MS = 5;
+/** A look at the windows counts for this long: the press itself comes to the page no sooner after one that was just taken. */
+export const RAISING_MS = 50;
 /** Between two keys of a text that is typed slowly: a page draws a frame in it, or moves the focus on. */
 export const KEY_PAUSE_MS = 16;
 /** A frame of another process has the focus by then, after its element. */

@@ -16,9 +16,10 @@
 // go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
 
 /** @import {Context, Outcome, StopReason} from '../../types/protocol.js' */
+/** @import {EffectWatch} from './act_effects.js' */
 /** @import {ActPlace} from './place.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
-/** @import {LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
+/** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { attach, cdp, commandError, emulateFocus, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
@@ -28,14 +29,14 @@ import { whilePainting } from '../browser/painting.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
-import { focusTarget, goneError, isStillThere, landed, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
+import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { stopWaiting, unstick } from '../browser/unstick.js';
 import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
-import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { APPROACHES, EVENTS_MS, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, RAISING_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -45,6 +46,8 @@ import { APPROACHES, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, TARGET_USUA
  * @property {ReadyTarget | PageTarget} [target] the last element that got events: its state after the act is told
  * @property {(after: LandedAct) => Promise<boolean>} [again] does the act another way if its events have not come to the target: whether it has
  * @property {(after: LandedAct) => Record<string, unknown>} [tell] more fields
+ * @property {TextEntryCheck[]} [entries] texts in the target's document that `tell` compares with what is there
+ * @property {LandedAct} [after] the state after the act, if it is known already
  *
  * @typedef {Pick<ReadyTarget, 'tabId' | 'page' | 'document'> & {id?: number}} PageTarget the page itself
  *
@@ -93,18 +96,24 @@ function checkedSnapshot(snapshot = false) {
 /** The browser's words when a tab has gone, or has gone where the debugger may not be. */
 const CUT_OFF = /^(Detached while handling command|Debugger is not attached|No tab with|Target closed|.*Inspected target navigated or closed)/;
 
-/** @param {number} tabId @returns {Promise<number | undefined>} the tab that is seen in its window */
-async function activeBeside(tabId) {
-  const { windowId } = await tabs.target(tabId);
-  const [active] = await chrome.tabs.query({ active: true, windowId });
-  return active?.id;
+/** @param {number} tabId @returns {Promise<boolean>} whether it is the tab that a window shows which does not have the keyboard */
+async function isBehind(tabId) {
+  const { active, windowId } = await chrome.tabs.get(tabId);
+  return active && !(await chrome.windows.get(windowId)).focused;
 }
 
 export class InputSession {
   #context;
   #hasActed = false;
   #isCutOff = false;
-  #isActive = false;
+  /** @type {EffectWatch | null} */
+  #effects = null;
+  /** No chooser of files is shown from then on. @type {Promise<unknown>} */
+  #isIntercepting = Promise.resolve();
+  /** @type {{at: number, answer: Promise<boolean>} | null} */
+  #raising = null;
+  /** @type {{target: ArmedTarget, answer: Promise<any>} | null} */
+  #concluded = null;
 
   /** @param {number} tabId @param {Context} context */
   constructor(tabId, context) {
@@ -122,36 +131,49 @@ export class InputSession {
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
   async run(act, form, takesChooser) {
     this.#context.begin();
-    try {
-      return await this.#watched(act, form, takesChooser);
-    } finally {
-      this.#interceptChoosers(false).catch(console.debug);
-    }
-  }
-
-  /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
-  async #watched(act, form, takesChooser) {
-    const [page, activeTab] = await Promise.all([this.#page(), activeBeside(this.tabId), emulateFocus(this.tabId), this.#interceptChoosers(true)]);
-    this.#isActive = activeTab === this.tabId;
-    const effects = actEffects.watch(this.tabId, page, activeTab);
+    const effects = this.#effects = actEffects.watch(this.tabId, tabs.activeBeside(this.tabId));
     const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', () => { effects.hasChooser = !takesChooser; });
     try {
-      const { value, target, tell, again } = await act(this);
-      let after = target && await landed(/** @type {ReadyTarget} */ (target));
-      if (after && await again?.(after)) after = await landed(/** @type {ReadyTarget} */ (target));
+      await emulateFocus(this.tabId);
+      // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
+      const acting = act(this);
+      this.#isIntercepting = this.#interceptChoosers(true);
+      this.#isIntercepting.catch(console.debug);
+      const { value, target, tell, again, entries, after: known } = await acting;
+      let after = known ?? (target && await this.landed(target, entries));
+      if (target && after && await again?.(after)) after = await this.landed(target, entries);
       if (after?.isDownload) effects.request('download');
-      const set = await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
+      const isStill = this.#isStill(target, after);
+      const set = isStill ? effects.told(null) : await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
       if (set.download && /^https?:/.test(set.download.url)) await policy.admit(set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
-      // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
-      const url = set.loading || this.#isCutOff ? (await documentNow(this.tabId)).url : await assertPage(this.tabId, { ran: true });
+      const url = isStill && after?.url !== undefined ? after.url : await this.#urlAfter(set.loading !== undefined);
       const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...set };
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
       effects.end();
       endListening();
+      this.#interceptChoosers(false).catch(console.debug);
     }
+  }
+
+  /**
+   * Whether the page is known to be the one in which the act began: its own document has told its address after the act,
+   * and nothing is under way. Where every site may be used it need not be looked at again then: a document that is no
+   * local file stays none.
+   * @param {ActResult['target']} target @param {LandedAct | undefined} after
+   */
+  #isStill(target, after) {
+    const page = this.#effects?.page;
+    const isSame = page !== undefined && page !== null && target?.document.documentId === page.documentId && after?.url === page.url;
+    return isSame && !this.#effects?.isPending && !this.#isCutOff && policy.allowsEverySite && /^https?:/.test(page.url);
+  }
+
+  /** The page after the act, refused if its site is. @param {boolean} isLoading */
+  async #urlAfter(isLoading) {
+    // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
+    return isLoading || this.#isCutOff ? (await documentNow(this.tabId)).url : assertPage(this.tabId, { ran: true });
   }
 
   /** A chooser of files would come up in front of the person. @param {boolean} enabled */
@@ -180,6 +202,7 @@ export class InputSession {
   /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
   async findParsed(wanted, options) {
     this.#context.begin();
+    if (options.kind === 'click') this.#askRaising();
     return waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
   }
 
@@ -250,6 +273,8 @@ export class InputSession {
    */
   async ready(target) {
     const page = target?.page ?? await this.#page();
+    this.#effects?.beginIn(page);
+    await this.#isIntercepting;
     for (const document of target ? [page, target.document] : [page]) await this.#painted(document);
     // Where every site may be used, and no local file is shown, the page need not be looked at again.
     const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
@@ -273,6 +298,28 @@ export class InputSession {
     if (this.#isCutOff) throw closedMeanwhile(this.tabId);
     this.#hasActed = true;
     await this.#dispatch(events);
+  }
+
+  /**
+   * Sends the last keys of an act, and asks with them for their consequences: the document tells them once it has got
+   * the keys. Only for keys that enter text: what others set off, a navigation or a tab, comes by another way, and would
+   * come after the answer. @param {ArmedTarget} target whose events are watched @param {TextEntryCheck[]} entries as of `ActResult` @param {InputEventCommand[]} events
+   */
+  async conclude(target, entries, ...events) {
+    this.#context.begin();
+    const keys = events.filter(({ type }) => type === 'keyUp').length;
+    const early = keys > 0 ? landedAfter(target, { ...(entries.length > 0 && { entries }), keys }) : null;
+    await this.send(...events);
+    // A page may keep the keys from all who listen after it.
+    if (early) this.#concluded = { target, answer: within(EVENTS_MS, early).catch(() => undefined) };
+  }
+
+  /** The consequences of the act. @param {ArmedTarget} target @param {TextEntryCheck[]} [entries] @returns {Promise<LandedAct>} */
+  async landed(target, entries) {
+    const concluded = this.#concluded;
+    this.#concluded = null;
+    const isAsked = concluded !== null && concluded.target.id === target.id && concluded.target.document.documentId === target.document.documentId;
+    return landed(target, entries, isAsked ? await concluded.answer : undefined);
   }
 
   /** Lets go of a held button or key, also when nobody waits any more. @param {InputEventCommand[]} events */
@@ -300,10 +347,17 @@ export class InputSession {
   }
 
   /** Whether a press of the pointer would bring a window to the front: the tab is the one that it shows, and it is behind others. */
-  async wouldRaise() {
-    if (!this.#isActive) return false;
-    const { windowId } = await chrome.tabs.get(this.tabId);
-    return !(await chrome.windows.get(windowId)).focused;
+  wouldRaise() {
+    const isRecent = this.#raising !== null && performance.now() - this.#raising.at < RAISING_MS;
+    return isRecent && this.#raising ? this.#raising.answer : this.#askRaising();
+  }
+
+  /** Asked while the target is found, too. @returns {Promise<boolean>} */
+  #askRaising() {
+    const answer = isBehind(this.tabId);
+    answer.catch(console.debug);
+    this.#raising = { at: performance.now(), answer };
+    return answer;
   }
 
   /** Before a timeout or a cancel is reported. @param {StopReason} _ @param {Promise<unknown> | undefined} run @returns {Promise<string>} */

@@ -25,11 +25,11 @@ import { FOCUS_MS, KEY_PAUSE_MS, MOVE_MS } from './limits.js';
 
 /**
  * @param {InputSession} input @param {ReadyTarget} target @param {string} text
- * @param {{clear?: boolean, slowly?: boolean, wanted?: WantedTarget}} [how] `wanted`: the target was found by it; else it
- * is the element that has the focus
+ * @param {{clear?: boolean, slowly?: boolean, isLast?: boolean, wanted?: WantedTarget}} [how] `wanted`: the target was found
+ * by it; else it is the element that has the focus. `isLast`: nothing of the act follows
  * @returns {Promise<EnteredText>}
  */
-export async function enterText(input, target, text, { clear = false, slowly = false, wanted } = {}) {
+export async function enterText(input, target, text, { clear = false, slowly = false, isLast = false, wanted } = {}) {
   const { entry, field } = await readyForText(input, target, clear, wanted);
   if (entry.kind === 'value') return { typed: text, isAll: true, ...await setFieldValue(input, field, entry.type ?? '', text), label: field.label };
   const before = preparation(entry, clear && text === '');
@@ -40,9 +40,20 @@ export async function enterText(input, target, text, { clear = false, slowly = f
     await input.send(...before);
     await pasteLines(input, field, text);
   } else {
-    await input.send(...before, ...textEvents(text));
+    const events = [...before, ...textEvents(text)];
+    // The last key of a text sends nothing off.
+    await (isLast ? input.conclude(target, [{ id: field.id, typed: text, isAll: clear }], ...events) : input.send(...events));
   }
   return { label: field.label, typed: text, isAll: clear, ...(entry.kind === 'text' && !entry.isPaced && { field }) };
+}
+
+/**
+ * Texts whose fields can be read together with the consequences of an act on one of their document.
+ * @param {EnteredText[]} entered @param {ReadyTarget} target @returns {TextEntryCheck[] | undefined} undefined: a field is elsewhere, or was read already
+ */
+export function entriesBeside(entered, { document }) {
+  const entries = entered.flatMap(({ field, typed, isAll }) => (field?.document.documentId === document.documentId ? [{ id: field.id, typed, isAll }] : []));
+  return entries.length === entered.length ? entries : undefined;
 }
 
 /**

@@ -5,6 +5,7 @@
 import { traces } from '../analysis/trace_recording.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
 import { elementRefs, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
@@ -56,6 +57,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   actEffects.handleRemoved(tabId);
   elementRefs.handleRemoved(tabId).catch(console.warn);
   snapshots.handleRemoved(tabId);
+  forgetDocuments(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
@@ -65,7 +67,10 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
   snapshots.handleRemoved(removed);
   drawMode.handleGone(removed).catch(console.warn);
 });
-chrome.tabs.onActivated.addListener(frontChanged);
+chrome.tabs.onActivated.addListener((shown) => {
+  tabs.handleActivated(shown);
+  drawMode.handleFront();
+});
 chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
 chrome.windows.onFocusChanged.addListener(frontChanged);

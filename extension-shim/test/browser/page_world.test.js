@@ -5,7 +5,7 @@ import { installChrome, settled } from '../support/fakes.js';
 import { installDocuments } from '../support/fake_documents.js';
 
 installChrome();
-const { askDocument, askDocuments, documentsOf, withInner } = await import('../../src/browser/page_world.js');
+const { askDocument, askDocuments, documentsAsking, documentsOf, forgetDocuments, withInner } = await import('../../src/browser/page_world.js');
 const { policy } = await import('../../src/browser/state.js');
 
 const rules = (deny = []) => policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny });
@@ -14,6 +14,7 @@ const doc = (frameId, more = {}) => ({ frameId, parentFrameId: frameId === 0 ? -
 beforeEach(() => {
   installChrome();
   rules();
+  forgetDocuments(7);
   mock.timers.reset();
 });
 
@@ -79,4 +80,36 @@ test('a document stands before the frames in it', () => {
   const all = [frame(0, -1), frame(1, 0), frame(2, 0), frame(3, 2), frame(4, 1)];
   assert.deepEqual(withInner(all, all[2]).map(({ frameId }) => frameId), [2, 3]);
   assert.deepEqual(withInner(all, all[0]).map(({ frameId }) => frameId), [0, 1, 2, 3, 4]);
+});
+
+test('the page of the last look is asked before it is known whether it is still there, and its answer counts only if it is, alone', async () => {
+  const { asked, documents } = installDocuments([doc(0)]);
+  const question = { name: 'who', argument: {} };
+  assert.equal((await documentsAsking(7, question)).answer, undefined, 'nobody has looked yet');
+  await askDocument(7, (await documentsOf(7)).seen[0], 'who');
+  asked.length = 0;
+  const lookUp = chrome.webNavigation.getAllFrames;
+  chrome.webNavigation.getAllFrames = async () => { assert.equal(asked.length, 1, 'asked meanwhile'); return lookUp(); };
+  assert.deepEqual((await documentsAsking(7, question)).answer, { value: 0 });
+  chrome.webNavigation.getAllFrames = lookUp;
+  documents.push(doc(3));
+  assert.equal((await documentsAsking(7, question)).answer, undefined, 'a frame has come');
+  documents.pop();
+  documents[0].documentId = 'other';
+  await documentsOf(7);
+  documents[0].documentId = 'D0';
+  const { documents: { seen }, answer } = await documentsAsking(7, question);
+  assert.deepEqual([seen[0].documentId, answer], ['D0', undefined], 'another page has come');
+});
+
+test('a page is not asked early if its site was closed since, nor another one in place of the one that is meant', async () => {
+  const { asked } = installDocuments([doc(0)]);
+  await documentsOf(7);
+  assert.equal((await documentsAsking(7, { name: 'who', argument: {}, documentId: 'D9' })).answer, undefined);
+  rules(['page.test']);
+  await assert.rejects(documentsAsking(7, { name: 'who', argument: {} }), { code: 'blocked_by_policy' });
+  assert.deepEqual(asked, []);
+  rules();
+  forgetDocuments(7);
+  assert.equal((await documentsAsking(7, { name: 'who', argument: {} })).answer, undefined);
 });

@@ -225,3 +225,14 @@ test('a tab that a person draws in is the page to agents: listed as in front, na
   open.set(8, { ...drawing, url: 'chrome-extension://ours/popup.html' });
   assert.equal((await tabs.fresh(8)).id, 8);
 });
+
+test('the tab that a window shows is known as soon as the browser tells it', async () => {
+  open.set(8, { id: 8, windowId: 1, url: 'http://b/', title: 'B', active: false });
+  open.set(9, { id: 9, windowId: 2, url: 'http://c/', title: 'C', active: true });
+  await tabs.tellNow();
+  assert.equal(tabs.activeBeside(8), 7);
+  tabs.handleActivated({ tabId: 8, windowId: 1 });
+  assert.deepEqual([tabs.activeBeside(7), tabs.activeBeside(9)], [8, 9]);
+  tabs.handleRemoved(8);
+  assert.equal(tabs.activeBeside(7), undefined, 'the browser has not told which one it shows now');
+});

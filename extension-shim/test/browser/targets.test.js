@@ -5,7 +5,7 @@ import { installChrome } from '../support/fakes.js';
 import { installDocuments } from '../support/fake_documents.js';
 
 installChrome();
-const { findTargets, landed, targetAt, waitForTarget } = await import('../../src/browser/targets.js');
+const { findTargets, landed, landedAfter, targetAt, waitForTarget } = await import('../../src/browser/targets.js');
 const { parseTarget } = await import('../../src/browser/target_query.js');
 const { elementRefs, policy } = await import('../../src/browser/state.js');
 
@@ -43,6 +43,18 @@ test('exact texts count before others, seen elements before hidden ones, enabled
     await wait('text=Save');
     assert.equal(asked, wanted);
   }
+});
+
+test('the only one that fits is readied as it is found, and none is where another document may have one', async () => {
+  const asked = [];
+  world.find = ({ ready: wished }) => ({ ...found(match(1, 'Save')), ...(wished && { checked: { ...ready, point: { x: 1, y: 2 } } }) });
+  world.check = () => { asked.push('check'); return ready; };
+  assert.deepEqual((await wait('text=Save')).point, { x: 1, y: 2 });
+  assert.deepEqual(asked, []);
+  const inner = { find: found(), place: 0 };
+  installDocuments([{ frameId: 0, documentId: `P${tab}`, world }, { frameId: 3, parentFrameId: 0, documentId: `F${tab}`, world: inner }]);
+  assert.deepEqual((await wait('text=Save')).point, { x: 25, y: 40 });
+  assert.deepEqual(asked, ['check']);
 });
 
 test('of several that fit none is taken, and they are named', async () => {
@@ -144,6 +156,17 @@ test('what has come of an act names the other element that got it', async () => 
   assert.match(events.click.on, /^dialog "D" \w+3$/);
   installDocuments([{ frameId: 0, documentId: 'other', world }]);
   assert.equal((await landed(target)).isGone, true);
+});
+
+test('consequences that were told with the last keys are not asked for again', async () => {
+  const target = await wait('text=Save');
+  world.landedAfter = ({ keys, entries }) => ({ events: {}, count: 9, isThere: true, states: [String(keys)], entered: entries, url: 'https://page.test/' });
+  world.landed = () => assert.fail('asked again');
+  const early = await landedAfter(target, { keys: 2, entries: [{ id: 1, typed: 'a', isAll: false }] });
+  const { isGone, states, entered, url } = await landed(target, undefined, early);
+  assert.deepEqual({ isGone, states, entered, url }, { isGone: false, states: ['2'], entered: [{ id: 1, typed: 'a', isAll: false }], url: 'https://page.test/' });
+  installDocuments([{ frameId: 0, documentId: 'other', world }]);
+  assert.equal(await landedAfter(target, { keys: 1 }), undefined, 'its document is gone');
 });
 
 test('a command that was ended looks no further', async () => {

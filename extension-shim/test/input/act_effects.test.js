@@ -18,7 +18,8 @@ beforeEach(() => {
   chrome.webNavigation.getFrame = async () => shown;
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
-  watch = actEffects.watch(7, PAGE, 7);
+  watch = actEffects.watch(7, 7);
+  watch.beginIn(PAGE);
   policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['bank.test'] });
 });
 
@@ -81,7 +82,7 @@ test('tabs are told by their numbers, and the tab that the person was in is show
   Object.assign(chrome.tabs, { get: async () => ({ active: true, windowId: 1 }), update: shows });
   let isTold;
   mock.method(tabs, 'tellNow', () => new Promise((resolve) => { isTold = resolve; }));
-  watch = actEffects.watch(7, PAGE, 3);
+  watch = actEffects.watch(7, 3);
   say('Page.windowOpen', { url: 'https://shop.test/b' });
   const waiting = told();
   actEffects.handleNewTarget({ sourceTabId: 7, tabId: 9 });

@@ -10,6 +10,6 @@ const choosers = ({ sent }) => sent.filter(([method]) => method === 'Page.setInt
 test('an act that finds its tab between two pages lets the person have file choosers again', async () => {
   const acts = await installActs();
   chrome.webNavigation = { getFrame: async () => null, getAllFrames: async () => null };
-  await assert.rejects(withInput(acts.context, {}, async () => assert.fail('acted')), { code: 'navigation_interrupted' });
+  await assert.rejects(withInput(acts.context, {}, async (input) => { await input.ready(); return assert.fail('acted'); }), { code: 'navigation_interrupted' });
   assert.deepEqual(choosers(acts), [true, false]);
 });

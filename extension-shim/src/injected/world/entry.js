@@ -49,10 +49,12 @@ class PageWorld {
     return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut || this.#snapshot.isCut }));
   }
 
-  /** @param {{query: TargetQuery, most: number}} asked */
-  find({ query, most }) {
+  /** @param {{query: TargetQuery, most: number, ready?: {options: ReadinessOptions, arm?: boolean}}} asked `ready`: the only one that fits is checked at once */
+  find({ query, most, ready }) {
     try {
-      return { ...this.#finder.matches(query, most), ...this.#about() };
+      const found = this.#finder.matches(query, most);
+      const checked = ready && found.total === 1 ? this.check({ id: found.matches[0].id, ...ready }) : undefined;
+      return { ...found, ...(checked && { checked }), ...this.#about() };
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'SyntaxError') throw error;
       return { isWrong: true, total: 0, matches: [], ...this.#about() };
@@ -130,9 +132,18 @@ class PageWorld {
     return new Promise((resolve) => { setTimeout(resolve); });
   }
 
-  /** @param {{id?: number}} meant */
-  landed({ id }) {
-    return { ...this.#events.landed(id), changes: this.#changes.count, ...this.#about() };
+  /** @param {{id?: number, entries?: TextEntryCheck[]}} meant `entries`: as of `entered` */
+  landed({ id, entries = [] }) {
+    const texts = entries.length > 0 ? { entered: this.entered({ entries }) } : {};
+    return { ...this.#events.landed(id), ...texts, changes: this.#changes.count, url: location.href, ...this.#about() };
+  }
+
+  /** The same, once the last keys of the act have come; null: the page is about to be another one. @param {{id?: number, entries?: TextEntryCheck[], keys: number}} meant */
+  async landedAfter({ keys, ...meant }) {
+    await this.#events.keysUp(keys);
+    if (this.#events.isLeaving) return null;
+    this.begin();
+    return this.landed(meant);
   }
 
   /** Whether the page has begun a drag and drop since its events are watched. */
@@ -266,7 +277,7 @@ class PageWorld {
     return this.#read(id, (element) => this.#fields.enter(element, how));
   }
 
-  /** Of each field whether it holds what was entered. @param {{entries: {id: number, typed: string, isAll: boolean}[]}} asked */
+  /** Of each field whether it holds what was entered. @param {{entries: TextEntryCheck[]}} asked */
   entered({ entries }) {
     return entries.map(({ id, typed, isAll }) => {
       const read = this.#read(id, (element) => this.#fields.outcome(element, typed, isAll));

@@ -23,6 +23,8 @@
  * @property {'not_editable' | 'focus'} [refused]
  * @property {string} [why]
  *
+ * @typedef {{id: number, typed: string, isAll: boolean}} TextEntryCheck a field and the text that was entered; `isAll`: nothing else was to stay
+ *
  * @typedef {object} TextOutcome
  * @property {string} [value] as it is now, if it is not what was entered
  */

@@ -104,7 +104,7 @@ class MutationWatch {
 class EventWatch {
   /** A page answers events of the pointer with events of its own, which say nothing of the act. */
   static #POINTED = new Set(['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'dragstart', 'drop']);
-  static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
+  static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'keyup', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
   #dom;
   #finder;
   #refs;
@@ -115,6 +115,13 @@ class EventWatch {
   #seen = new Map();
   #changes;
   #isArmed = false;
+  /** How many keys have gone up, and have been handled by all who listen. */
+  #keysUp = 0;
+  /** @type {{keys: number, resolve: () => void} | null} */
+  #awaited = null;
+  /** The last try to go to another page since it was armed. @type {any} */
+  #leaving = null;
+  #handleNavigate = (/** @type {any} */ event) => { if (!event.destination.sameDocument) this.#leaving = event; };
   /** The element that had the focus when it was armed, and the states of the one that was meant. @type {{focus: any, states: string}} */
   #before = { focus: null, states: '' };
   #handle = (/** @type {Event} */ event) => this.#record(event);
@@ -130,24 +137,63 @@ class EventWatch {
     this.#accessible = accessible;
   }
 
+  /**
+   * Resolves when so many keys have gone up since the watch was armed, or when nobody waits any more. The browser holds
+   * back all tasks of a page after input until the page has painted: nothing may wait for one.
+   * @param {number} keys @returns {Promise<void>}
+   */
+  keysUp(keys) {
+    this.#endWait();
+    return new Promise((resolve) => {
+      this.#awaited = { keys, resolve };
+      this.#lookArrived();
+    });
+  }
+
+  #lookArrived() {
+    if (this.#awaited && this.#keysUp >= this.#awaited.keys) this.#endWait();
+  }
+
+  /** The last listener for a key comes after those of the page. */
+  #awaitOthers() {
+    addEventListener('keyup', () => {
+      this.#keysUp += 1;
+      this.#lookArrived();
+    }, { once: true, passive: true });
+  }
+
+  #endWait() {
+    this.#awaited?.resolve();
+    this.#awaited = null;
+  }
+
   /** @param {number} [id] of the element that is meant */
   arm(id) {
+    this.#endWait();
     this.#seen.clear();
+    this.#keysUp = 0;
+    this.#leaving = null;
     this.#before = { focus: this.#dom.active(), states: this.#states(id).join(' ') };
     if (this.#isArmed) return;
     this.#isArmed = true;
     for (const type of EventWatch.#TYPES) addEventListener(type, this.#handle, { capture: true, passive: true });
+    /** @type {any} */ (globalThis).navigation?.addEventListener('navigate', this.#handleNavigate);
   }
 
   disarm() {
+    this.#endWait();
     if (!this.#isArmed) return;
     this.#isArmed = false;
     for (const type of EventWatch.#TYPES) removeEventListener(type, this.#handle, { capture: true });
+    /** @type {any} */ (globalThis).navigation?.removeEventListener('navigate', this.#handleNavigate);
   }
 
   /** @param {Event} event */
   #record(event) {
-    if (event.isTrusted) this.#changes.expectChange();
+    if (event.isTrusted) {
+      this.#changes.expectChange();
+      if (event.type === 'keyup') this.#awaitOthers();
+    }
     const known = this.#seen.get(event.type);
     if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;
     const path = event.composedPath();
@@ -163,6 +209,11 @@ class EventWatch {
   hasCome(type) {
     const seen = this.#seen.get(type);
     return seen?.isTrusted === true && !seen.event.defaultPrevented;
+  }
+
+  /** Whether the page has begun to go elsewhere since it was armed. */
+  get isLeaving() {
+    return this.#leaving !== null && !this.#leaving.defaultPrevented;
   }
 
   /** @param {number | undefined} id */

@@ -1,0 +1,125 @@
+// How often an act asks the browser. Each question that waits for the one before it makes every act slower.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { installChrome } from '../support/fakes.js';
+import { installDocuments } from '../support/fake_documents.js';
+
+installChrome();
+const { actions } = await import('../../src/actions/index.js');
+const { handleDetach } = await import('../../src/browser/debugger.js');
+const { actEffects } = await import('../../src/input/act_effects.js');
+const { policy, tabs } = await import('../../src/browser/state.js');
+
+const URL = 'https://page.test/';
+const MATCH = { id: 1, role: 'button', name: 'Save', more: '', isVisible: true, isExact: true };
+const ABOUT = { count: 1, place: -1 };
+const READY = { verdict: 'ready', id: 1, role: 'button', name: 'Save', tag: 'input', box: [0, 0, 20, 20], point: { x: 10, y: 10 }, field: { kind: 'text', type: 'text' }, ...ABOUT };
+const LANDED = { events: { click: { isOwn: true, isTrusted: true, on: null } }, focus: null, hasMovedFocus: false, hasNewStates: false, isDownload: false, isThere: true, checked: 'true', states: [], url: URL, ...ABOUT };
+/** The calls to the browser, in their order. */
+let calls;
+let world;
+let isFocused;
+
+beforeEach(async () => {
+  installChrome();
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  calls = [];
+  isFocused = true;
+  world = {
+    find: ({ ready }) => ({ total: 1, matches: [MATCH], ...(ready && { checked: { ...READY, checked: 'false' } }), ...ABOUT }), check: READY, twoFrames: undefined,
+    focused: { hit: { id: 1, role: 'textbox', name: 'Name' }, ...ABOUT }, enter: { found: { kind: 'text', id: 1, role: 'textbox', name: 'Name' }, ...ABOUT },
+    landedAfter: { ...LANDED, entered: [{}] }, landed: LANDED, choose: { found: { chosen: ['Green'] }, ...ABOUT },
+  };
+  installDocuments([{ frameId: 0, documentId: 'D', url: URL, world }]);
+  const note = (object, name, words) => {
+    const original = object[name];
+    object[name] = (...args) => {
+      calls.push(words(...args));
+      return original(...args);
+    };
+  };
+  note(chrome.scripting, 'executeScript', ({ files, args }) => (files ? 'scripts' : args[0]));
+  note(chrome.webNavigation, 'getFrame', () => 'getFrame');
+  note(chrome.webNavigation, 'getAllFrames', () => 'getAllFrames');
+  Object.assign(chrome.tabs, { query: async () => [{ id: 7, windowId: 1, url: URL, active: true }], get: async () => { calls.push('tabs.get'); return { id: 7, windowId: 1, active: true }; } });
+  chrome.windows.get = async () => { calls.push('windows.get'); return { focused: isFocused }; };
+  chrome.debugger = {
+    attach: async () => {}, detach: async () => {},
+    sendCommand: async (_, method, { type, enabled } = {}) => {
+      calls.push(`${method.replace(/^\w+\./, '')}${type ? ` ${type}` : ''}${enabled === false ? ' off' : ''}`);
+      return method === 'Page.getFrameTree' ? { frameTree: { frame: { id: 'F', url: URL } } } : {};
+    },
+  };
+  policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
+  await tabs.load();
+  handleDetach({ tabId: 7 }, 'target_closed');
+  await act('press_key', { key: 'a' });
+});
+
+async function act(name, params) {
+  calls.length = 0;
+  const outcome = await actions[name](params, { tab_id: 7, timeout_ms: 10_000, client: 'test', signal: new AbortController().signal, begin() {}, onStop() {} });
+  return { outcome, asked: [...calls] };
+}
+
+const MOVE = ['dispatchMouseEvent mouseMoved', 'dispatchMouseEvent mouseReleased'];
+const PRESS = ['dispatchMouseEvent mouseMoved', 'dispatchMouseEvent mousePressed', 'dispatchMouseEvent mouseReleased'];
+const CHOOSER = ['setInterceptFileChooserDialog', 'setInterceptFileChooserDialog off'];
+const KEY = ['dispatchKeyEvent keyDown', 'dispatchKeyEvent keyUp'];
+const sorted = (/** @type {string[]} */ all) => [...all].sort();
+
+test('on a page that was looked at before, acts ask no more than they need', async () => {
+  for (const [name, params, needed] of [
+    ['press_key', { key: 'a' }, ['getAllFrames', 'focused', ...KEY, 'landedAfter']],
+    ['hover', { target: '#a' }, ['getAllFrames', 'find', ...MOVE, 'landed']],
+    ['click', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
+    ['check', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
+    ['type', { target: '#a', text: 'Ann' }, ['getAllFrames', 'find', 'enter', 'insertText', ...KEY, 'landedAfter']],
+    ['select_option', { target: '#a', values: ['Green'] }, ['getAllFrames', 'find', 'choose', 'landed']],
+    ['fill_form', { fields: [{ target: '#a', value: 'Ann' }] }, ['getAllFrames', 'find', 'enter', 'insertText', ...KEY, 'landed']],
+  ]) {
+    const { asked } = await act(name, params);
+    assert.deepEqual(sorted(asked), sorted([...CHOOSER, ...needed]), name);
+  }
+  const { asked } = await act('find', { text: 'Save' });
+  assert.deepEqual(asked, ['find', 'getAllFrames', 'getFrame']);
+});
+
+test('with rules for sites the page is looked at before the first event and after the last one', async () => {
+  policy.handleRules({ type: 'site_rules', allow: [], deny: ['other.test'] });
+  for (const [name, params] of [['click', { target: '#a' }], ['press_key', { key: 'a' }], ['type', { target: '#a', text: 'Ann' }]]) {
+    const { asked } = await act(name, params);
+    const events = [...asked.keys()].filter((at) => /^(dispatch|insertText|enter)/.test(asked[at]));
+    const looks = [...asked.keys()].filter((at) => asked[at] === 'getFrameTree');
+    assert.ok(looks[0] < events[0] && looks.at(-1) > events.at(-1), `${name}: ${asked}`);
+  }
+  policy.handleRules({ type: 'site_rules', allow: [], deny: ['page.test'] });
+  await assert.rejects(act('press_key', { key: 'a' }), { code: 'blocked_by_policy' });
+  assert.ok(!calls.some((call) => /^(dispatch|focused)/.test(call)), `${calls}`);
+});
+
+test('no chooser of files can open before an event, and no press comes before the window was looked at', async () => {
+  const { asked } = await act('click', { target: '#a' });
+  assert.ok(asked.indexOf('setInterceptFileChooserDialog') < asked.indexOf(MOVE[0]), `${asked}`);
+  assert.ok(asked.indexOf('windows.get') < asked.indexOf(MOVE[0]), `${asked}`);
+  isFocused = false;
+  world.clickByScript = true;
+  const { asked: quiet, outcome } = await act('click', { target: '#a' });
+  assert.equal(outcome.value.input, 'scripted');
+  assert.ok(!quiet.some((call) => call.startsWith('dispatch')), `${quiet}`);
+});
+
+test('what a page has begun meanwhile is waited for, also where its own document says that nothing has changed', async () => {
+  world.landed = () => {
+    actEffects.handleDebuggerEvent({ tabId: 7 }, 'Page.frameRequestedNavigation', { disposition: 'currentTab', reason: 'anchorClick', url: `${URL}next` });
+    return LANDED;
+  };
+  const clicked = act('click', { target: '#a' });
+  for (let at = 0; at < 200; at += 1) await Promise.resolve();
+  assert.ok(!calls.includes('getFrame'), 'it waits');
+  actEffects.handleBeforeNavigate({ tabId: 7, frameId: 0, url: `${URL}next` });
+  chrome.webNavigation.getFrame = async () => ({ documentId: 'E', url: `${URL}next` });
+  actEffects.handleDomReady({ tabId: 7, frameId: 0, url: `${URL}next` });
+  assert.equal((await clicked).outcome.value.navigated, `${URL}next`);
+});
