@@ -904,6 +904,7 @@ export type ErrorCode =
   | 'file_changed'
   | 'file_unreadable'
   | 'unsupported'
+  | 'download_failed'
   | 'page_tool_changed';
 
 /** The element of an action. */

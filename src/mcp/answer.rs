@@ -110,13 +110,13 @@ pub(super) struct CallResult<'a> {
 
 impl<'a> CallResult<'a> {
     pub(super) fn of(result: &'a ToolResult, generation: ProtocolGeneration) -> Self {
-        let ToolResult { body, is_error, picture, .. } = result;
+        let ToolResult { body, is_error, pictures, .. } = result;
         let mut content = vec![ToolContent::Text { text: body.get() }];
-        if let Some(InlinePicture { data, mime_type }) = picture {
+        for InlinePicture { data, mime_type } in pictures {
             content.push(ToolContent::Image { data, mime_type });
         }
         // Codex shows its model either `structuredContent` or `content`, and never both.
-        let structured = picture.is_none().then_some(&**body);
+        let structured = pictures.is_empty().then_some(&**body);
         let (result_type, meta) = modern_parts(generation);
         Self { result_type, content, structured, is_error: *is_error, meta }
     }

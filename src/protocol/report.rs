@@ -34,6 +34,9 @@ pub struct CommandReport {
     /// The file for its picture or its PDF, which the tool writes.
     #[serde(skip)]
     pub saved_path: Option<Arc<str>>,
+    /// Those of its steps whose results are pictures, if it is a batch.
+    #[serde(skip)]
+    pub picture_steps: Vec<usize>,
 }
 
 impl CommandReport {

@@ -7,14 +7,30 @@ use super::arguments::closest;
 use super::failure::CallFailure;
 use super::{arguments_of, tool_of_action};
 use crate::lifecycle::next_step_of_code;
-use crate::protocol::actions::{BatchAction, BatchStep, RegisteredAction};
+use crate::protocol::actions::{
+    BatchAction, BatchStep, BrowserAction as _, RegisteredAction, ScreenshotAction,
+    UploadFileAction,
+};
 use crate::protocol::{Action, CommandReport, CommandStatus};
 
 /// More steps make an answer that nobody reads.
 const MOST_STEPS: usize = 50;
 
-/// Actions with a part that the daemon does, before them or with their results.
-const ALONE: [&str; 5] = ["batch", "draw_mode", "screenshot", "pdf", "trace"];
+/// Actions that are no steps, each with the reason and the next step.
+const ALONE: [(&str, &str, &str); 4] = [
+    ("batch", "its steps can stand in the list itself", "Put the steps of both into one list."),
+    ("draw_mode", "a person draws for minutes", "Call analyze({what:\"annotations\"}) by itself."),
+    (
+        "pdf",
+        "its file is written when its command ends",
+        "Call interact({action:\"pdf\", path}) after the batch; a screenshot can be a step.",
+    ),
+    (
+        "trace",
+        "its file is written when its command ends",
+        "Call analyze({what:\"trace\", path}) by itself.",
+    ),
+];
 
 /// Parameters that concern the command as a whole.
 const OF_COMMAND: [&str; 4] = ["browser", "wait_ms", "trace", "idempotency_key"];
@@ -47,9 +63,21 @@ pub(super) fn check_steps(action: &Action) -> Result<(), CallFailure> {
 
 fn check_step(step: &BatchStep) -> Result<(), CallFailure> {
     let name = step.action.as_str();
-    if ALONE.contains(&name) {
-        let message = format!("{name} cannot be a step of a batch");
-        return Err(CallFailure::of_param("steps", message, format!("Call {name} by itself.")));
+    if let Some((_, why, hint)) = ALONE.iter().find(|(alone, ..)| *alone == name) {
+        let message = format!("{name} cannot be a step of a batch: {why}");
+        return Err(CallFailure::of_param("steps", message, *hint));
+    }
+    if name == ScreenshotAction::SPEC.name && step.params.contains_key("path") {
+        let message = "a screenshot as a step takes no `path`: its picture is in the answer";
+        let hint =
+            "Leave `path` out, or call interact({action:\"screenshot\", path}) after the batch.";
+        return Err(CallFailure::of_param("steps", message, hint));
+    }
+    let is_upload = name == UploadFileAction::SPEC.name;
+    if is_upload && step.params.get("paths").is_some_and(has_template) {
+        let message = "the `paths` of upload_file are written out: a page may have made a result";
+        let hint = "Write the paths, or call upload_file by itself with paths that you know.";
+        return Err(CallFailure::of_param("steps", message, hint));
     }
     let tool = tool_of(name).ok_or_else(|| unknown_action(name))?;
     if let Some(wrong) = step.result_name.as_deref().filter(|name| !is_result_name(name)) {
@@ -72,7 +100,8 @@ fn tool_of(name: &str) -> Option<&'static str> {
 
 fn unknown_action(name: &str) -> CallFailure {
     let all = RegisteredAction::all().iter().map(|known| known.spec.name);
-    let names = all.filter(|name| tool_of(name).is_some() && !ALONE.contains(name));
+    let names = all
+        .filter(|name| tool_of(name).is_some() && !ALONE.iter().any(|(alone, ..)| alone == name));
     let hint = closest(name, names.clone()).map_or_else(
         || format!("The actions of steps are {}.", names.collect::<Vec<_>>().join(", ")),
         |near| format!("Did you mean `{near}`?"),
@@ -186,9 +215,13 @@ mod tests {
 
     #[test]
     fn actions_that_need_the_daemon_are_no_steps_and_the_rest_is_named() {
-        for action in ALONE {
-            assert_refused(json!([{ "action": action }]), "cannot be a step");
+        for (action, why, _) in ALONE {
+            assert_refused(json!([{ "action": action }]), why);
         }
+        assert_eq!(checked(json!([{"action": "screenshot", "max_side": 400}])), Ok(()));
+        assert_refused(json!([{"action": "screenshot", "path": "a.png"}]), "takes no `path`");
+        let made = json!([{"action": "upload_file", "target": "#a", "paths": ["{{b}}"]}]);
+        assert_refused(made, "are written out");
         assert_refused(json!([{"action": "hack"}]), "`hack` is no action");
         assert_refused(json!([{"action": "page_info", "wait_ms": 1}]), "takes no `wait_ms`");
         assert_refused(json!([{"action": "page_info", "as": "a.b"}]), "`as` cannot be");

@@ -16,6 +16,11 @@ use crate::protocol::{CommandReport, CommandStatus, WorkKind};
 /// Model APIs take 5 MB of base64.
 const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
 
+/// The largest picture that a model is shown, in bytes of base64, and the longest side in px: model
+/// APIs refuse the whole request for a larger one.
+const LARGEST_INLINE: usize = 5_000_000;
+const LONGEST_SIDE: u64 = 2_000;
+
 /// A picture, as MCP shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InlinePicture {
@@ -25,11 +30,36 @@ pub struct InlinePicture {
     pub mime_type: String,
 }
 
-/// Takes the picture out of a screenshot's result, or writes its file; its description stays.
-pub(super) fn take_picture(
+/// Takes the pictures out of the result of a screenshot or a batch; their descriptions stay.
+pub(super) fn take_pictures(
     report: &mut CommandReport,
     files: Option<&AgentFiles>,
-) -> Option<InlinePicture> {
+) -> Vec<InlinePicture> {
+    if report.picture_steps.is_empty() {
+        return take_picture(report, files).into_iter().collect();
+    }
+    let steps = std::mem::take(&mut report.picture_steps);
+    let CommandStatus::Complete { result, .. } = &mut report.status else { return Vec::new() };
+    let Ok(mut whole) = serde_json::from_str::<Value>(result.get()) else { return Vec::new() };
+    let mut pictures = Vec::new();
+    for step in steps {
+        let Some(value) = whole.pointer_mut(&format!("/value/results/{step}")) else { continue };
+        let Ok(picture) = serde_json::from_value::<InlinePicture>(value.clone()) else { continue };
+        if picture.is_too_large(value) {
+            value["data"] = NOT_SHOWN.into();
+            continue;
+        }
+        pictures.push(picture);
+        value["data"] = format!("(shown as image content {})", pictures.len()).into();
+    }
+    if let Ok(told) = to_raw_value(&whole) {
+        *result = told.into();
+    }
+    pictures
+}
+
+/// Takes the picture out of a screenshot's result, or writes its file; its description stays.
+fn take_picture(report: &mut CommandReport, files: Option<&AgentFiles>) -> Option<InlinePicture> {
     // A PDF is no picture for the model: it goes to a file, or its data is read in parts.
     let (is_picture, is_trace) = match report.command {
         "screenshot" => (true, false),
@@ -42,10 +72,11 @@ pub(super) fn take_picture(
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: InlinePicture = serde_json::from_value(value.clone()).ok()?;
+    let is_shown = is_picture && !picture.is_too_large(value);
     let saved = report.saved_path.as_deref().map(|name| picture.save(name, files));
     if is_picture {
         // It goes along as image content: base64 text would fill the model's context.
-        value["data"] = "(shown as image content)".into();
+        value["data"] = if is_shown { "(shown as image content)" } else { NOT_SHOWN }.into();
     }
     match &saved {
         Some(Ok(path)) => {
@@ -60,10 +91,21 @@ pub(super) fn take_picture(
     }
     let is_saved = matches!(saved, Some(Ok(_)));
     *result = to_raw_value(&whole).ok()?.into();
-    (is_picture && !is_saved).then_some(picture)
+    (is_shown && !is_saved).then_some(picture)
 }
 
+/// Stands for the data of a picture that is too large.
+const NOT_SHOWN: &str = "(not shown: a picture in an answer has at most 2000 px a side and 5 MB of \
+                         base64. Call again with a smaller max_side, with format jpeg, or with \
+                         path for a file)";
+
 impl InlinePicture {
+    /// Whether models refuse it, by its data or by the size in its description.
+    fn is_too_large(&self, described: &Value) -> bool {
+        let is_long = |side: &str| described[side].as_u64().is_some_and(|px| px > LONGEST_SIDE);
+        self.data.len() > LARGEST_INLINE || is_long("width") || is_long("height")
+    }
+
     /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
     /// is not written, and the next step.
     fn save(&self, name: &str, files: Option<&AgentFiles>) -> Result<PathBuf, String> {

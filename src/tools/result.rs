@@ -10,7 +10,7 @@ use super::brief::{BriefReport, DetailLevel, cut_result};
 use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::job_view::JobView;
 use super::parts::{AnswerPart, AnswerRange, PartPlace, RequestedPart};
-use super::picture::{InlinePicture, newest_drawing, take_picture};
+use super::picture::{InlinePicture, newest_drawing, take_pictures};
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
 use crate::lifecycle::Tombstone;
@@ -23,8 +23,8 @@ pub struct ToolResult {
     pub body: Box<RawValue>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// A picture that goes with it.
-    pub picture: Option<InlinePicture>,
+    /// Pictures that go with it.
+    pub pictures: Vec<InlinePicture>,
     /// The command whose outcome this hands over: read, once it is on the caller's
     /// socket.
     pub hands_over: Option<CorrelationId>,
@@ -104,7 +104,7 @@ impl ToolResult {
         Self {
             body,
             is_error: false,
-            picture: None,
+            pictures: Vec::new(),
             hands_over: None,
             lacks_browser: false,
             has_failed_step: false,
@@ -205,8 +205,8 @@ impl ToolResult {
 
     fn in_brief(mut report: CommandReport, files: Option<&AgentFiles>) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
-        let picture = take_picture(&mut report, files);
-        Self { picture, hands_over: over, ..Self::of(&BriefReport::of(report)) }
+        let pictures = take_pictures(&mut report, files);
+        Self { pictures, hands_over: over, ..Self::of(&BriefReport::of(report)) }
     }
 
     fn of_report(
@@ -215,7 +215,8 @@ impl ToolResult {
         files: Option<&AgentFiles>,
     ) -> Self {
         let over = (!report.is_pending()).then(|| report.correlation_id.clone());
-        let picture = take_picture(&mut report, files).or_else(|| newest_drawing(&report));
+        let mut pictures = take_pictures(&mut report, files);
+        pictures.extend(newest_drawing(&report));
         let job = (report.kind == WorkKind::Job).then(|| JobView::of(&report.status)).flatten();
         let told = match (cut_report(report, part), job) {
             (Ok(cut), _) => cut,
@@ -223,7 +224,7 @@ impl ToolResult {
             (Err(whole), None) => take_annotations(*whole).unwrap_or_else(CommandAnswer::Whole),
         };
         let result = Self::of(&told);
-        Self { picture, hands_over: over, ..result }
+        Self { pictures, hands_over: over, ..result }
     }
 }
 

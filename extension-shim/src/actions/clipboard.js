@@ -7,7 +7,7 @@
 import { ownClipboards } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { checkedChoice, checkedText } from '../commands/params.js';
-import { copySelection, pasteOwn } from '../input/clipboard.js';
+import { copySelection, pasteOwn, takeCopies } from '../input/clipboard.js';
 import { withInput } from '../input/session.js';
 import { readyForText } from '../input/text_entry.js';
 import { ActionError } from '../lib/errors.js';
@@ -42,19 +42,27 @@ async function focusedFor(input, target, isEntered) {
   return field;
 }
 
-/** @param {Context} context @returns {Outcome} */
-function readOwn({ client, begin }) {
+/** @param {Context} context @returns {Promise<Outcome>} */
+async function readOwn({ client, tab_id, begin }) {
   begin();
+  await takeLast(tab_id, client);
   const content = ownClipboards.of(client);
   if (!content) throw emptyError();
   return { value: { text: content.isSecret ? '[redacted]' : content.data['text/plain'] ?? '', types: Object.keys(content.data) }, type: 'object' };
 }
 
-/** @param {string} text @param {Context} context @returns {Outcome} */
-function writeOwn(text, { client, begin }) {
+/** @param {string} text @param {Context} context @returns {Promise<Outcome>} */
+async function writeOwn(text, { client, tab_id, begin }) {
   begin();
+  await takeLast(tab_id, client);
   if (!ownClipboards.keep(client, { data: { 'text/plain': text }, isSecret: false })) throw new ActionError('invalid_params', 'text is too long for the clipboard');
   return { value: { written: text.length }, type: 'object' };
+}
+
+/** @param {number | null | undefined} tabId @param {string} client */
+async function takeLast(tabId, client) {
+  // A page that cannot be reached has copied nothing.
+  if (typeof tabId === 'number') await takeCopies(tabId, client).catch(console.debug);
 }
 
 function emptyError() {

@@ -11,6 +11,7 @@ import { documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { findTarget, goneError } from '../browser/targets.js';
+import { endWait } from '../browser/unstick.js';
 import { headOf } from '../lib/clip.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { TEXT_MAX } from './limits.js';
@@ -19,9 +20,10 @@ import { TEXT_MAX } from './limits.js';
  * Reads the page that a command is for.
  * @param {Context} context @param {(tabId: number) => Promise<{value: unknown, type: string}>} read @returns {Promise<Outcome>}
  */
-export async function readPage({ tab_id, begin, signal }, read) {
+export async function readPage({ tab_id, begin, onStop, signal }, read) {
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
+  onStop((why) => endWait(tab.id, why));
   begin();
   const watcher = { dialogs: [] };
   // A dialog that an act has left open would hang the page; where no debugger is, none can be told or dismissed.

@@ -2,7 +2,7 @@
 // A picture of a page or of an element, no larger than models look at.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
-/** @import {PageArea} from '../browser/capture_tab.js' */
+/** @import {PageArea, TabCapture} from '../browser/capture_tab.js' */
 
 import { withAttachedPage } from '../browser/attached_page.js';
 import { captureTab } from '../browser/capture_tab.js';
@@ -31,12 +31,25 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
     const clip = wanted ? areaOf(await waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
     const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
     const taken = await captureTab(tabId, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
-    if (!isMarked || taken.data === '') return { data: taken.data, url: taken.url };
+    if (taken.data === '') return { data: '', url: taken.url };
+    const place = clickPlace(taken);
+    if (!isMarked) return { data: taken.data, ...place, url: taken.url };
     const shown = marked.filter((mark) => isIn(mark, taken.area));
     const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);
-    return { data: await drawMarks(taken, shown, format), marks: lines.join('\n'), url: taken.url };
+    return { data: await drawMarks(taken, shown, format), ...place, marks: lines.join('\n'), url: taken.url };
   });
   return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(url), dialogs };
+}
+
+/** For clicks: CSS px of the view = click_left + click_factor * px of the picture, likewise from the top. @param {TabCapture} taken */
+function clickPlace({ area, scale }) {
+  const [left, top] = [rounded(area.x), rounded(area.y)];
+  return { click_factor: rounded(1 / scale), ...((left !== 0 || top !== 0) && { click_left: left, click_top: top }) };
+}
+
+/** @param {number} number */
+function rounded(number) {
+  return Math.round(number * 10_000) / 10_000;
 }
 
 /** @param {import('../browser/targets.js').ReadyTarget} target @returns {PageArea} */

@@ -183,13 +183,22 @@ function downloaded() {
       const item = await newest(look);
       if (!item || item.state === 'in_progress') return null;
       tabDownloads.tell(item.id);
-      return { download: { ...downloadOf({ ...item, totalBytes: item.fileSize }), path: item.filename, state: item.state, ...(item.error && { error: item.error }) } };
+      if (item.state === 'interrupted') throw brokenDownload(item);
+      return { download: { ...downloadOf({ ...item, totalBytes: item.fileSize }), path: item.filename } };
     },
     async instead(look) {
       const item = await newest(look);
       return item ? `${downloadOf(item).file_name} has ${item.bytesReceived} bytes so far` : 'the tab has begun no download';
     },
   };
+}
+
+/** @param {chrome.downloads.DownloadItem} item @returns {ActionError} */
+function brokenDownload(item) {
+  const { file_name } = downloadOf(item);
+  const had = `${item.bytesReceived}${item.totalBytes >= 0 ? ` of ${item.totalBytes}` : ''} bytes`;
+  if (item.error === 'USER_CANCELED') return new ActionError('download_failed', `the download of ${file_name} was cancelled in the browser, after ${had}`);
+  return new ActionError('download_failed', `the download of ${file_name} failed after ${had} (${item.error ?? 'for no known reason'})`);
 }
 
 /** @param {string} script @param {Context} context @param {Dialog[]} dialogs @returns {WaitCondition} */

@@ -165,7 +165,7 @@ class PageWait {
 
   async #instead() {
     const look = this.#last;
-    if (!look) return 'the page did not answer';
+    if (!look) return 'the page did not answer: it is busy, or shows a dialog that the person has to answer';
     const parts = [];
     // A script is not run once more.
     for (const { met, instead, endRun } of this.#conditions) if (endRun || !await met(look)) parts.push(await instead(look));

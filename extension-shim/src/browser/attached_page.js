@@ -8,7 +8,7 @@ import { assertReachable } from '../policy/pages.js';
 import { attach, commandError, withDialogs } from './debugger.js';
 import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
-import { stopWaiting } from './unstick.js';
+import { endWait } from './unstick.js';
 
 /**
  * Runs while the debugger is attached to the tab that a command is for, and its dialogs are dismissed. A run that takes
@@ -20,7 +20,7 @@ export async function withAttachedPage({ tab_id, timeout_ms, onStop }, run) {
   const { id } = tab;
   assertReachable(tab);
   const startedAt = performance.now();
-  onStop(() => stopWaiting(id));
+  onStop((why) => endWait(id, why));
   await attach(id);
   const watcher = { dialogs: [] };
   try {

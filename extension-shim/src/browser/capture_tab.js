@@ -2,6 +2,7 @@
 // A picture of a tab, also of a hidden one.
 
 import { ActionError } from '../lib/errors.js';
+import { imageSize } from '../lib/image_size.js';
 import { cdp, commandError, withFocus } from './debugger.js';
 import { SCREENSHOT_PATIENCE_MS } from './limits.js';
 import { whilePainting } from './painting.js';
@@ -32,12 +33,13 @@ export async function captureTab(id, format, frame, signal) {
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
-      const [{ params, area, scale }] = await Promise.all([measured(id, frame), assertPage(id)]);
+      const [{ params, area }] = await Promise.all([measured(id, frame), assertPage(id)]);
       const capture = () => insist(id, { format, ...params }, signal);
       const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
       // It may show another page, which has come meanwhile.
       const url = await assertPage(id, { ran: true });
-      return { data, url, area, scale };
+      // Its own size counts: pixels of the screen and of the page differ by zoom and by screen.
+      return { data, url, area, scale: imageSize(data).width / area.width };
     });
   } catch (error) {
     if (error instanceof ActionError) throw error;
@@ -62,15 +64,18 @@ async function insist(id, params, signal) {
 
 /** The area to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
 async function measured(tabId, { fullPage, maxSide, clip }) {
-  const { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } = await cdp(tabId, 'Page.getLayoutMetrics');
+  const [{ cssVisualViewport: seen, cssContentSize: all, visualViewport: device }, zoom] = await Promise.all([cdp(tabId, 'Page.getLayoutMetrics'), chrome.tabs.getZoom(tabId)]);
   const view = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
   const { x, y, width, height } = fullPage ? all : clip ? { ...clip, x: clip.x + view.x, y: clip.y + view.y } : view;
-  const pixelRatio = device.clientWidth / seen.clientWidth;
-  const scale = Math.min(1, maxSide / (Math.max(width, height) * pixelRatio));
   const area = { x: x - view.x, y: y - view.y, width, height };
+  const pixelRatio = device.clientWidth / seen.clientWidth;
+  const longest = Math.max(width, height);
   // Uncut where possible: the debugger bar may change the viewport's height just now.
-  if (scale === 1 && !fullPage && !clip) return { params: {}, area, scale: pixelRatio };
+  if (!fullPage && !clip && longest * pixelRatio <= maxSide) return { params: {}, area };
+  const scale = Math.min(1, maxSide / (longest * pixelRatio));
   // Beyond the view a hidden tab paints only if it must.
   const isBeyond = fullPage || area.x < 0 || area.y < 0 || area.x + width > view.width || area.y + height > view.height;
-  return { params: { clip: { x, y, width, height, scale }, captureBeyondViewport: isBeyond }, area, scale: scale * pixelRatio };
+  // The browser cuts by px that the zoom of the tab does not change.
+  const cut = { x: x * zoom, y: y * zoom, width: width * zoom, height: height * zoom, scale };
+  return { params: { clip: cut, captureBeyondViewport: isBeyond }, area };
 }

@@ -129,9 +129,18 @@ export async function emulateFocus(tabId) {
   });
 }
 
+/** Before its time: nobody waits for what the burst did. @param {number} tabId */
+export async function endBurst(tabId) {
+  const session = sessions.get(tabId);
+  if (!session) return;
+  clearTimeout(session.focus.timer);
+  session.focus.timer = undefined;
+  await endFocus(tabId, session);
+}
+
 /** @param {number} tabId @param {DebuggerSession} session */
-function endFocus(tabId, { focus }) {
-  if (focus.users === 0 && focus.timer === undefined) setFocusEmulation(tabId, false).catch(console.debug);
+async function endFocus(tabId, { focus }) {
+  if (focus.users === 0 && focus.timer === undefined) await setFocusEmulation(tabId, false).catch(console.debug);
 }
 
 /** @param {number} tabId @param {boolean} enabled */

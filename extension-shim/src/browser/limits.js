@@ -55,6 +55,17 @@ export const SNAPSHOT_KEPT = 400_000;
 /** Clipboards of clients, and how much of a page each holds, in characters. */
 export const CLIPBOARDS_MAX = 24;
 export const CLIPBOARD_CHARACTERS = 1_000_000;
+/** How long the person's clipboard is kept from a page after an act: a page may copy for 5 s after a click. */
+export const CLIPBOARD_GUARD_MS = 60_000;
+export const CLIPBOARD_GUARD_LEFT_MS = 20_000;
+/** Documents whose clipboard is guarded, or was. */
+export const GUARDED_DOCUMENTS_MAX = 1_000;
+/** The browser has no focused window for this long only while the person uses another program. */
+export const AWAY_MS = 300;
+/** A new window takes the focus within this time. */
+export const FOCUS_BACK_MS = 1_000;
+/** The paste of a middle click comes with the click. */
+export const PASTE_GUARD_MS = 1_000;
 /** As others that automate browsers have it: without a request for this long the network is idle. */
 export const NETWORK_IDLE_MS = 500;
 /** A tab with more events of the network within this time is not counted: each of them costs the worker. */

@@ -4,6 +4,7 @@
 import { Policy } from '../policy/policy.js';
 import { TabDownloads } from './downloads.js';
 import { ElementRefs } from './element_refs.js';
+import { FrontWindow } from './front_window.js';
 import { Navigations } from './navigations.js';
 import { OwnClipboards } from './own_clipboards.js';
 import { SnapshotMemory } from './snapshot_memory.js';
@@ -17,5 +18,6 @@ export const tabs = new Tabs(policy, (tabId) => elementRefs.prefixOf(tabId));
 elementRefs.onNewPrefix = () => tabs.handleChange();
 export const snapshots = new SnapshotMemory();
 export const ownClipboards = new OwnClipboards();
+export const frontWindow = new FrontWindow();
 export const tabEvents = new TabEvents();
 export const tabDownloads = new TabDownloads(policy);

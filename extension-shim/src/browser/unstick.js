@@ -55,6 +55,22 @@ export async function stopWaiting(tabId) {
 }
 
 /**
+ * The end of a command that has done nothing: says why its page may not have answered in time.
+ * @param {number} tabId @param {StopReason} why @returns {Promise<string>} a note for the report
+ */
+export async function endWait(tabId, why) {
+  const note = await stopWaiting(tabId);
+  if (note !== '' || why !== 'timeout') return note;
+  const asked = chrome.scripting.executeScript({ target: { tabId }, injectImmediately: true, func: () => 1 });
+  // A page that the browser keeps extensions out of answers by refusing.
+  const silent = new Promise((resolve) => { setTimeout(resolve, PAGE_PROBE_MS, SILENT); });
+  return Promise.race([asked.then(() => '', () => ''), silent]);
+}
+
+/** A dialog that was open before the debugger was attached can be neither seen nor closed by it. */
+const SILENT = '; the page answers nothing: it is busy, or shows a dialog that the person has to answer (refresh gives up the page)';
+
+/**
  * Ends a navigation. A cancelled one stops at once, at any stage: as if a person had
  * pressed Stop. @param {number} tabId @param {StopReason} why @returns {Promise<string>} a note for the report
  */

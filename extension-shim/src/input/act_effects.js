@@ -6,7 +6,7 @@
 /** @import {Download, DownloadItem} from '../browser/downloads.js' */
 
 import { downloadOf } from '../browser/downloads.js';
-import { policy, tabDownloads, tabs } from '../browser/state.js';
+import { frontWindow, policy, tabDownloads, tabs } from '../browser/state.js';
 import { BEGIN_MS } from './limits.js';
 
 /**
@@ -222,8 +222,8 @@ export class ActEffects {
     const watch = this.#watches.get(sourceTabId);
     if (!watch) return;
     watch.addTab(tabId);
-    // It has come to the front: the tab that the person was in is shown again, unless the act was in that one.
-    if (watch.activeTab !== undefined) showAgain(watch.activeTab, tabId).catch(console.debug);
+    // It has come to the front: what the person was in is shown again, unless the act was in that.
+    showAgain(watch, tabId).catch(console.debug);
   }
 
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
@@ -252,10 +252,11 @@ function handleRequested(watch, { disposition, reason, url }) {
   else watch.request(disposition === 'download' ? 'download' : 'tab');
 }
 
-/** @param {number} tabId @param {number} over */
-async function showAgain(tabId, over) {
+/** @param {EffectWatch} watch @param {number} over the new tab */
+async function showAgain({ tabId, activeTab }, over) {
   const [{ active, windowId }, { windowId: home }] = await Promise.all([chrome.tabs.get(over), chrome.tabs.get(tabId)]);
-  if (active && windowId === home) await chrome.tabs.update(tabId, { active: true });
+  if (windowId !== home) frontWindow.keepBehind(windowId, { home, isSeen: activeTab === undefined });
+  else if (active && activeTab !== undefined) await chrome.tabs.update(activeTab, { active: true });
 }
 
 export const actEffects = new ActEffects();

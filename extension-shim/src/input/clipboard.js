@@ -5,6 +5,7 @@
 /** @import {KeyChord} from './key_table.js' */
 /** @import {InputSession} from './session.js' */
 
+import { askFrames, documentsOf } from '../browser/page_world.js';
 import { ownClipboards } from '../browser/state.js';
 import { ActionError } from '../lib/errors.js';
 import { parseChord } from './key_table.js';
@@ -28,8 +29,15 @@ export async function copySelection(input, target, operation, isAll) {
   return shown;
 }
 
+/** Takes what a page has copied by itself since the last act, such as a link that it had to fetch first. @param {number} tabId @param {string} client */
+export async function takeCopies(tabId, client) {
+  const { seen } = await documentsOf(tabId);
+  for (const { value } of await askFrames(tabId, seen, 'takenCopy')) if (value) ownClipboards.keep(client, value);
+}
+
 /** @param {InputSession} input @param {ReadyTarget} target that has the focus @returns {Promise<boolean>} false: nothing was copied before */
 export async function pasteOwn(input, target) {
+  await takeCopies(input.tabId, input.client);
   const content = ownClipboards.of(input.client);
   if (!content) return false;
   await input.ready(target);

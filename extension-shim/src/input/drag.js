@@ -8,7 +8,7 @@
 /** @import {ViewPoint} from './mouse_events.js' */
 /** @import {InputEventCommand, InputSession} from './session.js' */
 
-import { onEventOf } from '../browser/debugger.js';
+import { cdp, onEventOf } from '../browser/debugger.js';
 import { askDocument } from '../browser/page_world.js';
 import { whilePainting } from '../browser/painting.js';
 import { within } from '../lib/within.js';
@@ -33,7 +33,7 @@ export async function dragBetween(input, from, to, steps) {
 
 /** @param {InputSession} input @param {ReadyTarget} start @param {ActPlace} to @param {number} steps @returns {Promise<DoneDrag>} */
 async function carry(input, start, to, steps) {
-  const pointer = new DragPointer(input, pointOf(start));
+  const pointer = new DragPointer(input, start);
   try {
     await input.send({ method: 'Input.setInterceptDrags', enabled: true });
     await pointer.press();
@@ -54,7 +54,7 @@ async function carry(input, start, to, steps) {
     return { start, end, hasData: pointer.data !== null };
   } finally {
     await pointer.letGo();
-    await input.letGo({ method: 'Input.setInterceptDrags', enabled: false });
+    await cdp(input.tabId, 'Input.setInterceptDrags', { enabled: false }).catch(console.debug);
   }
 }
 
@@ -83,15 +83,17 @@ class DragPointer {
   #isHeld = false;
   #hasEntered = false;
   #input;
+  #start;
   #endListening;
   /** @type {() => void} */
   #begun = () => {};
 
-  /** @param {InputSession} input @param {ViewPoint} at */
-  constructor(input, at) {
+  /** @param {InputSession} input @param {ReadyTarget} start */
+  constructor(input, start) {
     this.#input = input;
     this.tabId = input.tabId;
-    this.at = at;
+    this.#start = start;
+    this.at = pointOf(start);
     this.#endListening = onEventOf(input.tabId, 'Input.dragIntercepted', ({ data }) => {
       this.data = data;
       this.#begun();
@@ -112,7 +114,7 @@ class DragPointer {
 
   /** @param {ViewPoint} to */
   async step(to) {
-    this.#input.signal.throwIfAborted();
+    await this.#input.ready(this.#start);
     this.at = to;
     if (this.data === null) return this.#input.send(moved(to, { held: 'left' }), flush(to, { held: 'left' }));
     const entered = this.#hasEntered ? [] : [this.#dragEvent('dragEnter')];

@@ -19,6 +19,8 @@ export const EVENTS_MS = 5;
 export const RAISING_MS = 50;
 /** Between two keys of a text that is typed slowly: a page draws a frame in it, or moves the focus on. */
 export const KEY_PAUSE_MS = 16;
+/** Keys that are sent without a look at the page that gets them. */
+export const KEYS_AT_ONCE = 32;
 /** A frame of another process has the focus by then, after its element. */
 export const FOCUS_MS = 500;
 /** A page that moves the focus from field to field has done so by then, also if a timer of a page in the background does. */

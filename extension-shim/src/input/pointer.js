@@ -50,6 +50,7 @@ export async function clickTarget(input, found, manner, { isFixed = false } = {}
   if (await input.wouldRaise()) return { target: found, ...await clickQuietly(input, found, manner) };
   const target = isFixed ? found : await input.approach(found, { kind: 'click' });
   if (isFixed) await input.ready(target);
+  if (button === 'middle') await input.keepSelection(target);
   const point = pointOf(target);
   const presses = Array.from({ length: count }, (_, at) => [pressed(point, button, { modifiers, count: at + 1 }), released(point, button, { modifiers, count: at + 1 })]);
   if (holdMs === 0) {

@@ -21,16 +21,17 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
-import { attach, cdp, commandError, emulateFocus, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { clipboardGuards } from '../browser/clipboard_guards.js';
+import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
-import { askDocument, documentsOf } from '../browser/page_world.js';
+import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
-import { policy, tabs } from '../browser/state.js';
+import { ownClipboards, policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
-import { stopWaiting, unstick } from '../browser/unstick.js';
+import { endWait, unstick } from '../browser/unstick.js';
 import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
@@ -143,13 +144,14 @@ export class InputSession {
       let after = known ?? (target && await this.landed(target, entries));
       if (target && after && await again?.(after)) after = await this.landed(target, entries);
       if (after?.isDownload) effects.request('download');
+      if (after?.copied) ownClipboards.keep(this.client, after.copied);
       const isStill = this.#isStill(target, after);
       const set = isStill ? effects.told(null) : await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
       this.signal.throwIfAborted();
       if (set.download && /^https?:/.test(set.download.url)) await policy.admit(set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
       const url = isStill && after?.url !== undefined ? after.url : await this.#urlAfter(set.loading !== undefined);
-      const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...set };
+      const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...(after?.copied && { copied: after.copied.shown }), ...set };
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
       effects.end();
@@ -274,12 +276,18 @@ export class InputSession {
   async ready(target) {
     const page = target?.page ?? await this.#page();
     this.#effects?.beginIn(page);
-    await this.#isIntercepting;
+    await Promise.all([this.#isIntercepting, this.#guardClipboard(page, target?.document ?? page)]);
     for (const document of target ? [page, target.document] : [page]) await this.#painted(document);
     // Where every site may be used, and no local file is shown, the page need not be looked at again.
     const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
     if (!isOpen) await assertPage(this.tabId, { ran: this.#hasActed });
     this.#context.begin();
+  }
+
+  /** Where the person looks at the tab its copies may be theirs. @param {SeenDocument} page @param {SeenDocument} document */
+  async #guardClipboard(page, document) {
+    if (tabs.activeBeside(this.tabId) === this.tabId) return;
+    await clipboardGuards.cover(this.tabId, document.documentId === page.documentId ? [page] : [page, document]);
   }
 
   /** A page that was never painted drops input, and the browser answers as if it had not. @param {SeenDocument} document */
@@ -324,7 +332,10 @@ export class InputSession {
 
   /** Lets go of a held button or key, also when nobody waits any more. @param {InputEventCommand[]} events */
   async letGo(...events) {
-    if (!this.#isCutOff) await this.#dispatch(events);
+    if (this.#isCutOff) return;
+    const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
+    // Another page than the one that they went down in knows nothing of them.
+    if (frame?.documentId === this.#effects?.page?.documentId) await this.#dispatch(events);
   }
 
   /** @param {InputEventCommand[]} events */
@@ -346,6 +357,11 @@ export class InputSession {
     return act();
   }
 
+  /** Before a click of the middle button, which pastes the person's selection on some systems. @param {ReadyTarget} target */
+  keepSelection({ document }) {
+    return clipboardGuards.coverPaste(this.tabId, document);
+  }
+
   /** Whether a press of the pointer would bring a window to the front: the tab is the one that it shows, and it is behind others. */
   wouldRaise() {
     const isRecent = this.#raising !== null && performance.now() - this.#raising.at < RAISING_MS;
@@ -360,12 +376,20 @@ export class InputSession {
     return answer;
   }
 
-  /** Before a timeout or a cancel is reported. @param {StopReason} _ @param {Promise<unknown> | undefined} run @returns {Promise<string>} */
-  async end(_, run) {
+  /** Before a timeout or a cancel is reported. @param {StopReason} why @param {Promise<unknown> | undefined} run @returns {Promise<string>} */
+  async end(why, run) {
     // A page that a click has sent into an endless loop answers nothing any more.
-    const note = await (this.#hasActed ? unstick(this.tabId) : stopWaiting(this.tabId));
+    const note = await (this.#hasActed ? unstick(this.tabId) : endWait(this.tabId, why));
     // Held buttons and keys are let go first.
     await within(TELL_MS, Promise.resolve(run)).catch(console.debug);
+    await within(TELL_MS, this.#leave()).catch(console.debug);
     return note;
+  }
+
+  /** Nothing of the act stays in the page, and it looks as unfocused as it is. */
+  async #leave() {
+    await endBurst(this.tabId);
+    const { seen } = await documentsOf(this.tabId);
+    await askFrames(this.tabId, seen, 'rest');
   }
 }

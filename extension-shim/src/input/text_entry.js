@@ -7,12 +7,12 @@
 import { askFrames } from '../browser/page_world.js';
 import { elementRefs } from '../browser/state.js';
 import { labelOf } from '../browser/targets.js';
-import { ActionError } from '../lib/errors.js';
+import { ActionError, navigationInterrupted } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
 import { fieldValue, formOfValue } from './field_value.js';
 import { chordEvents, insertion, isMac, signEvents, signsOf, textEvents } from './keyboard.js';
 import { parseChord } from './key_table.js';
-import { FOCUS_MS, KEY_PAUSE_MS, MOVE_MS } from './limits.js';
+import { FOCUS_MS, KEYS_AT_ONCE, KEY_PAUSE_MS, MOVE_MS } from './limits.js';
 
 /**
  * @typedef {object} EnteredText
@@ -115,13 +115,16 @@ function preparation({ selectsAll = false, movesToEnd = false }, deletes) {
  *   it moves the focus after each
  */
 async function pressEach(input, target, signs, { isPaced = false, isMovedOn = false }) {
-  if (!isPaced && !isMovedOn) return input.send(...signs.flatMap(signEvents));
-  for (const [at, sign] of signs.entries()) {
+  const atOnce = isPaced || isMovedOn ? 1 : KEYS_AT_ONCE;
+  for (let at = 0; at < signs.length; at += atOnce) {
     // Keys follow the focus, also into a frame that agents may not use: that is refused here.
-    const { ref } = await input.focused();
+    const { ref, page } = at > 0 || atOnce === 1 ? await input.focused() : target;
+    // The rest of a text is for the page that it was begun in.
+    if (page.documentId !== target.page.documentId) throw navigationInterrupted();
     await input.ready(target);
-    await input.send(...signEvents(sign));
-    if (at === signs.length - 1) return;
+    await input.send(...signs.slice(at, at + atOnce).flatMap(signEvents));
+    if (at + atOnce >= signs.length) return;
+    if (atOnce > 1) continue;
     await pause(KEY_PAUSE_MS, input.signal);
     // Pages in the background have their timers once a second.
     const end = performance.now() + MOVE_MS;

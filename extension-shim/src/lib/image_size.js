@@ -3,8 +3,11 @@
 
 /** @param {string} base64 PNG, JPEG or WebP @returns {{width: number, height: number}} */
 export function imageSize(base64) {
-  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  // A PNG has its size at the beginning.
+  const isPng = base64.startsWith('iVBORw0KGgo');
+  const bytes = Uint8Array.from(atob(isPng ? base64.slice(0, 32) : base64), (char) => char.charCodeAt(0));
   const view = new DataView(bytes.buffer);
+  if (view.byteLength < 4) return { width: 0, height: 0 };
   const kind = view.getUint32(0);
   if (kind === 0x89504e47) return { width: view.getUint32(16), height: view.getUint32(20) };
   return kind === 0x52494646 ? webpSize(view) : jpegSize(view);

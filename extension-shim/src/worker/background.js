@@ -3,8 +3,9 @@
 // only for events that it listened to when it was first run.
 
 import { traces } from '../analysis/trace_recording.js';
+import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
-import { elementRefs, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { elementRefs, frontWindow, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -70,10 +71,14 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
 chrome.tabs.onActivated.addListener((shown) => {
   tabs.handleActivated(shown);
   drawMode.handleFront();
+  clipboardGuards.lift(shown.tabId);
 });
 chrome.tabs.onMoved.addListener(tabsChanged);
 chrome.tabs.onAttached.addListener(tabsChanged);
-chrome.windows.onFocusChanged.addListener(frontChanged);
+chrome.windows.onFocusChanged.addListener((windowId) => {
+  frontChanged();
+  frontWindow.handleFocusChanged(windowId);
+});
 
 chrome.downloads.onCreated.addListener((item) => {
   navigations.handleDownload(item);
@@ -141,6 +146,7 @@ openRequests.onQuiet = (tabId) => tabEvents.handle(tabId);
 chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);
 // The same alarm again replaces the old one.
 chrome.alarms.create('reconnect', { periodInMinutes: RECONNECT_ALARM_S / 60 });
+frontWindow.look().catch(console.debug);
 adoptAttached().catch(console.debug);
 recorder.restore().catch(console.warn);
 ensureConnected();

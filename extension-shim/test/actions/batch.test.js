@@ -92,7 +92,7 @@ test('results that are too large together are left out, and those that fit stay'
 });
 
 test('what is no list of actions is refused before anything runs', async () => {
-  for (const steps of [undefined, [], [{}], [{ action: 'batch', steps: [] }], [{ action: 'screenshot' }], [{ action: 'a', as: '{{x}}' }], Array(51).fill({ action: 'a' })]) {
+  for (const steps of [undefined, [], [{}], [{ action: 'batch', steps: [] }], [{ action: 'pdf' }], [{ action: 'a', as: '{{x}}' }], Array(51).fill({ action: 'a' })]) {
     await assert.rejects(batch({ steps }, context()), { code: 'invalid_params' });
   }
   assert.deepEqual(performed, []);

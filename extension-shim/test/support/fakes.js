@@ -83,6 +83,7 @@ export function installChrome() {
         { id: 8, windowId: 1, url: 'about:blank', title: '', active: false, status: 'complete' },
       ],
       get: async () => ({}),
+      getZoom: async () => 1,
     },
     action: Object.fromEntries(['setIcon', 'setBadgeText', 'setBadgeBackgroundColor', 'setBadgeTextColor', 'setTitle'].map((name) => [name, async () => {}])),
   };

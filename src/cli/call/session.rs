@@ -33,7 +33,7 @@ pub(super) struct ToolAnswer {
     pub(super) body: Value,
     /// Whether the call failed.
     pub(super) is_error: bool,
-    pub(super) picture: Option<AnswerFile>,
+    pub(super) pictures: Vec<AnswerFile>,
     /// Whether `result` is the value itself, and not the extension's report with the value in it.
     pub(super) is_bare: bool,
 }
@@ -116,7 +116,7 @@ impl ToolAnswer {
     fn read(mut message: Value) -> anyhow::Result<Self> {
         if let Some(error) = message.get("error") {
             let body = json!({"status": "error", "error": error["message"]});
-            return Ok(Self { body, is_error: true, picture: None, is_bare: true });
+            return Ok(Self { body, is_error: true, pictures: Vec::new(), is_bare: true });
         }
         let result = message["result"].take();
         let content = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -124,10 +124,11 @@ impl ToolAnswer {
         let text = of_type("text").and_then(|part| part["text"].as_str()).unwrap_or_default();
         // Errors of the protocol layer are plain text.
         let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
-        let picture = of_type("image").map(AnswerFile::read).transpose()?;
+        let images = content.iter().filter(|part| part["type"] == "image");
+        let pictures = images.map(AnswerFile::read).collect::<anyhow::Result<_>>()?;
         // The full answer names the command; the short one, and a part, have the value alone.
         let is_bare = body.get("command").is_none() || body.get("truncated").is_some();
-        Ok(Self { body, is_error: result["isError"] == true, picture, is_bare })
+        Ok(Self { body, is_error: result["isError"] == true, pictures, is_bare })
     }
 
     /// Takes the PDF out of the answer to a call of `pdf`, if it has the data of one.

@@ -14,6 +14,9 @@ use crate::tools::FAILED_STATUSES;
 /// The action whose answer is a PDF.
 const PDF: &str = "pdf";
 
+/// The action whose answer may have pictures beside its value.
+const BATCH: &str = "batch";
+
 /// Fields that say how a call went, beside the value.
 const ENVELOPE: [&str; 3] = ["status", "hint", "page"];
 
@@ -29,24 +32,30 @@ pub(super) struct AnswerPrinter<'a> {
 impl AnswerPrinter<'_> {
     /// Prints an answer, and writes its picture or PDF; whether the call did all that it was asked for.
     pub(super) fn print(&self, mut answer: ToolAnswer) -> anyhow::Result<bool> {
-        let file = match answer.picture.take() {
-            // A page decides the value of a script: only the answer of this action becomes a file.
-            None if self.named_after == PDF => answer.take_pdf()?,
-            picture => picture,
-        };
-        let has_file = file.is_some();
-        let file = file.map(|file| self.save(&file)).transpose()?;
+        let mut files = std::mem::take(&mut answer.pictures);
+        // A page decides the value of a script: only the answer of this action becomes a file.
+        if files.is_empty() && self.named_after == PDF {
+            files.extend(answer.take_pdf()?);
+        }
+        let has_file = !files.is_empty();
+        let saved = files.iter().enumerate().map(|(at, file)| self.save(file, at));
+        let paths = saved.collect::<anyhow::Result<Vec<_>>>()?;
         let failed = has_failed(&answer);
         if self.json {
-            if let (Some(body), Some(path)) = (answer.body.as_object_mut(), &file) {
+            if let (Some(body), Some((first, more))) =
+                (answer.body.as_object_mut(), paths.split_first())
+            {
                 let name = if self.named_after == PDF { "pdf_file" } else { "picture_file" };
-                body.insert(name.to_owned(), json!(path));
+                body.insert(name.to_owned(), json!(first));
+                if !more.is_empty() {
+                    body.insert("picture_files".to_owned(), json!(paths));
+                }
             }
             print_text(&serde_json::to_string_pretty(&answer.body)?)?;
         } else if failed {
             print_failure(&answer);
         } else {
-            print_value(&answer, file.as_deref())?;
+            self.print_value(&answer, &paths)?;
             print_hint(&answer);
         }
         match self.out {
@@ -61,11 +70,34 @@ impl AnswerPrinter<'_> {
         }
     }
 
-    fn save(&self, file: &AnswerFile) -> anyhow::Result<PathBuf> {
+    /// Only the first of several files gets the name that the person chose.
+    fn save(&self, file: &AnswerFile, at: usize) -> anyhow::Result<PathBuf> {
         let AnswerFile { bytes, extension } = file;
         match self.out {
-            Some(path) => write_new(path, bytes).map(|()| path.to_owned()),
-            None => write_named(&format!("tabwire-{}", self.named_after), extension, bytes),
+            Some(path) if at == 0 => write_new(path, bytes).map(|()| path.to_owned()),
+            Some(_) | None => {
+                write_named(&format!("tabwire-{}", self.named_after), extension, bytes)
+            }
+        }
+    }
+
+    /// Prints the value of an answer. The value of a screenshot and of a PDF is its file; a drawing and
+    /// a batch have a value besides.
+    fn print_value(&self, answer: &ToolAnswer, files: &[PathBuf]) -> anyhow::Result<()> {
+        let has_value = answer.body.get("annotations").is_some() || self.named_after == BATCH;
+        match files {
+            // `$(tabwire call … action=screenshot)` gets the file's path alone.
+            [path] if !has_value => return Ok(print_line(path.display())?),
+            paths => {
+                for path in paths {
+                    print_error(format_args!("the picture is in {}", path.display()));
+                }
+            }
+        }
+        let value = value_of(answer);
+        match value.as_str() {
+            Some(text) => print_text(text),
+            None => print_text(&serde_json::to_string_pretty(&value)?),
         }
     }
 
@@ -88,24 +120,6 @@ impl AnswerPrinter<'_> {
 /// the command line stands for the command that it waited for.
 fn has_failed(answer: &ToolAnswer) -> bool {
     answer.is_error || FAILED_STATUSES.contains(&answer.text("status"))
-}
-
-/// Prints the value of an answer. The value of a screenshot and of a PDF is its file; a drawing has a value besides.
-fn print_value(answer: &ToolAnswer, file: Option<&Path>) -> anyhow::Result<()> {
-    match file {
-        // `$(tabwire call … action=screenshot)` gets the file's path alone.
-        Some(path) if answer.body.get("annotations").is_none() => {
-            print_line(path.display())?;
-            return Ok(());
-        }
-        Some(path) => print_error(format_args!("the picture is in {}", path.display())),
-        None => {}
-    }
-    let value = value_of(answer);
-    match value.as_str() {
-        Some(text) => print_text(text),
-        None => print_text(&serde_json::to_string_pretty(&value)?),
-    }
 }
 
 /// The value of an answer: the command's, else all fields that do not describe the call.
@@ -172,7 +186,7 @@ mod tests {
     use super::*;
 
     fn value_in(body: Value, is_bare: bool) -> Value {
-        value_of(&ToolAnswer { body, is_error: false, picture: None, is_bare })
+        value_of(&ToolAnswer { body, is_error: false, pictures: Vec::new(), is_bare })
     }
 
     #[test]

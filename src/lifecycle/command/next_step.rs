@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 33] = [
+static OF_CODES: [(&str, &str); 34] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -98,6 +98,10 @@ static OF_CODES: [(&str, &str); 33] = [
     (
         "unsupported",
         "This browser cannot do it; use another action, or ask the person to update the browser.",
+    ),
+    (
+        "download_failed",
+        "Begin it again by the act that began it, or ask the person whether they cancelled it.",
     ),
     (
         "page_tool_changed",

@@ -33,6 +33,7 @@ impl Command {
                 .action()
                 .and_then(Action::saved_file)
                 .map(|(name, _)| name.into()),
+            picture_steps: self.spec.work.action().map(Action::picture_steps).unwrap_or_default(),
         }
     }
 

@@ -273,6 +273,14 @@ impl Action {
         self.spec().id_kind
     }
 
+    /// Those of its steps whose results are pictures, if it is a batch.
+    #[must_use]
+    pub fn picture_steps(&self) -> Vec<usize> {
+        let Self::Batch(BatchAction { steps }) = self else { return Vec::new() };
+        let is_picture = |step: &BatchStep| step.action == ScreenshotAction::SPEC.name;
+        steps.iter().enumerate().filter(|(_, step)| is_picture(step)).map(|(at, _)| at).collect()
+    }
+
     /// Whether it concerns the browser as a whole and so needs no tab.
     #[must_use]
     pub const fn is_browser_wide(&self) -> bool {

@@ -100,7 +100,7 @@ fn text(answer: &Value) -> &str {
 #[tokio::test]
 async fn usual_answers_are_no_longer_than_those_of_the_leanest_peer() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/page");
-    let stage = Stage::with_user(TestPages::with_folders(&[&folder]).await).await;
+    let stage = Stage::with_user(TestPages::with_folders(&[&folder]).await, &[]).await;
     stage.client.call("configure", json!({"action": "capture"})).await;
     let peers = peers();
     let mut too_long = Vec::new();

@@ -73,9 +73,9 @@ impl Stage {
     }
 
     /// With these pages, in a browser whose person and whose own protocol a test can be.
-    async fn with_user(pages: TestPages) -> Self {
+    async fn with_user(pages: TestPages, flags: &[&str]) -> Self {
         let daemon = TestDaemon::start().await;
-        let opened = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let opened = BrowserUser::open_browser_with(&daemon, daemon.port(), &pages.url("/"), flags);
         Self::connected(daemon, pages, opened).await
     }
 

@@ -55,12 +55,22 @@ impl BrowserUser {
         port: u16,
         page: &str,
     ) -> (Browser, tempfile::TempDir) {
+        Self::open_browser_with(daemon, port, page, &[])
+    }
+
+    /// The same with further flags of the browser.
+    pub fn open_browser_with(
+        daemon: &TestDaemon,
+        port: u16,
+        page: &str,
+        flags: &[&str],
+    ) -> (Browser, tempfile::TempDir) {
         let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
         let unpacked = folder.path().join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&unpacked, port, &key).unwrap();
         let chromium = find_browser().expect("the tests need a Chromium");
-        let program = Self::lets_in(folder.path(), &chromium);
+        let program = Self::lets_in_with(folder.path(), &chromium, flags);
         let profile = folder.path().join("profile");
         (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
     }
@@ -89,8 +99,15 @@ impl BrowserUser {
 
     /// A program that starts the browser so that a hand can reach in.
     pub fn lets_in(folder: &Path, chromium: &Path) -> PathBuf {
-        let other_site = format!("--host-resolver-rules='MAP {OTHER_SITE} 127.0.0.1'");
-        Self::with_flags(folder, chromium, &["--remote-debugging-port=0", &other_site])
+        Self::lets_in_with(folder, chromium, &[])
+    }
+
+    fn lets_in_with(folder: &Path, chromium: &Path, more: &[&str]) -> PathBuf {
+        let other_site = format!(
+            "--host-resolver-rules='MAP {OTHER_SITE} 127.0.0.1, MAP *.{OTHER_SITE} 127.0.0.1'"
+        );
+        let flags = [&["--remote-debugging-port=0", &other_site], more].concat();
+        Self::with_flags(folder, chromium, &flags)
     }
 
     fn with_flags(folder: &Path, chromium: &Path, flags: &[&str]) -> PathBuf {
@@ -189,6 +206,36 @@ impl BrowserUser {
     pub fn turn_to_page(&mut self) {
         self.session = self.page.clone();
         self.corner = (0.0, 0.0);
+    }
+
+    /// Turns to the tab that is at this address, without showing it.
+    pub async fn turn_to(&mut self, url: &str) {
+        let found = async {
+            loop {
+                let targets = self.targets().await;
+                let is_it = |one: &&Value| one["type"] == "page" && one["url"] == url;
+                if let Some(target) = targets.iter().find(is_it) {
+                    return target.clone();
+                }
+            }
+        };
+        let target = soon(url, found).await;
+        self.session = self.attach(&target).await;
+        self.corner = (0.0, 0.0);
+    }
+
+    /// The types of the events that scripts of any world listen to at the window and the document.
+    pub async fn listeners(&mut self) -> Vec<String> {
+        let mut types = Vec::new();
+        for place in ["window", "document"] {
+            let object = self.ask("Runtime.evaluate", json!({"expression": place})).await;
+            let id = json!({"objectId": object["result"]["objectId"]});
+            let told = self.ask("DOMDebugger.getEventListeners", id).await;
+            let listeners = told["listeners"].as_array().unwrap().iter();
+            types.extend(listeners.map(|one| format!("{place} {}", one["type"])));
+        }
+        types.sort();
+        types
     }
 
     /// Opens a page in a tab of its own, in front, and turns to it.

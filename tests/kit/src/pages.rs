@@ -177,6 +177,11 @@ async fn serve_page(
     if let Some(answer) = answer_of_kind(&path) {
         return stream.write_all(answer.as_bytes()).await.ok();
     }
+    if let Some(name) = path.strip_prefix("/download?").and_then(|of| of.strip_suffix("&part")) {
+        stream.write_all(download_head(name, 1_000).as_bytes()).await.ok()?;
+        stream.write_all(b"a,b").await.ok()?;
+        return hold(stream).await;
+    }
     let rows;
     let (title, body, ends) = match path.as_str() {
         "/" => ("Home Page", "", true),
@@ -313,7 +318,7 @@ fn answer_of_kind(path: &str) -> Option<String> {
             "HTTP/1.1 302 Found\r\nLocation: {of}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )),
         "/status" => Some(answer_with(of)),
-        "/download" => Some(download(of)),
+        "/download" if !of.ends_with("&part") => Some(download(of)),
         _ => None,
     }
 }
@@ -332,11 +337,19 @@ fn answer_with(status: &str) -> String {
     )
 }
 
-/// A file to save under this name.
+/// A file to save under this name. With `&cut` behind it the connection ends in the middle.
 fn download(name: &str) -> String {
+    let (name, length) = match name.strip_suffix("&cut") {
+        Some(name) => (name, 1_000),
+        None => (name, 3),
+    };
+    format!("{}a,b", download_head(name, length))
+}
+
+fn download_head(name: &str, length: usize) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; \
-         filename=\"{name}\"\r\nContent-Length: 3\r\nConnection: close\r\n\r\na,b"
+         filename=\"{name}\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     )
 }
 

@@ -2,6 +2,9 @@
 // The questions that the worker can ask of a document. The last of the classic scripts of the world: it puts them
 // together once.
 
+/** In place of the text of a PDF. */
+const PDF_TEXT = 'This tab shows a PDF, whose text is not in the page. A screenshot shows the part in view; execute_js gets the file: fetch(location.href).';
+
 class PageWorld {
   #dom = new PageDom();
   #secrets = new Secrets(SECRET_TABLE);
@@ -18,6 +21,7 @@ class PageWorld {
   #files = new FileFields(this.#dom, this.#refs);
   #reader = new PageReader(this.#dom, this.#accessible, this.#words);
   #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
+  #clipboard = new ClipboardGuard(this.#selection);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
   #forms = new FormReader(this.#dom, this.#accessible, this.#tree, this.#finder, this.#fields, this.#words);
   /** @type {PageAudit | undefined} */
@@ -39,6 +43,11 @@ class PageWorld {
     return { ...(isGone ? { isGone } : { found: read(element) }), ...this.#about() };
   }
 
+  /** @param {number | undefined} id absent: all of the document */
+  #isPdf(id) {
+    return id === undefined && this.#dom.isPdf;
+  }
+
   /** With each answer: how many elements have a number, and where this document is. */
   #about() {
     return { count: this.#refs.count, place: this.#dom.ownPlace() };
@@ -46,6 +55,7 @@ class PageWorld {
 
   /** @param {SnapshotOptions} options */
   snapshot(options) {
+    if (this.#isPdf(options.id)) return { found: { text: PDF_TEXT, isCut: false }, ...this.#about() };
     return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut || this.#snapshot.isCut }));
   }
 
@@ -114,6 +124,10 @@ class PageWorld {
     return this.#read(id, (element) => this.#dom.frames().filter((frame) => this.#dom.holds(element, frame)).map((frame) => this.#dom.placeOf(frame)));
   }
 
+  isPdf() {
+    return this.#dom.isPdf;
+  }
+
   place() {
     return this.#dom.ownPlace();
   }
@@ -135,7 +149,8 @@ class PageWorld {
   /** @param {{id?: number, entries?: TextEntryCheck[]}} meant `entries`: as of `entered` */
   landed({ id, entries = [] }) {
     const texts = entries.length > 0 ? { entered: this.entered({ entries }) } : {};
-    return { ...this.#events.landed(id), ...texts, changes: this.#changes.count, url: location.href, ...this.#about() };
+    const copied = this.#clipboard.taken();
+    return { ...this.#events.landed(id), ...texts, ...(copied && { copied }), changes: this.#changes.count, url: location.href, ...this.#about() };
   }
 
   /** The same, once the last keys of the act have come; null: the page is about to be another one. @param {{id?: number, entries?: TextEntryCheck[], keys: number}} meant */
@@ -183,9 +198,10 @@ class PageWorld {
     return this.#texts.hasLoaded() ? this.#changes.nextChange(ms, since) : undefined;
   }
 
-  /** Ends all waits for changes, and the watch. */
+  /** Ends all waits for changes, and the watches. */
   rest() {
     this.#changes.rest();
+    this.#events.disarm();
   }
 
   /** @param {{texts: string[]}} asked */
@@ -215,11 +231,13 @@ class PageWorld {
 
   /** @param {{id?: number, most: number}} asked `most`: no more of it goes to the worker, which serves all tabs */
   text({ id, most }) {
+    if (this.#isPdf(id)) return { found: this.#words.head(PDF_TEXT, most), ...this.#about() };
     return this.#read(id, (element) => this.#words.head(this.#reader.text(element), most));
   }
 
   /** @param {{id?: number, most: number}} asked */
   markdown({ id, most }) {
+    if (this.#isPdf(id)) return { found: this.#words.head(PDF_TEXT, most), ...this.#about() };
     return this.#read(id, (element) => this.#words.head(this.#reader.markdown(id === undefined ? undefined : element), most));
   }
 
@@ -304,6 +322,20 @@ class PageWorld {
       if (isAll) this.#selection.select(element);
       return this.#selection.copy(element, operation);
     });
+  }
+
+  /** @param {{channel: string, ms: number, isPasteOnly: boolean}} cover */
+  coverClipboard(cover) {
+    this.#clipboard.cover(cover);
+  }
+
+  liftClipboard() {
+    this.#clipboard.lift();
+  }
+
+  /** The newest copy of the page that nobody has asked for. */
+  takenCopy() {
+    return this.#clipboard.taken();
   }
 
   /** @param {{id: number, data: Record<string, string>}} asked */

@@ -24,7 +24,7 @@ class PageDom {
     activeOfDocument: PageDom.#getter(Document, 'activeElement'),
     activeOfShadow: PageDom.#getter(ShadowRoot, 'activeElement'),
     body: PageDom.#getter(Document, 'body'),
-    documentElement: PageDom.#getter(Document, 'documentElement'),
+    documentElement: PageDom.#getter(Document, 'documentElement'), contentType: PageDom.#getter(Document, 'contentType'),
     implementation: PageDom.#getter(Document, 'implementation'),
     control: PageDom.#getter(HTMLLabelElement, 'control'),
   };
@@ -367,6 +367,11 @@ class PageDom {
     const { contentWindow } = frame;
     for (let place = 0; contentWindow && place < window.length; place += 1) if (window[place] === contentWindow) return place;
     return -1;
+  }
+
+  /** The browser's own viewer shows it, beside the document, which is empty. */
+  get isPdf() {
+    return this.#getters.contentType(document) === 'application/pdf';
   }
 
   /** The place of this document among the frames of the one around it; -1: it is the page itself. */

@@ -44,9 +44,12 @@ class SelectionClipboard {
     const clipboardData = new DataTransfer();
     const isTaken = !this.#dispatch.call(element, new ClipboardEvent(type, { clipboardData, bubbles: true, cancelable: true, composed: true }));
     const data = isTaken ? Object.fromEntries(Array.from(clipboardData.types, (kind) => [kind, clipboardData.getData(kind)])) : this.#selected(element);
-    const isSecret = this.#accessible.isSecret(element);
-    const text = data['text/plain'] ?? '';
-    return { data, isTaken, isSecret, shown: isSecret ? '[redacted]' : this.#words.shown(text, NAME_MAX) };
+    return this.copied(data, { isTaken, isSecret: this.#accessible.isSecret(element) });
+  }
+
+  /** @param {Record<string, string>} data @param {{isTaken: boolean, isSecret: boolean}} so @returns {CopiedSelection} */
+  copied(data, { isTaken, isSecret }) {
+    return { data, isTaken, isSecret, shown: isSecret ? '[redacted]' : this.#words.shown(data['text/plain'] ?? '', NAME_MAX) };
   }
 
   /** As the browser would copy it. @param {any} element @returns {Record<string, string>} */
@@ -62,6 +65,15 @@ class SelectionClipboard {
     const shell = this.#dom.emptyDocument().createElement('div');
     shell.append(selection.getRangeAt(0).cloneContents());
     return { 'text/plain': selection.toString(), 'text/html': shell.innerHTML };
+  }
+
+  /** Removes the selection from what can be edited. No command of the browser does it in the middle of another one. @param {any} element */
+  remove(element) {
+    const isField = this.#isField(element);
+    if (isField ? element.readOnly || element.disabled : !element.isContentEditable) return;
+    if (isField) element.setRangeText('', element.selectionStart, element.selectionEnd, 'start');
+    else getSelection()?.deleteFromDocument();
+    this.#dispatch.call(element, new InputEvent('input', { inputType: 'deleteByCut', bubbles: true, composed: true }));
   }
 
   /**

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ActionStage;
+use testkit::soon;
 
 impl ActionStage {
     async fn clipboard(&self, params: Value) -> Value {
@@ -69,5 +70,59 @@ async fn secrets_are_not_copied_and_nothing_selected_is_said() {
     ] {
         stage.fails("clipboard", params).await;
     }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_a_page_copies_after_an_agents_click_is_the_agents_and_the_persons_stays() {
+    let stage = ActionStage::open("copying.html").await;
+    let mut user = stage.user().await;
+    user.read_clicked("navigator.clipboard.writeText('of the person')").await;
+    let click = |target: &'static str| stage.act("click", json!({"target": target}));
+    for (target, copied) in [
+        ("#write", "by writeText"),
+        ("#command", "of the field"),
+        ("#event", "by the event"),
+        ("#cut", "of the field"),
+    ] {
+        let told = click(target).await;
+        assert_eq!(told["copied"], copied, "{target}: {told}");
+        let pasted = stage.clipboard(json!({"operation": "paste", "target": "#to"})).await;
+        assert!(pasted["value"].as_str().unwrap().ends_with(copied), "{target}: {pasted}");
+    }
+    assert_eq!(stage.read("word.value").await, "", "it is cut");
+    for (target, done, copied) in
+        [("#later", "later done", "after a while"), ("#items", "write done", "by write")]
+    {
+        click(target).await;
+        stage.until(&format!("done.includes('{done}')")).await;
+        let read = stage.clipboard(json!({"operation": "read"})).await;
+        assert_eq!(read["text"], copied, "{target}: {read}");
+    }
+    // A page is not given the person's either, and a middle click pastes nothing.
+    click("#read").await;
+    stage.until("done.includes('readText NotAllowedError')").await;
+    stage.read("to.value = ''; pasted = []").await;
+    stage.act("click", json!({"target": "#to", "button": "middle"})).await;
+    assert_eq!(stage.read("to.value + pasted.join()").await, "");
+    let opened = stage.act("click", json!({"target": "#link", "button": "middle"})).await;
+    assert!(opened["new_tab"].is_number(), "{opened}");
+    assert_eq!(user.clipboard().await, "of the person");
+
+    // Once the person looks at the tab, its copies are theirs.
+    let seen = json!({"script": "word.value = 'theirs'; word.select(); return document.execCommand('copy')", "user_gesture": true});
+    stage.act("tab_activate", json!({})).await;
+    soon("the person's copy", async {
+        loop {
+            assert_eq!(stage.act("execute_js", seen.clone()).await, true);
+            let read = stage.clipboard(json!({"operation": "read"})).await;
+            if read["text"] == "by write" {
+                return;
+            }
+        }
+    })
+    .await;
+    user.turn_to(&stage.url("copying.html")).await;
+    assert_eq!(user.clipboard().await, "theirs");
     stage.end().await;
 }

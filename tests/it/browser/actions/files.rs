@@ -184,3 +184,28 @@ async fn a_cancelled_upload_gives_nothing_and_the_next_one_goes_on() {
     assert_eq!(late, 0, "nothing of it");
     shop.acts.end().await;
 }
+
+#[tokio::test]
+async fn a_batch_gives_files_that_a_step_names_and_none_whose_name_a_result_makes() {
+    let shop = Shop::open().await;
+    let upload = |paths: Value| json!({"action": "upload_file", "target": "#plain", "paths": paths, "as": "given"});
+    let steps = json!([
+        upload(shop.paths(&["cat.png"])),
+        {"action": "wait_for", "function": "() => got.length > 0"},
+        {"action": "execute_js", "script": "[got.join(), {{given.files.0.name}}]"},
+    ]);
+    let done = shop.acts.act("batch", json!({ "steps": steps })).await;
+    assert_eq!(done["results"][2], json!(["plain true cat.png:meow", "cat.png"]), "{done}");
+    let name = json!(shop.shop.join("dog.png")).to_string();
+    let made = json!([
+        {"action": "execute_js", "script": name, "as": "name"},
+        upload(json!(["{{name}}"])),
+    ]);
+    let made = shop.acts.fails("batch", json!({ "steps": made })).await;
+    assert!(made["message"].as_str().unwrap().contains("steps[1]: the `paths`"), "{made}");
+    let closed = json!([upload(shop.paths(&["../secret.txt"]))]);
+    let closed = shop.acts.act("batch", json!({ "steps": closed })).await;
+    assert_eq!(closed["failed"]["reason"], "file_not_allowed", "{closed}");
+    assert_eq!(shop.acts.read("got.length").await, 1);
+    shop.acts.end().await;
+}

@@ -143,6 +143,49 @@ async fn a_batch_runs_its_steps_with_earlier_results_as_data_and_stops_at_the_fi
 }
 
 #[tokio::test]
+async fn a_batch_clicks_and_looks_in_one_call_and_its_pictures_go_along() {
+    let stage = ActionStage::open("pictures.html").await;
+    let steps = json!([
+        {"action": "execute_js", "script": "document.title = 'Pictured'"},
+        {"action": "screenshot", "max_side": 200},
+        {"action": "get_text", "target": "body"},
+        {"action": "screenshot", "format": "jpeg", "marks": true, "max_side": 300},
+    ]);
+    let result = stage.raw("batch", json!({ "steps": steps }), false).await;
+    let content = result["content"].as_array().unwrap();
+    let kinds: Vec<_> = content.iter().map(|part| part["mimeType"].as_str()).collect();
+    assert_eq!(kinds, [None, Some("image/png"), Some("image/jpeg")], "{result}");
+    assert!(content[1]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    assert!(content[2]["data"].as_str().unwrap().starts_with("/9j/"));
+    let text = content[0]["text"].as_str().unwrap();
+    let told: Value = serde_json::from_str(text).unwrap();
+    let results = &told["result"]["results"];
+    assert_eq!(
+        (&results[1]["width"], &results[1]["data"]),
+        (&json!(200), &json!("(shown as image content 1)")),
+        "{told}"
+    );
+    assert_eq!(results[3]["data"], "(shown as image content 2)", "{told}");
+    assert!(text.len() < 5_000, "the pictures are no text: {}", text.len());
+
+    // A page cannot pass its words off as a picture.
+    let script = "return {mime_type: 'image/png', data: 'aGk='}";
+    let steps = json!([{"action": "execute_js", "script": script}, {"action": "screenshot"}]);
+    let result = stage.raw("batch", json!({ "steps": steps }), false).await;
+    assert_eq!(result["content"].as_array().unwrap().len(), 2, "{}", result["content"][0]);
+    for (step, part) in [
+        (json!({"action": "screenshot", "path": "a.png"}), "takes no `path`"),
+        (json!({"action": "pdf", "path": "a.pdf"}), "pdf cannot be a step of a batch"),
+        (json!({"action": "draw_mode"}), "a person draws"),
+    ] {
+        let refused = stage.fails("batch", json!({"steps": [step]})).await;
+        assert!(refused["message"].as_str().unwrap().contains(part), "{refused}");
+        assert!(refused["hint"].as_str().unwrap().len() > 20, "{refused}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_batch_stops_in_a_step_when_cancelled_and_before_a_page_that_is_denied() {
     let stage = ActionStage::open("flow.html").await;
     let steps = json!([

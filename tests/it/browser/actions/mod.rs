@@ -1,13 +1,16 @@
 //! What agents do to pages and read of them: each action in a real Chromium, on pages of `pages/`
 //! that make it hard.
 
+mod aftermath;
 mod analyses;
 mod clipboard;
+mod downloads;
 mod eyes;
 mod files;
 mod flow;
 mod forms;
 mod keyboard;
+mod page_tools;
 mod pictures;
 mod pointer;
 
@@ -33,8 +36,13 @@ pub(super) struct ActionStage {
 impl ActionStage {
     /// Opens a page, such as `form.html`.
     pub(super) async fn open(page: &str) -> Self {
+        Self::open_with(page, &[]).await
+    }
+
+    /// The same with further flags of the browser.
+    pub(super) async fn open_with(page: &str, flags: &[&str]) -> Self {
         let pages = TestPages::with_folders(&[&folder(), &bundles()]).await;
-        let stage = Stage::with_user(pages).await;
+        let stage = Stage::with_user(pages, flags).await;
         let mut opened = Self { stage, tab: Value::Null };
         opened.turn_to(page).await;
         opened

@@ -4,7 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use tabwire::protocol::EXTENSION_ID;
+
 use super::ActionStage;
+use testkit::BrowserUser;
 
 /// Takes a picture; what is told of it, and its bytes.
 async fn picture(stage: &ActionStage, params: Value) -> (Value, Vec<u8>) {
@@ -43,8 +46,18 @@ async fn a_picture_is_of_the_view_of_an_element_or_of_the_page_in_each_format() 
     assert_ne!(stage.read("document.querySelector('#box').scrollTop").await, 0);
     let (told, _) = picture(&stage, json!({"target": "#long", "max_side": 500})).await;
     assert_eq!(told["height"], 500, "{told}");
-    let (told, _) = picture(&stage, json!({"full_page": true, "max_side": 8_192})).await;
+    // No model is given one that its API refuses; a file may have it.
+    let large = json!({"full_page": true, "max_side": 8_192});
+    let refused = stage.raw("screenshot", large.clone(), false).await;
+    assert_eq!(refused["content"].as_array().unwrap().len(), 1, "{refused}");
+    let said = refused["content"][0]["text"].as_str().unwrap();
+    assert!(said.contains("at most 2000 px") && said.contains("smaller max_side"), "{said}");
+    let path = stage.stage.daemon.home().dir().canonicalize().unwrap().join("files/tall.png");
+    let mut filed = large;
+    filed["path"] = json!(path);
+    let told = stage.act("screenshot", filed).await;
     assert!(told["height"].as_u64().unwrap() > 2_000, "{told}");
+    assert!(path.is_file(), "{told}");
     let (told, _) = picture(&stage, json!({"max_side": 300, "format": "webp"})).await;
     assert_eq!(told["width"], 300, "{told}");
 
@@ -100,5 +113,102 @@ async fn a_page_is_printed_to_a_file_or_told_in_parts() {
     assert_eq!(wrong["reason"], "invalid_params", "{wrong}");
     let ending = stage.fails("pdf", json!({"path": "shop.png"})).await;
     assert!(ending["message"].as_str().unwrap().contains(".pdf"), "{ending}");
+    stage.end().await;
+}
+
+/// Where a click at a pixel of a picture goes: the element that is painted there.
+async fn clicked_at(stage: &ActionStage, told: &Value, (x, y): (f64, f64)) -> String {
+    let number = |name: &str| told[name].as_f64().unwrap_or_default();
+    let place = |corner: &str, pixel: f64| number(corner) + number("click_factor") * pixel;
+    let at = json!({"x": place("click_left", x), "y": place("click_top", y)});
+    stage.act("click", at).await["clicked"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_pictures_pixels_lead_to_clicks_at_every_zoom_and_on_every_screen() {
+    for screen in [1.0, 2.0, 3.0] {
+        let flag = format!("--force-device-scale-factor={screen}");
+        let mut stage = ActionStage::open_with("plain.html", &[&flag]).await;
+        let mut user = stage.user().await;
+        user.open_beside(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
+        for zoom in [1.0, 0.8, 1.5] {
+            stage.turn_to("zoomed.html").await;
+            let set = format!(
+                "chrome.tabs.setZoomSettings({0}, {{scope: 'per-tab'}}).then(() => chrome.tabs.setZoom({0}, {zoom})).then(() => 1)",
+                stage.tab
+            );
+            user.read(&set).await;
+            stage.until(&format!("Math.abs(devicePixelRatio - {}) < 0.01", screen * zoom)).await;
+            let case = format!("zoom {zoom}, screen {screen}");
+            for params in [
+                json!({}),
+                json!({"max_side": 400}),
+                json!({"full_page": true, "format": "jpeg", "max_side": 900}),
+                json!({"target": "#part", "max_side": 64, "format": "webp"}),
+            ] {
+                let (told, bytes) = picture(&stage, params.clone()).await;
+                let limit = params["max_side"].as_u64().unwrap_or(1_568);
+                let sides = [&told["width"], &told["height"]].map(|side| side.as_u64().unwrap());
+                assert!(sides.iter().all(|side| *side <= limit), "{case} {params}: {told}");
+                // The red element is where the picture is red, and a click there is a click on it.
+                let data = format!(
+                    "data:{};base64,{}",
+                    told["mime_type"].as_str().unwrap(),
+                    STANDARD.encode(&bytes)
+                );
+                let (x, y) = stage.red_place(&mut user, &data).await;
+                let clicked = clicked_at(&stage, &told, (x, y)).await;
+                assert!(clicked.starts_with("button \"Red\""), "{case} {params}: {clicked} {told}");
+            }
+        }
+        stage.end().await;
+    }
+}
+
+impl ActionStage {
+    /// The middle of all that is red in a picture.
+    async fn red_place(&self, user: &mut BrowserUser, picture: &str) -> (f64, f64) {
+        let found = user
+            .read(&format!(
+                "(async () => {{ const image = new Image(); image.src = {}; await image.decode();
+                 const canvas = new OffscreenCanvas(image.width, image.height);
+                 const paint = canvas.getContext('2d'); paint.drawImage(image, 0, 0);
+                 const {{ data }} = paint.getImageData(0, 0, image.width, image.height);
+                 let [count, x, y] = [0, 0, 0];
+                 for (let at = 0; at < data.length; at += 4) {{
+                     if (data[at] < 200 || data[at + 1] > 80 || data[at + 2] > 80) continue;
+                     count += 1; x += (at / 4) % image.width; y += Math.floor(at / 4 / image.width);
+                 }}
+                 return [x / count, y / count] }})()",
+                json!(picture)
+            ))
+            .await;
+        // Without any red the browser tells no number.
+        let number = |at: usize| found[at].as_f64().unwrap_or(f64::NAN);
+        (number(0), number(1))
+    }
+}
+
+#[tokio::test]
+async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
+    let stage = ActionStage::open("red.pdf").await;
+    let mut user = stage.user().await;
+    for look in ["snapshot", "get_text", "get_markdown"] {
+        let text = stage.act(look, json!({})).await;
+        let text = text.as_str().unwrap();
+        assert!(text.contains("shows a PDF") && text.contains("screenshot"), "{look}: {text}");
+    }
+    let printed = stage.fails("pdf", json!({})).await;
+    assert_eq!(printed["reason"], "unsupported", "{printed}");
+    // The two ways that are named lead there.
+    let file = "return (await (await fetch(location.href)).text()).slice(0, 5)";
+    assert_eq!(stage.read(file).await, "%PDF-");
+    let mut shown = async || {
+        let (told, bytes) = picture(&stage, json!({})).await;
+        let data = format!("data:image/png;base64,{}", STANDARD.encode(&bytes));
+        assert_eq!(told["mime_type"], "image/png");
+        stage.red_place(&mut user, &data).await
+    };
+    testkit::soon("a red page", async { while !shown().await.0.is_finite() {} }).await;
     stage.end().await;
 }
