@@ -2,15 +2,16 @@
 // The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
 // pages and agents is set as text, never as HTML.
 
-/** @import {HeldRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {AskRow, HeldRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
+import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -58,6 +59,7 @@ function show(state) {
   element('stopped').hidden = !state.stopped;
   element('stop-all').hidden = state.stopped;
   element('working').hidden = state.stopped && state.running.length === 0;
+  showAsks(state.asks);
   showWidenings(state.unconfirmed);
   showSites(state.rules);
   showProblem(state.rules_problem);
@@ -96,6 +98,31 @@ function showRecording(state) {
   element('recording').replaceChildren(...state.recording.map(recordingRow));
   element('record').textContent = state.recording_ended ? 'Let agents record again' : 'Stop recording';
   element('record').dataset.on = String(state.recording_ended);
+}
+
+const asksList = new AsksList(
+  element('ask-list'), (correlation_id, answer) => tell({ ask: 'answer_ask', correlation_id, answer }), (trouble) => setText('ask-trouble', trouble),
+);
+/** What the browser asks the person for when they want notifications. @type {chrome.permissions.Permissions} */
+const NOTIFICATIONS = { permissions: ['notifications'] };
+let canOfferNotifications = false;
+
+/** @param {AskRow[]} asks */
+function showAsks(asks) {
+  element('asks').hidden = asks.length === 0;
+  setText('asks-text', asksText(asks.length));
+  asksList.show(asks);
+  element('notify').hidden = !canOfferNotifications;
+  element('notify-text').hidden = !canOfferNotifications;
+}
+
+async function lookForNotifications() {
+  canOfferNotifications = !await chrome.permissions.contains(NOTIFICATIONS);
+}
+
+async function allowNotifications() {
+  await chrome.permissions.request(NOTIFICATIONS);
+  await lookForNotifications();
 }
 
 let shownDrawings = '';
@@ -402,6 +429,7 @@ element('pair').addEventListener('submit', (event) => {
 element('forget').addEventListener('click', () => {
   tell({ ask: 'forget' }).then((trouble) => setText('forget-trouble', trouble), console.debug);
 });
+element('notify').addEventListener('click', () => { allowNotifications().catch(console.debug); });
 element('draw').addEventListener('click', () => { draw().catch(console.debug); });
 element('give-back').addEventListener('click', () => { tell({ ask: 'give_back' }).catch(console.debug); });
 element('record').addEventListener('click', () => {
@@ -413,5 +441,6 @@ element('release').addEventListener('click', () => { tell({ ask: 'release' }).ca
 element('site-form').addEventListener('submit', addSite);
 filesOn.addEventListener('change', () => { changeFiles({ change: 'switch', enabled: filesOn.checked }).catch(console.debug); });
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
+lookForNotifications().catch(console.debug);
 tell({ ask: 'opened' }).catch(console.debug);
 setInterval(() => { tell({ ask: 'state' }).catch(console.debug); }, REFRESH_MS);

@@ -73,6 +73,11 @@ export function recordingText({ recording, recording_ended }) {
   return recording.length > 0 ? 'Recording for an agent' : '';
 }
 
+/** @param {number} count of open questions @returns {string} */
+export function asksText(count) {
+  return count === 1 ? 'An agent asks you' : `Agents ask you (${count})`;
+}
+
 /** @param {Pick<PanelState, 'drawings'>['drawings']} drawings @returns {string} */
 export function drawingsText(drawings) {
   const count = countRequests(drawings);

@@ -132,6 +132,13 @@ export type HeldTabsFrame = {
   held: HeldTab[];
 };
 
+/** All questions of agents that wait for the person's answer: after `ready` if there are any, and after every change. */
+export type AsksFrame = {
+  type: 'asks';
+  /** Oldest first. */
+  asks: OpenAsk[];
+};
+
 /** The extension's files on the disk are not the ones that Tabwire put there, so the extension gets no commands. Comes after `ready`. */
 export type ExtensionChangedFrame = {
   type: 'extension_changed';
@@ -191,6 +198,7 @@ export type ToExtension =
   | OlderExtensionsFrame
   | WideningsFrame
   | HeldTabsFrame
+  | AsksFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
   | FileVerdictFrame
@@ -307,6 +315,15 @@ export type TakeTabFrame = {
   tab_id: TabId;
 };
 
+/** The person answers a question of an agent. */
+export type AskAnswerFrame = {
+  type: 'ask_answer';
+  /** The question. */
+  correlation_id: CorrelationId;
+  /** The answer. */
+  answer: AskAnswer;
+};
+
 /** The person changes which local files agents may open. */
 export type LocalFileRuleFrame = LocalFileChange & {
   type: 'local_file_rule';
@@ -418,6 +435,7 @@ export type FromExtension =
   | OlderExtensionFrame
   | ConfirmWideningFrame
   | TakeTabFrame
+  | AskAnswerFrame
   | LocalFileRuleFrame
   | FileCheckFrame
   | UploadRequestFrame
@@ -926,6 +944,27 @@ export type AdmittedExtension = {
   connected: boolean;
 };
 
+/** A person's answer. */
+export type AskAnswer = {
+  kind: 'allow';
+  /** The person's words to it. */
+  note?: string;
+} | {
+  kind: 'deny';
+  /** The person's words to it. */
+  note?: string;
+} | {
+  kind: 'option';
+  /** Its number, from 0. */
+  index: number;
+} | {
+  kind: 'text';
+  /** The line. */
+  text: string;
+} | {
+  kind: 'decline';
+};
+
 /** An older extension that asks to be let in. */
 export type AskingExtension = {
   /** The extension. */
@@ -1134,6 +1173,34 @@ export type OlderExtensionChange = {
   /** The extension. */
   extension_id: string;
 };
+
+/** An open question, as a browser shows it to the person. */
+export type OpenAsk = {
+  /** The wait for the answer. */
+  correlation_id: CorrelationId;
+  /** The agent's name for itself: a label for the person, and no proof of anything. */
+  client: string;
+  /** The tab of this browser that it is about. */
+  tab_id?: TabId;
+  /** When it was asked. */
+  asked_at: Timestamp;
+  /** Until when it can be answered. */
+  until: Timestamp;
+} & ({
+  kind: 'approve';
+  /** What it is about to do. */
+  question: string;
+} | {
+  kind: 'choose';
+  /** The question. */
+  question: string;
+  /** The options; no two are alike. */
+  options: string[];
+} | {
+  kind: 'answer';
+  /** The question. */
+  question: string;
+});
 
 /** The speed of a page. */
 export type PagePerformance = {

@@ -17,7 +17,7 @@ use crate::config::DaemonLocation;
 use crate::home::{DaemonRecord, StateDirectory};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT};
+use crate::protocol::{CLIENT_HEADER, DOCTOR_CLIENT, Owner};
 
 /// Time limit of requests that the daemon answers from memory.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -53,6 +53,11 @@ pub(super) enum DaemonClientError {
 impl DaemonClient {
     /// A client for the daemon of this location.
     pub(super) fn of(location: &DaemonLocation) -> anyhow::Result<Self> {
+        Self::of_owner(location, &DEFAULT_OWNER.into())
+    }
+
+    /// The same with the token of this owner.
+    pub(super) fn of_owner(location: &DaemonLocation, owner: &Owner) -> anyhow::Result<Self> {
         let dir = location.home()?;
         let home = StateDirectory::find(&dir)?;
         let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
@@ -74,13 +79,17 @@ impl DaemonClient {
         let record =
             // A daemon takes the lock before it writes its record.
             record.ok_or_else(|| not_running("a daemon is starting; try again".to_owned()))?;
-        Ok(Self::new(&home, record))
+        Ok(Self::with_token_of(&home, record, owner))
     }
 
     /// A client for the daemon of this record. A daemon must hold the lock of the state directory:
     /// otherwise another program may listen on the port and would get the token.
     pub(super) fn new(home: &StateDirectory, record: DaemonRecord) -> Self {
-        let token = home.auth().token(&DEFAULT_OWNER.into());
+        Self::with_token_of(home, record, &DEFAULT_OWNER.into())
+    }
+
+    fn with_token_of(home: &StateDirectory, record: DaemonRecord, owner: &Owner) -> Self {
+        let token = home.auth().token(owner);
         let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { record, http, authorization: format!("Bearer {token}") }
     }
@@ -95,6 +104,16 @@ impl DaemonClient {
     pub(super) async fn post(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("POST", path).header(CONTENT_TYPE, "application/json");
         self.within(ANSWER, read(self.send(request.body(Full::default())))).await
+    }
+
+    /// Sends a POST request with this body.
+    pub(super) async fn post_json(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<DaemonAnswer, DaemonClientError> {
+        let request = self.request("POST", path).header(CONTENT_TYPE, "application/json");
+        self.within(ANSWER, read(self.send(request.body(Full::from(body.to_string()))))).await
     }
 
     /// Sends a GET request whose response body goes on until the daemon ends.

@@ -1,5 +1,6 @@
 //! The command line: the subcommands, their help and their exit codes.
 
+mod asks;
 mod call;
 mod commands;
 mod confirm;
@@ -36,6 +37,7 @@ use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
+use crate::protocol::Owner;
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
@@ -54,7 +56,7 @@ Exit codes:
   0   success (also: a daemon already runs; the reader of the output closed it)
   1   failure; for `doctor`: something is broken
   2   invalid arguments
-  3   no daemon runs (`status`, `commands`, `trace`)
+  3   no daemon runs (`status`, `commands`, `trace`, `asks`)
   69  port in use (`serve`)
   75  the wait ended before the command did (`call`)
   77  the command would widen what agents may do, and no person agreed: run it in a
@@ -292,6 +294,20 @@ enum CliCommand {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// List the questions that agents ask you, and answer them
+    #[command(
+        after_help = "Agents wait 10 minutes for an answer. A question whether an agent may do something is answered in\nthe popup of the Tabwire extension only.\n\nExamples:\n  tabwire asks                       list the open questions\n  tabwire asks choose 4f2a 2         choose the second option\n  tabwire asks answer 4f2a 'Ada Lovelace'\n  tabwire asks --json"
+    )]
+    Asks {
+        #[command(subcommand)]
+        command: Option<asks::AsksCommand>,
+        /// The questions of this owner's clients
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER, global = true)]
+        owner: String,
+        /// Print JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// Start a throw-away daemon and browser, and drive them as an MCP client does
     #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
     Demo {
@@ -375,6 +391,9 @@ impl Cli {
             CliCommand::Drawings { command, owner, json } => {
                 drawings::run(&location, command, &owner, json)
             }
+            CliCommand::Asks { command, owner, json } => {
+                asks::run(&location, command, &read_owner(&owner)?, json).await
+            }
             CliCommand::Confirm { json } => confirm::run(&location, json),
             CliCommand::Files { command, json } => files::run(&location, command, json),
             CliCommand::Sites { command, json } => sites::run(&location, command, json).await,
@@ -383,9 +402,13 @@ impl Cli {
     }
 }
 
+fn read_owner(name: &str) -> anyhow::Result<Owner> {
+    valid_owner(name)
+        .with_context(|| format!("invalid owner `{name}`: use 1 to 64 letters, digits, - or _"))
+}
+
 fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let owner = valid_owner(owner)
-        .with_context(|| format!("invalid owner `{owner}`: use 1 to 64 letters, digits, - or _"))?;
+    let owner = read_owner(owner)?;
     let token = StateDirectory::open(&location.home()?)?.auth().token(&owner);
     if json {
         print_line(json!({"owner": owner, "token": token}))?;

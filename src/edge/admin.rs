@@ -1,6 +1,7 @@
 //! The requests of the command line: the daemon's status, its commands, and the timeline of each.
 //! They read only, and show no parameter and no result. One more makes the daemon read the rules
-//! for sites again from their file; a caller cannot change a rule by it.
+//! for sites again from their file; a caller cannot change a rule by it. The questions of agents are
+//! listed and answered here.
 
 use std::sync::Arc;
 
@@ -10,15 +11,17 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::EdgeState;
+use super::body::read_body;
 use super::connections::ConnectionHandle;
-use super::guard::Principal;
+use super::guard::{ANSWER_BODY, Principal};
 use super::http_error::{HttpError, json_response};
-use crate::hub::{CommandObserver, ObserverEvent, StoryLookup};
+use crate::hub::{AskReply, CommandObserver, ObserverEvent, StoryLookup};
 use crate::lifecycle::Tombstone;
-use crate::protocol::SERVER_VERSION;
+use crate::protocol::{AnswerChannel, AskAnswer, AskRefusal, CorrelationId, SERVER_VERSION};
 
 /// The daemon's status: its browsers, its clients, its load.
 pub(super) async fn status(
@@ -132,6 +135,68 @@ pub(super) async fn command(
         ),
     };
     json_response(status, body.to_string())
+}
+
+/// The open questions of the caller's owner.
+pub(super) async fn asks(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+) -> Response {
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
+    let asks = edge.tools.hub().asks_of(&caller.owner);
+    json_response(StatusCode::OK, json!({"count": asks.len(), "asks": asks}).to_string())
+}
+
+/// The answer to a question, as the person gives it.
+#[derive(Deserialize)]
+struct GivenAnswer {
+    correlation_id: CorrelationId,
+    answer: AskAnswer,
+}
+
+/// A person answers a question at a terminal. Any program of the owner can send this request, so it
+/// allows and denies nothing.
+pub(super) async fn answer_ask(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Response {
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
+    let body = match read_body(body, ANSWER_BODY).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let refused = |status, error: &str, message: String, hint: &str| {
+        let told = json!({"error": error, "message": message, "hint": hint});
+        json_response(status, told.to_string())
+    };
+    let given = match serde_json::from_slice::<GivenAnswer>(&body) {
+        Ok(given) => given,
+        Err(error) => {
+            let hint = "Answer as `tabwire asks` does.";
+            return refused(StatusCode::BAD_REQUEST, "invalid_answer", error.to_string(), hint);
+        }
+    };
+    let GivenAnswer { correlation_id, answer } = given;
+    let hub = edge.tools.hub();
+    let reply =
+        hub.answer_ask(&caller.owner, &correlation_id, answer, AnswerChannel::Terminal).await;
+    match reply {
+        AskReply::Taken => json_response(StatusCode::OK, json!({"status": "answered"}).to_string()),
+        AskReply::Over => {
+            let message = "There is no open question with this id".to_owned();
+            let hint = "`tabwire asks` lists the open ones.";
+            refused(StatusCode::NOT_FOUND, "no_such_ask", message, hint)
+        }
+        AskReply::Refused(why @ AskRefusal::NeedsBrowser) => {
+            let hint = "Open the popup of the Tabwire extension in the browser.";
+            refused(StatusCode::FORBIDDEN, "needs_browser", why.to_string(), hint)
+        }
+        AskReply::Refused(why @ AskRefusal::Unfit) => {
+            let hint = "`tabwire asks` says how each question is answered.";
+            refused(StatusCode::BAD_REQUEST, "unfit_answer", why.to_string(), hint)
+        }
+    }
 }
 
 /// Reads the rules which sites may be used anew, after the command line has changed them.

@@ -34,6 +34,9 @@ pub(super) const DRAWING_BODY: usize = 16 * 1024 * 1024;
 /// The largest body that begins a session, in bytes.
 pub(super) const SESSION_BODY: usize = 64 * 1024;
 
+/// The largest body of an answer to an agent's question, in bytes.
+pub(super) const ANSWER_BODY: usize = 16 * 1024;
+
 /// How many wrong tokens are looked at in a minute.
 const WRONG_TOKENS: usize = 20;
 

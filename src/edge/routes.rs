@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use tower::Service as _;
 
 use super::connections::ConnectionHandle;
-use super::guard::{DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY};
+use super::guard::{ANSWER_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY};
 use super::http_error::HttpError;
 use super::{EdgeState, admin, body, frames, health, legacy, mcp, ws};
 use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
@@ -66,7 +66,7 @@ impl RouteRule {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 32] = [
+pub(super) static TABLE: [RouteRule; 34] = [
     read("/health", RouteAccess::Program, |method| on(method, health)),
     read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |method| on(method, frames::begin)),
@@ -106,6 +106,8 @@ pub(super) static TABLE: [RouteRule; 32] = [
     read("/api/status", RouteAccess::Owner, |method| on(method, admin::status)),
     read("/api/commands", RouteAccess::Owner, |method| on(method, admin::commands)),
     read("/api/commands/{id}", RouteAccess::Owner, |method| on(method, admin::command)),
+    read("/api/asks", RouteAccess::Owner, |method| on(method, admin::asks)),
+    post("/api/asks", RouteAccess::Owner, ANSWER_BODY, |method| on(method, admin::answer_ask)),
     post("/api/sites", RouteAccess::Owner, 0, |method| on(method, admin::reload_sites)),
 ];
 

@@ -104,6 +104,11 @@ impl<'a> SideWork<'a> {
                 }
                 return Some(FromExtension::Tabs { tabs });
             }
+            // Only our own pages prove that a person has clicked.
+            FromExtension::AskAnswer { .. } if !self.is_ours() => {
+                tracing::warn!("an extension other than the Tabwire extension answers a question");
+                link.refuse(NackReason::UnknownType);
+            }
             // The key of another extension is in no folder that we have written.
             FromExtension::KeyStored {} if self.is_ours() => {
                 edge.forget_unpacked_key();
@@ -118,6 +123,7 @@ impl<'a> SideWork<'a> {
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }
             | FromExtension::TakeTab { .. }
+            | FromExtension::AskAnswer { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }
             | FromExtension::Pong { .. }

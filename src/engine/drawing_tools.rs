@@ -152,6 +152,9 @@ const fn opens_for(spec: &CommandSpec) -> Option<&CorrelationId> {
         CommandWork::Browser(Action::DrawMode(DrawModeAction { correlation_id, .. })) => {
             Some(correlation_id)
         }
-        CommandWork::Browser(_) | CommandWork::Annotations { .. } | CommandWork::Job { .. } => None,
+        CommandWork::Browser(_)
+        | CommandWork::Annotations { .. }
+        | CommandWork::Ask { .. }
+        | CommandWork::Job { .. } => None,
     }
 }

@@ -15,8 +15,7 @@ use crate::lifecycle::{
     CallKey, CommandOutcome, CommandPhase, CommandWork, LifecycleEvent, TargetSelector,
 };
 use crate::protocol::{
-    BrowserId, ClientId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName,
-    WorkKind,
+    BrowserId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName, WorkKind,
 };
 
 /// A call for a wait or a job.
@@ -46,6 +45,7 @@ impl Engine {
                 }
                 CommandWork::Job { .. }
                 | CommandWork::Annotations { .. }
+                | CommandWork::Ask { .. }
                 | CommandWork::Browser(_) => None,
             }
         });
@@ -87,15 +87,21 @@ impl Engine {
             .collect()
     }
 
-    /// Checks the client's limit of waits or jobs.
-    fn has_room_for(&self, client: &ClientId, kind: WorkKind) -> Result<(), RefusalReason> {
+    /// Checks the limit of waits or jobs.
+    fn has_room_for(&self, caller: &Caller, kind: WorkKind) -> Result<(), RefusalReason> {
         let most = match kind {
             WorkKind::Annotations => self.limits.annotations,
+            WorkKind::Ask => self.limits.asks,
             WorkKind::Job => self.limits.jobs,
             WorkKind::Browser => return Ok(()),
         };
-        let active = self.clients.active(client);
-        let count = active.iter().filter(|id| self.commands.kind_of(id) == Some(kind)).count();
+        let count = if kind == WorkKind::Ask {
+            // Anybody can make up a client's name, and the person has to read every question.
+            self.count_asks_of(&caller.owner)
+        } else {
+            let active = self.clients.active(&caller.client);
+            active.iter().filter(|id| self.commands.kind_of(id) == Some(kind)).count()
+        };
         if count < most { Ok(()) } else { Err(RefusalReason::TooMany { kind, count }) }
     }
 
@@ -110,7 +116,7 @@ impl Engine {
             CommandWork::Annotations { annotations } => {
                 annotations.session.as_ref() == session || named == Some(id)
             }
-            CommandWork::Job { .. } | CommandWork::Browser(_) => false,
+            CommandWork::Ask { .. } | CommandWork::Job { .. } | CommandWork::Browser(_) => false,
         }
     }
 }
@@ -134,19 +140,34 @@ impl Transaction<'_> {
         }
         let taken = self
             .check_accepting(caller)
-            .and_then(|()| self.has_room_for(&caller.client, work.kind()));
-        taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
+            .and_then(|()| self.has_room_for(caller, work.kind()))
+            .and_then(|()| self.place_of_task(caller, &work, target));
+        let place = taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
         let spec = self.new_spec(caller, work, deadline);
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
-        let place = match spec.work.kind() {
-            WorkKind::Annotations => self.browser_for_wait(caller, &target),
-            WorkKind::Browser | WorkKind::Job => target,
-        };
+        let kind = spec.work.kind();
         let recorded = self.insert_command(caller, spec, &None, &place, key);
         self.scheduler.note_selector(&id, place);
         self.notify_observers_of(&id);
+        if kind == WorkKind::Ask {
+            self.show_asks();
+        }
         let accepted = CommandReceipt { id, query_id, estimate, reachable: true };
         Ok(SubmittedCommand { accepted, recorded, is_new: true })
+    }
+
+    /// The browser and the tab that a wait is for.
+    fn place_of_task(
+        &mut self,
+        caller: &Caller,
+        work: &CommandWork,
+        target: TargetSelector,
+    ) -> Result<TargetSelector, RefusalReason> {
+        match work {
+            CommandWork::Annotations { .. } => Ok(self.browser_for_wait(caller, &target)),
+            CommandWork::Ask { ask } => self.place_of_ask(caller, ask, &target),
+            CommandWork::Job { .. } | CommandWork::Browser(_) => Ok(target),
+        }
     }
 
     /// The browser in which the person is to draw, if one is connected. It matters for extensions

@@ -95,6 +95,9 @@ impl Transaction<'_> {
             FromExtension::Stop { correlation_id } => {
                 self.stop_one(&peer.browser, &correlation_id);
             }
+            FromExtension::AskAnswer { correlation_id, answer } => {
+                self.answer_in_browser(&peer.browser, &correlation_id, answer);
+            }
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
             FromExtension::Stopped { stopped } => self.set_stopped(&peer.browser, stopped),
             // `pong` only shows that it lives; streams, drawings and rules do not come here;
@@ -191,6 +194,8 @@ impl Transaction<'_> {
         self.forget_closed_captures(&peer.browser);
         self.forget_closed_leases(&peer.browser);
         self.show_held_tabs_to_newcomer(&peer.browser);
+        self.end_asks_of_closed_tabs(&peer.browser);
+        self.show_asks_to_newcomer(&peer.browser);
         self.place_waiting(&peer.browser);
         // After the placing, so that Stop also ends the commands that were just placed here.
         self.set_stopped(&peer.browser, ready.stopped == Some(true));
@@ -203,6 +208,7 @@ impl Transaction<'_> {
         }
         self.forget_closed_captures(browser);
         self.forget_closed_leases(browser);
+        self.end_asks_of_closed_tabs(browser);
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod absence;
 mod analyses;
+mod asks;
 mod browsers;
 mod capture;
 mod clients;
@@ -39,6 +40,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use analyses::redact_report;
+pub use asks::{AskReply, AskSummary};
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use effects::{

@@ -176,6 +176,7 @@ impl RefusalReason {
             Self::RateLimited { .. } => "rate_limited",
             Self::TooManyWaiters { .. } => "too_many_waiters",
             Self::TooMany { kind: WorkKind::Job, .. } => "too_many_jobs",
+            Self::TooMany { kind: WorkKind::Ask, .. } => "too_many_asks",
             Self::TooMany { .. } => "too_many_annotations",
             Self::TabInUse { .. } => "tab_in_use",
             Self::AmbiguousBrowser { .. } => "ambiguous_browser",
@@ -212,6 +213,9 @@ impl RefusalReason {
             }
             Self::TooMany { kind: WorkKind::Job, count } => {
                 format!("This client has {count} unfinished jobs already, so this one was rejected")
+            }
+            Self::TooMany { kind: WorkKind::Ask, count } => {
+                format!("The person has {count} open questions of agents already")
             }
             Self::TooMany { count, .. } => {
                 format!("This client has {count} waits for drawings already")
@@ -382,6 +386,7 @@ mod tests {
             RefusalReason::RateLimited { retry_after },
             RefusalReason::TooManyWaiters { waiters: 64 },
             RefusalReason::TooMany { kind: WorkKind::Job, count: 20 },
+            RefusalReason::TooMany { kind: WorkKind::Ask, count: 20 },
             RefusalReason::TooMany { kind: WorkKind::Annotations, count: 20 },
             in_use(LeaseKind::Opened, Some("Claude Code")),
             in_use(LeaseKind::Borrowed, None),

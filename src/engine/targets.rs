@@ -67,7 +67,7 @@ pub(super) fn resolve(
 }
 
 /// The named tab, else the current one, else the active one.
-fn find_tab(
+pub(super) fn find_tab(
     browsers: &HashMap<BrowserId, BrowserState>,
     current: Option<&CurrentTab>,
     selector: &TargetSelector,
@@ -243,6 +243,7 @@ impl Transaction<'_> {
     pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
         self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
         self.forget_leases_but(browser, kept);
+        self.end_asks_but(browser, kept);
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
         };

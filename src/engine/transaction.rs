@@ -15,7 +15,7 @@ use crate::lifecycle::{
     Peer, Tombstone, Transition,
 };
 use crate::protocol::{
-    Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension,
+    Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension, WorkKind,
 };
 
 /// The hint of a result that was dropped unread to make room for newer ones.
@@ -229,6 +229,9 @@ impl<'a> Transaction<'a> {
         self.follow_lease(command);
         self.clients.remove_command(&spec.client, &spec.id);
         self.follow_wait(spec);
+        if spec.work.kind() == WorkKind::Ask {
+            self.show_asks();
+        }
         let limits = self.limits;
         if let Some(failure) = command.as_failed(self.scheduler.lane_of(&spec.id)) {
             self.retention.list_failure(&spec.client, failure, &limits);

@@ -8,6 +8,7 @@
 
 mod absence;
 mod analyses;
+mod asks;
 mod clock;
 mod core;
 mod decisions;
@@ -37,10 +38,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use crate::engine::{
-    BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange, CaptureStatus,
-    CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists, CommandReceipt, HostTask,
-    KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollRequest, RefusalReason,
-    ReportDisposition, Submission, SubmittedCommand, TabSummary,
+    AskReply, AskSummary, BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange,
+    CaptureStatus, CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists,
+    CommandReceipt, HostTask, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary,
+    PollRequest, RefusalReason, ReportDisposition, Submission, SubmittedCommand, TabSummary,
 };
 use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};
 use crate::home::AgentFiles;

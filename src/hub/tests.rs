@@ -18,6 +18,7 @@ use crate::protocol::{
 };
 
 mod absence;
+mod asks;
 mod caps;
 mod ending;
 mod following;

@@ -98,7 +98,7 @@ pub enum CommandState {
         /// Whether it may have begun: `go` was sent, or the extension does not wait for `go`.
         let_go: bool,
     },
-    /// Needs no browser: waits for a person to draw, or for the daemon to begin the job.
+    /// Needs no browser: waits for a person to draw or to answer, or for the daemon to begin the job.
     Waiting,
     /// The daemon runs the job.
     Working {
@@ -340,7 +340,7 @@ impl Command {
         match self.spec.work.kind() {
             WorkKind::Browser => ended + limits::RETAIN,
             // A person may need the whole time of the wait before the agent looks again.
-            WorkKind::Annotations => {
+            WorkKind::Annotations | WorkKind::Ask => {
                 (ended + limits::RETAIN).max(self.spec.created + limits::PERSON)
             }
             WorkKind::Job => ended + limits::RETAIN_JOB,
@@ -374,7 +374,9 @@ impl CommandState {
     const fn first(work: &CommandWork) -> Self {
         match work {
             CommandWork::Browser(_) => Self::queued(false),
-            CommandWork::Annotations { .. } | CommandWork::Job { .. } => Self::Waiting,
+            CommandWork::Annotations { .. } | CommandWork::Ask { .. } | CommandWork::Job { .. } => {
+                Self::Waiting
+            }
         }
     }
 

@@ -69,8 +69,8 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a result is kept. From the command's end.
 pub const RETAIN: Duration = Duration::from_secs(60);
 
-/// How long a person may take to draw. From the creation of the wait (seed 000). The
-/// drawing can be read for the same time.
+/// How long a person may take to draw or to answer. From the creation of the wait (seed 000). The
+/// drawing or the answer can be read for the same time.
 pub const PERSON: Duration = Duration::from_secs(600);
 
 /// How long the result of a job is kept. From its end: its caller looks for it less often than for
@@ -169,6 +169,8 @@ capacities! {
     tombstones: 1_000, at least 1;
     /// Waits for a person to draw that one client has; one more is refused.
     annotations: 20, at least 1;
+    /// Questions of one owner's clients that wait for a person's answer; one more is refused.
+    asks: 20, at least 1;
     /// Jobs of one client that are not over; one more is refused.
     jobs: 20, at least 1;
     /// Calls of one client that block at the same time; one more is refused.

@@ -1,4 +1,5 @@
-//! The work of a command: an action in a browser, a drawing by a person, or a job of the daemon.
+//! The work of a command: an action in a browser, a drawing or an answer by a person, or a job of
+//! the daemon.
 //! All of them have the same lifecycle.
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::limits;
 use crate::protocol::{
-    Action, CommandAim, CorrelationId, Job, SessionName, TabId, WorkKind, in_short,
+    Action, CommandAim, CorrelationId, Job, PersonAsk, SessionName, TabId, WorkKind, in_short,
 };
 
 /// The work of a command.
@@ -20,6 +21,11 @@ pub enum CommandWork {
     Annotations {
         /// The drawings that end the wait.
         annotations: AwaitedDrawings,
+    },
+    /// Waits for a person to answer a question. Nothing is sent to a browser but the question.
+    Ask {
+        /// The question.
+        ask: PersonAsk,
     },
     /// The daemon runs a job.
     Job {
@@ -44,6 +50,7 @@ impl CommandWork {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Annotations { .. } => "annotations",
+            Self::Ask { .. } => "ask_user",
             Self::Job { job } => job.name(),
             Self::Browser(action) => action.name(),
         }
@@ -54,6 +61,7 @@ impl CommandWork {
     pub fn target(&self) -> Option<Arc<str>> {
         match self {
             Self::Annotations { .. } => None,
+            Self::Ask { ask } => Some(in_short(ask.question().as_str())),
             Self::Job { job: Job::MonitorSync(sync) } => Some(in_short(&sync.path)),
             Self::Browser(action) => action.target(),
         }
@@ -70,6 +78,7 @@ impl CommandWork {
     pub const fn kind(&self) -> WorkKind {
         match self {
             Self::Annotations { .. } => WorkKind::Annotations,
+            Self::Ask { .. } => WorkKind::Ask,
             Self::Job { .. } => WorkKind::Job,
             Self::Browser(_) => WorkKind::Browser,
         }
@@ -81,6 +90,7 @@ impl CommandWork {
         match self {
             Self::Browser(action) => action.id_kind(),
             Self::Annotations { .. } => CorrelationId::ANNOTATIONS,
+            Self::Ask { .. } => CorrelationId::ASK,
             Self::Job { .. } => CorrelationId::JOB,
         }
     }
@@ -90,7 +100,7 @@ impl CommandWork {
     pub const fn action(&self) -> Option<&Action> {
         match self {
             Self::Browser(action) => Some(action),
-            Self::Annotations { .. } | Self::Job { .. } => None,
+            Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => None,
         }
     }
 
@@ -117,8 +127,8 @@ impl CommandWork {
     pub(super) fn total(&self, timeout: Duration) -> Duration {
         match self {
             Self::Browser(_) => timeout + limits::QUEUE_ALLOWANCE,
-            // Neither waits for a tab, so neither needs an allowance for the queue.
-            Self::Annotations { .. } | Self::Job { .. } => timeout,
+            // None of them waits for a tab, so none needs an allowance for the queue.
+            Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => timeout,
         }
     }
 
@@ -127,7 +137,7 @@ impl CommandWork {
     pub fn to_record(&self) -> String {
         match self {
             Self::Browser(action) => action.to_record(),
-            Self::Annotations { .. } | Self::Job { .. } => {
+            Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => {
                 serde_json::to_string(self).unwrap_or_default()
             }
         }

@@ -96,6 +96,9 @@ impl CorrelationId {
     /// The first part of the ids of waits for drawings.
     pub const ANNOTATIONS: &'static str = "ann";
 
+    /// The first part of the ids of questions to a person.
+    pub const ASK: &'static str = "ask";
+
     /// The first part of the ids of jobs.
     pub const JOB: &'static str = "job";
 

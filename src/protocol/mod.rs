@@ -1,6 +1,7 @@
 //! The vocabulary of the wire, shared by every transport. No runtime, no sockets, no clock.
 
 pub mod actions;
+mod ask;
 mod capture;
 #[cfg(test)]
 pub(crate) mod code_literals;
@@ -28,6 +29,10 @@ mod uploads;
 mod widening;
 
 pub use actions::Action;
+pub use ask::{
+    ASK_OPTIONS, AnswerChannel, AskAnswer, AskOption, AskQuestion, AskRefusal, AskResult, OpenAsk,
+    PersonAsk, PersonWords,
+};
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,

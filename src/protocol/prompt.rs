@@ -25,9 +25,7 @@ impl DrawingPrompt {
     ///
     /// A sentence for the agent: no word is left, or too many are.
     pub fn parse(words: &str) -> Result<Self, String> {
-        let shown = |char: char| if is_shown(char) { char } else { ' ' };
-        let line: String = words.chars().map(shown).collect();
-        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = in_one_line(words);
         match line.chars().count() {
             0 => Err("it has no words".to_owned()),
             count if count > Self::MAX_CHARS => {
@@ -36,6 +34,14 @@ impl DrawingPrompt {
             _ => Ok(Self(line.into())),
         }
     }
+}
+
+/// The words in one line. Characters that end a line, have no width or turn the direction of the text
+/// become spaces.
+pub(super) fn in_one_line(words: &str) -> String {
+    let shown = |char: char| if is_shown(char) { char } else { ' ' };
+    let line: String = words.chars().map(shown).collect();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl TryFrom<String> for DrawingPrompt {

@@ -79,6 +79,8 @@ pub enum WorkKind {
     Browser,
     /// A wait for a person's drawing.
     Annotations,
+    /// A question to a person.
+    Ask,
     /// A job of the daemon's own.
     Job,
 }

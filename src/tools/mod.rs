@@ -5,6 +5,7 @@ mod analyze;
 mod annotations;
 mod answers;
 mod arguments;
+mod asks;
 mod batch;
 mod brief;
 mod call_text;
@@ -429,7 +430,9 @@ impl ToolSet {
         if mode == ResponseMode::AsTask && submits_commands(tool) {
             // The client polls its task; a wait here would hold the task's id back.
             given.insert("wait_ms".to_owned(), 0.into());
-        } else if let Some(wait) = split::usual_wait(name, surface) {
+        } else if let Some(wait) =
+            split::usual_wait(name, surface).filter(|_| !asks::is_ask(&given))
+        {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
@@ -452,6 +455,10 @@ impl ToolSet {
         takes_tab: bool,
     ) -> ToolReply {
         let call = match tool {
+            interact::NAME if asks::is_ask(given) => {
+                let call = asks::call(self, caller, given, key).await;
+                return self.with_notice(caller, call);
+            }
             interact::NAME => {
                 let call = interact::call(self, caller, given, key, takes_tab).await;
                 return self.with_notice(caller, call);

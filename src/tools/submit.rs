@@ -86,19 +86,24 @@ impl CommonParameters {
         wait: Duration,
         key: Option<Arc<str>>,
     ) -> Result<CommandRequest, ToolResult> {
+        let timeout = self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis);
+        let (selector, idempotency_key, with_trace) = self.into_parts(key)?;
+        let takes_tab = false;
+        let submission = Submission { action, timeout, selector, idempotency_key, takes_tab };
+        Ok(CommandRequest { submission, wait, with_trace })
+    }
+
+    /// The target, the idempotency key, and whether ids and times are told.
+    pub(super) fn into_parts(
+        self,
+        key: Option<Arc<str>>,
+    ) -> Result<(TargetSelector, Option<Arc<str>>, bool), ToolResult> {
         // The agent's own key wins over the one that the bridge has put into the header.
         let key = self.idempotency_key.map(Into::into).or(key);
         if key.as_deref().is_some_and(|key| !is_idempotency_key(key)) {
             return Err(wrong_key());
         }
-        let submission = Submission {
-            action,
-            timeout: self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis),
-            selector: self.place.into_wish(),
-            idempotency_key: key,
-            takes_tab: false,
-        };
-        Ok(CommandRequest { submission, wait, with_trace: self.trace == Some(true) })
+        Ok((self.place.into_wish(), key, self.trace == Some(true)))
     }
 }
 

@@ -205,8 +205,10 @@ fn a_tool_that_can_return_early_says_so_in_both_places() {
 fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
     let properties = &list()[0]["inputSchema"]["properties"];
     let actions = &properties["action"]["enum"];
-    let all: Vec<_> =
-        RegisteredAction::of_tool(ActionTool::Interact).map(|it| it.spec.name).collect();
+    let all: Vec<_> = RegisteredAction::of_tool(ActionTool::Interact)
+        .map(|it| it.spec.name)
+        .chain([super::asks::NAME])
+        .collect();
     assert_eq!(*actions, json!(all));
     let script = properties["script"]["description"].as_str().unwrap();
     assert!(script.starts_with("(execute_js)"), "{script}");

@@ -10,6 +10,13 @@ export function agentWords({ client, prompt }) {
   return prompt ? [who, boxOf('blockquote', prompt)] : [who];
 }
 
+/** @param {string} words of an agent, for a click @returns {HTMLButtonElement} */
+export function wordsButton(words) {
+  const button = Object.assign(document.createElement('button'), { type: 'button' });
+  button.append(boxOf('b', words));
+  return button;
+}
+
 /** @param {'b' | 'blockquote'} tag @param {string} words */
 function boxOf(tag, words) {
   const box = document.createElement(tag);

@@ -3,6 +3,7 @@
 // only for events that it listened to when it was first run.
 
 import { traces } from '../analysis/trace_recording.js';
+import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
 import { elementRefs, frontWindow, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
@@ -141,6 +142,9 @@ chrome.debugger.onDetach.addListener((source, reason) => {
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 
+chrome.permissions.onAdded.addListener(() => askNotifications.listen());
+
+askNotifications.listen();
 openRequests.onQuiet = (tabId) => tabEvents.handle(tabId);
 // The key is kept there, and content scripts need none of it.
 chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' }).catch(console.warn);

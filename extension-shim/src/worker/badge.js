@@ -12,6 +12,7 @@
  * @property {string} detail
  * @property {boolean} isStopped the person has stopped all agents
  * @property {number} drawings how many requests for a drawing wait in tabs that are not in front
+ * @property {number} asks how many questions of agents wait for an answer
  * @property {number} asking how many older extensions ask to be let in that the person has not seen
  * @property {boolean} hasUnconfirmed something was allowed that no person has confirmed
  */
@@ -38,7 +39,7 @@ const STOPPED = { text: '■', color: RED, title: 'Tabwire: you have stopped all
 const UNCONFIRMED = { text: '!', color: AMBER, title: 'Tabwire: connected; something was allowed without you, click to see what' };
 
 /** @type {BadgeState} */
-const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asking: 0, hasUnconfirmed: false };
+const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asks: 0, asking: 0, hasUnconfirmed: false };
 let shown = '';
 
 /** @param {Status} status @param {string} detail */
@@ -56,6 +57,11 @@ export function showStopped(isStopped) {
 /** @param {number} drawings */
 export function showDrawings(drawings) {
   change({ drawings });
+}
+
+/** @param {number} asks */
+export function showAsks(asks) {
+  change({ asks });
 }
 
 /** Until the person has looked at the popup. @param {number} asking */
@@ -82,12 +88,16 @@ function change(changes) {
  * The first of these that holds: a stop, a widening without the person, a request of an agent, trouble, a question.
  * No agent can cover the first two by asking for a drawing. @param {BadgeState} now @returns {BadgeFace}
  */
-function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed }) {
+function faceOf({ status, detail, isStopped, drawings, asks, asking, hasUnconfirmed }) {
   if (isStopped) return STOPPED;
   if (status === 'connected' && hasUnconfirmed) return UNCONFIRMED;
+  if (asks > 0) {
+    const ask = asks === 1 ? 'an agent asks you something' : `agents ask you something (${asks})`;
+    return { text: digit(asks + drawings), color: INK, title: `Tabwire: ${ask}, click to answer` };
+  }
   if (drawings > 0) {
-    const asks = drawings === 1 ? 'an agent asks you to draw' : `agents ask you to draw (${drawings})`;
-    return { text: drawings > 9 ? '+' : String(drawings), color: INK, title: `Tabwire: ${asks}, click to go there` };
+    const draw = drawings === 1 ? 'an agent asks you to draw' : `agents ask you to draw (${drawings})`;
+    return { text: digit(drawings), color: INK, title: `Tabwire: ${draw}, click to go there` };
   }
   const face = FACES[status];
   if (status === 'connected' && asking > 0) {
@@ -95,6 +105,11 @@ function faceOf({ status, detail, isStopped, drawings, asking, hasUnconfirmed })
     return { text: '?', color: AMBER, title: `Tabwire: ${who} to be let in, click to decide` };
   }
   return detail ? { ...face, title: `${face.title} (${detail})` } : face;
+}
+
+/** In one character. @param {number} count */
+function digit(count) {
+  return count > 9 ? '+' : String(count);
 }
 
 /** @param {BadgeFace} face */

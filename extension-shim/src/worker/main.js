@@ -7,6 +7,7 @@
 /** @import {Status} from '../connection/link.js' */
 
 import { actions } from '../actions/index.js';
+import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
 import { elementRefs, policy, tabs } from '../browser/state.js';
@@ -23,7 +24,7 @@ import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
-import { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { showAsking, showAsks, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { makePanel } from './panel.js';
 
 const olderExtensions = new OlderExtensions();
@@ -98,6 +99,8 @@ export const panel = makePanel({
   },
   unconfirmed: () => unconfirmed,
   heldTabs: () => heldTabs,
+  asks: () => asks.open,
+  answerAsk: (correlationId, answer) => asks.answer(correlationId, answer),
   takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
   keep: (id) => link.sendText(JSON.stringify({ type: 'confirm_widening', id })),
   changeSites(/** @type {SiteChange} */ change) {
@@ -141,6 +144,7 @@ function onStatus(status, detail) {
   if (status === 'connected') return;
   // Both are the daemon's knowledge, which may be outdated when it returns.
   olderExtensions.forget();
+  asks.forget();
   policy.files.handleLost();
 }
 
@@ -155,6 +159,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   // The daemon sends them after `ready` if there are any.
   setUnconfirmed([]);
   heldTabs = [];
+  asks.forget();
   pairing.handleProven(config);
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
@@ -191,6 +196,7 @@ function onFrame(frame) {
     case 'capture': recorder.configure(frame.capture); break;
     case 'site_rules': policy.handleRules(frame); break;
     case 'older_extensions': olderExtensions.handleFrame(frame); break;
+    case 'asks': asks.handleFrame(frame); break;
     case 'held_tabs': heldTabs = frame.held; break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
@@ -221,4 +227,12 @@ policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));
+asks.send = (text) => link.sendText(text);
+asks.onChange = (open) => {
+  showAsks(open.length);
+  askPictures.follow(open);
+  askNotifications.follow(open);
+};
+// Without a daemon notification and question stay.
+askNotifications.onAnswer = (id, answer) => { asks.answer(id, answer); };
 recorder.onEvents = (text) => link.sendText(text);

@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {AskAnswer, HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -17,17 +17,18 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {HeldTab & {tab_title: string}} HeldRow
+ * @typedef {OpenAsk & {tab_title: string}} AskRow `tab_title`: '' if it is about no tab
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
  *   are open; scripts run there all the same if the person allows user scripts
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], held: HeldRow[],
+ * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -54,6 +55,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(stopped: boolean) => void} setStopped
  * @property {() => UnconfirmedWidening[]} unconfirmed
  * @property {(id: string) => boolean} keep the person confirms a widening; false: no daemon is connected
+ * @property {() => OpenAsk[]} asks questions of agents, the oldest first
+ * @property {(correlationId: string, answer: AskAnswer) => boolean} answerAsk false: no daemon is connected
  * @property {() => HeldTab[]} heldTabs
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
@@ -72,6 +75,8 @@ const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire 
 
 const NOT_TAKEN = 'Nothing has changed: the daemon does not run. Without it no agent can use the tab.';
 
+const NOT_ANSWERED = 'Your answer was not sent: the daemon does not run. The question is still open when it is back.';
+
 /** @param {PanelParts} parts @returns {(ask: PanelRequest) => Promise<PanelAnswer> | undefined} undefined: not a question of the popup */
 export function makePanel(parts) {
   const state = () => ({
@@ -83,6 +88,7 @@ export function makePanel(parts) {
     now: Date.now(),
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    asks: parts.asks().map((one) => ({ ...one, tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording_ended: parts.recordingEnded(),
@@ -112,6 +118,9 @@ export function makePanel(parts) {
       case 'take_tab':
         if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
         break;
+      case 'answer_ask':
+        if (!parts.answerAsk(String(ask.correlation_id), askAnswer(ask.answer))) return Promise.resolve({ trouble: NOT_ANSWERED });
+        break;
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);
       case 'show_drawing': return parts.showDrawing(Number(ask.tab_id)).then(state, notDone);
@@ -137,6 +146,17 @@ function siteChange(ask) {
 /** @param {LocalFileChange} ask @returns {LocalFileChange} */
 function localFileChange(ask) {
   return ask.change === 'switch' ? { change: ask.change, enabled: ask.enabled } : { change: ask.change, folder: ask.folder };
+}
+
+/** @param {AskAnswer} given @returns {AskAnswer} */
+function askAnswer(given) {
+  switch (given.kind) {
+    case 'allow':
+    case 'deny': return { kind: given.kind, ...(given.note ? { note: given.note } : {}) };
+    case 'option': return { kind: given.kind, index: given.index };
+    case 'text': return { kind: given.kind, text: given.text };
+    default: return { kind: 'decline' };
+  }
 }
 
 /** Nothing is stored before the whole line is known to be good. @param {PanelParts} parts @param {unknown} line */

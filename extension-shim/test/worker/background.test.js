@@ -18,7 +18,7 @@ globalThis.location = { origin: 'chrome-extension://ours' };
 const alarms = mock.fn();
 Object.assign(chrome.runtime, { onStartup: area('runtime').onStartup, onInstalled: area('runtime').onInstalled,
   onMessage: area('runtime').onMessage, getURL: (path) => path });
-Object.assign(chrome, { webNavigation: area('webNavigation'), downloads: area('downloads') });
+Object.assign(chrome, { webNavigation: area('webNavigation'), downloads: area('downloads'), permissions: area('permissions') });
 chrome.alarms = { onAlarm: area('alarms').onAlarm, create: alarms };
 chrome.debugger = { onEvent: area('debugger').onEvent, onDetach: area('debugger').onDetach, getTargets: async () => [] };
 for (const name of ['tabs', 'windows']) {

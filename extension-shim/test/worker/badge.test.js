@@ -7,7 +7,7 @@ import { decodePng } from '../../../scripts/png.mjs';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { showAsking, showDrawings, showStatus, showStopped, showUnconfirmed } = await import('../../src/worker/badge.js');
+const { showAsking, showAsks, showDrawings, showStatus, showStopped, showUnconfirmed } = await import('../../src/worker/badge.js');
 
 const ours = (path) => new URL(`../../${path}`, import.meta.url);
 let face;
@@ -42,7 +42,8 @@ test('no badge covers the icon: each has one character, and none shows while all
     [() => showStatus('connected', ''), ''], [() => showAsking(2), '?'], [() => showUnconfirmed(true), '!'],
     [() => showDrawings(1), '!'], [() => showStopped(true), '■'], [() => showStopped(false), '!'],
     [() => showUnconfirmed(false), '1'], [() => showDrawings(12), '+'], [() => showStatus('disconnected', ''), '+'],
-    [() => showDrawings(0), ''], [() => showStatus('refused', ''), '!'], [() => showStatus('disconnected', ''), ''],
+    [() => showDrawings(0), ''], [() => showAsks(2), '2'], [() => showDrawings(3), '5'], [() => showAsks(0), '3'], [() => showDrawings(0), ''],
+    [() => showStatus('refused', ''), '!'], [() => showStatus('disconnected', ''), ''],
   ];
   for (const [step, text] of steps) {
     step();

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** The folders, bottom up. Those of one line do not import each other. */
 const LAYERS = [['src/lib'], ['src/connection', 'src/commands', 'src/policy', 'src/injected'], ['src/browser'],
-  ['src/analysis', 'src/scripts', 'src/capture'], ['src/draw', 'src/input'], ['src/actions'], ['src/worker'], ['popup', '.']];
+  ['src/analysis', 'src/scripts', 'src/capture'], ['src/asks', 'src/draw', 'src/input'], ['src/actions'], ['src/worker'], ['popup', '.']];
 
 const files = readdirSync(ROOT, { recursive: true }).filter((file) => file.endsWith('.js') && !file.startsWith('test'));
 const folderOf = (file) => LAYERS.flat().find((folder) => file.startsWith(`${folder}/`)) ?? '.';

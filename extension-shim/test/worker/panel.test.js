@@ -20,6 +20,7 @@ const FILES = { enabled: true, folders: ['/site'] };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
+const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 let done;
 let broken;
@@ -55,6 +56,8 @@ beforeEach(() => {
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
     unconfirmed: () => WIDENINGS,
+    asks: () => ASKS,
+    answerAsk: (id, answer) => isHeard && done.push([id, answer]) > 0,
     heldTabs: () => [HELD],
     takeTab: (tabId) => isHeard && done.push(`take ${tabId}`) > 0,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
@@ -76,13 +79,14 @@ test('tells connection, versions and what runs in which tab', async () => {
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
     held: [{ ...HELD, tab_title: 'title of 9' }],
+    asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
   });
   assert.deepEqual(done, []);
 });
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [],
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], asks: () => [],
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -109,6 +113,19 @@ test('does what is clicked, and tells what is then', async () => {
   }
   assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes,
     'give back', 'record false', 'record true', 'show 7']);
+});
+
+test('an answer is passed on as one of those that there are, and not without a daemon', async () => {
+  const given = [
+    [{ kind: 'allow', note: 'once', more: 1 }, { kind: 'allow', note: 'once' }], [{ kind: 'deny', note: '' }, { kind: 'deny' }],
+    [{ kind: 'option', index: 1, more: 1 }, { kind: 'option', index: 1 }], [{ kind: 'text', text: 'Ada', more: 1 }, { kind: 'text', text: 'Ada' }],
+    [{ kind: 'made_up' }, { kind: 'decline' }],
+  ];
+  for (const [answer] of given) await panel({ ask: 'answer_ask', correlation_id: 'ask_1', answer });
+  assert.deepEqual(done, given.map(([, passed]) => ['ask_1', passed]));
+  isHeard = false;
+  const { trouble } = await panel({ ask: 'answer_ask', correlation_id: 'ask_1', answer: { kind: 'allow' } });
+  assert.match(trouble, /not sent: the daemon does not run/);
 });
 
 test('to look at the popup gives nothing back', async () => {

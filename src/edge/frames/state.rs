@@ -101,6 +101,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::OlderExtension(_)
         | FromExtension::ConfirmWidening { .. }
         | FromExtension::TakeTab { .. }
+        | FromExtension::AskAnswer { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
         | FromExtension::UploadRequest(_)
@@ -131,6 +132,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::OlderExtensions { .. }
         | ToExtension::Widenings { .. }
         | ToExtension::HeldTabs { .. }
+        | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }
         | ToExtension::FileVerdict { .. }

@@ -10,13 +10,14 @@ impl Command {
     pub(super) fn overdue(&self) -> ExpiryReason {
         match self.spec.work.kind() {
             WorkKind::Annotations => ExpiryReason::NobodyDrew,
+            WorkKind::Ask => ExpiryReason::NobodyAnswered,
             WorkKind::Browser | WorkKind::Job => ExpiryReason::CommandExpired,
         }
     }
 
     /// Row 22.
     pub(super) fn begin(&mut self, now: Timestamp) -> Transition {
-        // A wait for a drawing has nothing to begin: the person does.
+        // A wait for a person has nothing to begin: the person does.
         if !matches!(self.state, CommandState::Waiting) || self.spec.work.kind() != WorkKind::Job {
             return Transition::Unchanged(EventReply::Nothing);
         }

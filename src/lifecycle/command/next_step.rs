@@ -149,6 +149,7 @@ pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
     match kind {
         WorkKind::Browser => next_step_of_code(&error.code).unwrap_or(OF_OTHER_CODES),
         WorkKind::Annotations => ExpiryReason::NobodyDrew.hint(),
+        WorkKind::Ask => ExpiryReason::OF_ASKS,
         WorkKind::Job => ExpiryReason::OF_JOBS,
     }
     .into()
@@ -159,7 +160,7 @@ pub(super) fn next_step_of_pending(id: &CorrelationId, kind: WorkKind) -> String
     // A person or a job takes minutes, so a short wait would only make the caller poll.
     let wait_ms = match kind {
         WorkKind::Browser => 10_000,
-        WorkKind::Annotations | WorkKind::Job => limits::WAIT_MAX.as_millis(),
+        WorkKind::Annotations | WorkKind::Ask | WorkKind::Job => limits::WAIT_MAX.as_millis(),
     };
     format!(
         "observe({{what:\"command_result\", correlation_id:\"{id}\", wait_ms:{wait_ms}}}) waits for it."
@@ -183,7 +184,7 @@ mod tests {
     fn every_way_to_expire_and_every_wait_has_a_next_step() {
         let walked: BTreeSet<_> = ExpiryReason::ALL.into_iter().map(ExpiryReason::code).collect();
         assert_eq!(walked, codes_named_in(include_str!("outcome.rs")));
-        for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Job] {
+        for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Ask, WorkKind::Job] {
             let step = next_step_of_pending(&"exec_1".into(), kind);
             assert!(step.contains("correlation_id:\"exec_1\"") && step.ends_with('.'), "{step}");
             for reason in ExpiryReason::ALL {
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn a_failure_of_any_code_and_work_has_a_next_step_and_one_that_was_told_comes_first() {
         for code in codes_of_extension().chain(["made_up", ""]) {
-            for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Job] {
+            for kind in [WorkKind::Browser, WorkKind::Annotations, WorkKind::Ask, WorkKind::Job] {
                 let plain = ReportedError::new(code, "why");
                 let step = next_step_of(&plain, kind);
                 assert!(step.ends_with('.'), "{code}: {step}");

@@ -159,13 +159,15 @@ pub enum ExpiryReason {
     MachineRebooted,
     /// Nobody drew anything in time.
     NobodyDrew,
+    /// Nobody answered the question in time.
+    NobodyAnswered,
     /// The command had ended, but its result is no longer kept (row 20).
     ResultExpired,
 }
 
 impl ExpiryReason {
     /// All of them.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::NoExtension,
         Self::NotDelivered,
         Self::DeliveryFailed,
@@ -175,6 +177,7 @@ impl ExpiryReason {
         Self::DaemonRestarted,
         Self::MachineRebooted,
         Self::NobodyDrew,
+        Self::NobodyAnswered,
         Self::ResultExpired,
     ];
 
@@ -197,6 +200,7 @@ impl ExpiryReason {
             Self::DaemonRestarted => "daemon_restarted",
             Self::MachineRebooted => "machine_rebooted",
             Self::NobodyDrew => "nobody_drew",
+            Self::NobodyAnswered => "nobody_answered",
             Self::ResultExpired => "result_expired",
         }
     }
@@ -218,6 +222,7 @@ impl ExpiryReason {
             Self::DaemonRestarted => "The daemon restarted before the command had a result",
             Self::MachineRebooted => "The machine restarted before the command had a result",
             Self::NobodyDrew => "The user did not finish a drawing within 10 minutes",
+            Self::NobodyAnswered => "The user did not answer within 10 minutes",
             Self::ResultExpired => "The result is no longer kept",
         }
     }
@@ -226,13 +231,17 @@ impl ExpiryReason {
     pub(super) const OF_JOBS: &'static str =
         "Call again: the job starts over and keeps what it has recorded so far.";
 
+    /// The next step after a question without an answer, in a sentence.
+    pub(super) const OF_ASKS: &'static str =
+        "Ask the user in the conversation whether to continue, and do not do it meanwhile.";
+
     /// The next step for this kind of work, in a sentence.
     #[must_use]
     pub const fn hint_for(self, kind: WorkKind) -> &'static str {
         match kind {
             // A hint that tells an agent to look at the page makes no sense for a job.
             WorkKind::Job => Self::OF_JOBS,
-            WorkKind::Browser | WorkKind::Annotations => self.hint(),
+            WorkKind::Browser | WorkKind::Annotations | WorkKind::Ask => self.hint(),
         }
     }
 
@@ -267,8 +276,9 @@ impl ExpiryReason {
                 "Ask the user whether to continue; analyze({what:\"annotations\", wait:true}) asks for \
                  a drawing again."
             }
+            Self::NobodyAnswered => Self::OF_ASKS,
             Self::ResultExpired => {
-                "Fetch results within 60s (of drawings and jobs within 10 minutes), or pass wait_ms \
+                "Fetch results within 60s (of drawings, answers and jobs within 10 minutes), or pass wait_ms \
                  to get them in the same call."
             }
         }

@@ -102,6 +102,10 @@ impl Command {
                 let until = self.total_by();
                 format!("Waiting until {until} for the user to finish drawing")
             }
+            WorkKind::Ask => {
+                let until = self.total_by();
+                format!("Waiting until {until} for the user's answer")
+            }
             WorkKind::Browser | WorkKind::Job => "Waiting for its turn".to_owned(),
         }
     }
@@ -174,9 +178,11 @@ impl Command {
         reason.hint_for(self.spec.work.kind())
     }
 
-    /// Marks text that a page may have written. No page has a say in a job's text.
+    /// Marks text that a page may have written. No page has a say in a job's text, or in the person's
+    /// answer.
     fn page_mark(&self, origin: Option<&str>) -> Option<PageMark> {
-        (self.spec.work.kind() != WorkKind::Job).then(|| PageMark::of_origin(origin))
+        let is_of_page = !matches!(self.spec.work.kind(), WorkKind::Job | WorkKind::Ask);
+        is_of_page.then(|| PageMark::of_origin(origin))
     }
 
     /// The command as the command line lists it; `target` is the lane that it was given.
@@ -346,7 +352,7 @@ impl Command {
     pub fn unread_at_last(&self) -> &'static str {
         match self.spec.work.kind() {
             WorkKind::Browser => "Result expired after 60s (never retrieved)",
-            WorkKind::Annotations | WorkKind::Job => {
+            WorkKind::Annotations | WorkKind::Ask | WorkKind::Job => {
                 "Result expired after 10 minutes (never retrieved)"
             }
         }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId, InstanceId,
-    LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, TabId,
+    AskAnswer, Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId,
+    InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, TabId,
     UploadRequest, well_formed,
 };
 
@@ -66,6 +66,13 @@ pub enum FromExtension {
     TakeTab {
         /// The tab.
         tab_id: TabId,
+    },
+    /// The person answers a question of an agent.
+    AskAnswer {
+        /// The question.
+        correlation_id: CorrelationId,
+        /// The answer.
+        answer: AskAnswer,
     },
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
@@ -264,6 +271,10 @@ impl FromExtension {
             "take_tab" => {
                 Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
+            "ask_answer" => {
+                let AskAnswerBody { correlation_id, answer } = serde_json::from_str(text)?;
+                Self::AskAnswer { correlation_id, answer }
+            }
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;
@@ -342,6 +353,12 @@ struct ConfirmBody {
 #[derive(Deserialize)]
 struct TakeTabBody {
     tab_id: TabId,
+}
+
+#[derive(Deserialize)]
+struct AskAnswerBody {
+    correlation_id: CorrelationId,
+    answer: AskAnswer,
 }
 
 #[derive(Deserialize)]

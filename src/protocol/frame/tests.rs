@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
-    AdmittedExtension, AskingExtension, Attempt, CaptureSettings, CorrelationId, DrawingId,
-    HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions,
-    SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
-    UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
+    AdmittedExtension, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
+    CorrelationId, DrawingId, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError,
+    LocalFileRules, OlderExtensions, OpenAsk, PersonAsk, SiteRuleError, SiteRules, StreamKind,
+    TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    UploadRefusalCode, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -261,12 +262,33 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
             since: Timestamp::from_unix_micros(1_763_763_345_123_000),
         }],
     };
+    let asks = ToExtension::Asks { asks: golden_asks() };
     [
         ("widenings".to_owned(), frame),
+        ("asks".to_owned(), asks),
         ("held_tabs".to_owned(), held),
         ("extension_changed".to_owned(), changed),
     ]
     .into_iter()
+}
+
+fn golden_asks() -> Vec<OpenAsk> {
+    let question = AskQuestion::parse("Send the order of 3 chairs?").unwrap();
+    let options = ["red", "blue"].map(|option| AskOption::parse(option).unwrap()).into();
+    let asks = [
+        (PersonAsk::Approve { question: question.clone() }, Some(TabId(7))),
+        (PersonAsk::Choose { question: question.clone(), options }, None),
+        (PersonAsk::Answer { question }, None),
+    ];
+    let open = asks.into_iter().zip(1..).map(|((ask, tab_id), number)| OpenAsk {
+        correlation_id: format!("ask_1795298985123_0123456789abcdef0123456789abcde{number}").into(),
+        client: "Claude Code".into(),
+        ask,
+        tab_id,
+        asked_at: Timestamp::from_unix_micros(1_763_763_345_123_000),
+        until: Timestamp::from_unix_micros(1_763_763_945_123_000),
+    });
+    open.collect()
 }
 
 /// The example of each action, and two more scripts: one that was delivered
@@ -330,6 +352,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
     }
     let kinds = [
         "annotations",
+        "ask_answer",
         "cancelled",
         "claim",
         "complete",
@@ -371,6 +394,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
         FromExtension::TakeTab { .. } => "take_tab",
+        FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",
         FromExtension::UploadRequest(_) => "upload_request",

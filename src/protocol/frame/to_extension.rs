@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     Attempt, CaptureSettings, CorrelationId, DrawingId, HeldTab, LocalFileRules, OlderExtensions,
-    QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -125,6 +125,12 @@ pub enum ToExtension {
         /// In the order of their numbers.
         held: Vec<HeldTab>,
     },
+    /// All questions of agents that wait for the person's answer: after `ready` if there are any, and
+    /// after every change.
+    Asks {
+        /// Oldest first.
+        asks: Vec<OpenAsk>,
+    },
     /// The extension's files on the disk are not the ones that Tabwire put there, so the extension
     /// gets no commands. Comes after `ready`.
     ExtensionChanged {},
@@ -171,6 +177,7 @@ impl ToExtension {
             Self::Go { .. }
             | Self::ResultAck { .. }
             | Self::AnnotationsOver { .. }
+            | Self::Asks { .. }
             | Self::Nack { .. } => true,
             // A refusal records nothing, so nothing delays it.
             Self::AnnotationsAck { error, .. } => error.is_none(),

@@ -5,6 +5,7 @@ mod actions;
 mod analyze;
 mod answer_sizes;
 mod arrivals;
+mod asks;
 mod call;
 mod cancel;
 mod capture;

@@ -12,11 +12,11 @@ use testkit::{
 };
 
 /// An extension in a profile of its own, as it is before the browser starts.
-struct Profile(tempfile::TempDir);
+pub(super) struct Profile(tempfile::TempDir);
 
 impl Profile {
     /// With the extension for the daemon at this port, with the key of its state directory.
-    fn new(home: &tabwire::home::StateDirectory, port: u16) -> Self {
+    pub(super) fn new(home: &tabwire::home::StateDirectory, port: u16) -> Self {
         let folder = tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap();
         let key = home.auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder.path().join("extension"), port, &key).unwrap();
@@ -60,7 +60,7 @@ impl Profile {
         assert!(!folder.join("shim.js").exists());
     }
 
-    async fn open(&self, page: &str) -> (Browser, BrowserUser) {
+    pub(super) async fn open(&self, page: &str) -> (Browser, BrowserUser) {
         let program = BrowserUser::lets_in(self.0.path(), &find_browser().unwrap());
         let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
         // An earlier browser of this profile had another port.
@@ -74,12 +74,12 @@ impl Profile {
 /// The extension's worker, below its folder.
 const WORKER: &str = "src/worker/background.js";
 
-fn popup() -> String {
+pub(super) fn popup() -> String {
     format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")
 }
 
 /// Waits until the popup says this.
-async fn shows(hand: &mut BrowserUser, words: &str) {
+pub(super) async fn shows(hand: &mut BrowserUser, words: &str) {
     let shown = "document.body.innerText";
     let comes = async { while !hand.read(shown).await.as_str().unwrap().contains(words) {} };
     soon(words, comes).await;

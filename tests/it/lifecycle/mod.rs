@@ -1,6 +1,7 @@
 //! A command's way from the call that submits it to the answer with its end.
 
 mod annotations;
+mod asks;
 pub(crate) mod cancel;
 mod jobs;
 mod one_lifecycle;

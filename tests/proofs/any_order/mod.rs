@@ -33,6 +33,7 @@ const LIMITS: Limits = Limits {
     failures: 3,
     tombstones: 4,
     annotations: 1,
+    asks: 1,
     jobs: 1,
     waiters: 1,
     calls_per_minute: 0,

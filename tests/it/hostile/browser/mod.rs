@@ -1,5 +1,6 @@
 //! Attacks on a real browser, or by what is in one.
 
+mod asks;
 mod drawings;
 mod local_files;
 mod pages;

@@ -1,0 +1,140 @@
+// @ts-check
+// The questions of agents in the popup. A row stays as long as its question, so that nothing goes away under the
+// hands of a person who types.
+
+/** @import {AskAnswer} from '../types/protocol.js' */
+/** @import {AskRow} from '../src/worker/panel.js' */
+
+import { keptAskPicture } from '../src/asks/kept_pictures.js';
+import { agentWords, wordsButton } from '../src/lib/agent_words.js';
+
+/** For this long after the list has changed a click does not count: it was meant for what stood there before. */
+export const SETTLING_MS = 700;
+
+/** The longest line that the daemon takes. */
+const LINE_MAX = 2_000;
+
+/** @typedef {(correlationId: string, answer: AskAnswer) => Promise<string>} AnswerSender resolves with the trouble, or '' */
+
+export class AsksList {
+  #list;
+  #send;
+  #trouble;
+  #changedAt = 0;
+
+  /** @param {HTMLElement} list @param {AnswerSender} send @param {(trouble: string) => void} trouble shows it */
+  constructor(list, send, trouble) {
+    this.#list = list;
+    this.#send = send;
+    this.#trouble = trouble;
+  }
+
+  /** @param {AskRow[]} asks */
+  show(asks) {
+    const gone = [...this.#list.children].filter(({ id }) => !asks.some(({ correlation_id }) => correlation_id === id));
+    const fresh = asks.filter(({ correlation_id }) => !document.getElementById(correlation_id));
+    for (const row of gone) row.remove();
+    this.#list.append(...fresh.map((ask) => this.#row(ask)));
+    if (gone.length > 0 || fresh.length > 0) this.#settle();
+    for (const ask of asks) this.#showPicture(ask).catch(console.debug);
+  }
+
+  #settle() {
+    this.#changedAt = performance.now();
+    this.#list.dataset.settling = 'true';
+    setTimeout(() => { if (this.#isSettled) this.#list.dataset.settling = 'false'; }, SETTLING_MS);
+  }
+
+  get #isSettled() {
+    return performance.now() - this.#changedAt >= SETTLING_MS;
+  }
+
+  /** @param {AskRow} ask */
+  #row(ask) {
+    const row = document.createElement('li');
+    row.id = ask.correlation_id;
+    const words = document.createElement('div');
+    words.append(...agentWords({ client: ask.client, prompt: ask.question }));
+    row.append(words);
+    if (ask.tab_title) row.append(Object.assign(document.createElement('div'), { className: 'tab', textContent: ask.tab_title, title: ask.tab_title }));
+    row.append(...this.#controls(ask));
+    return row;
+  }
+
+  /** @param {AskRow} ask @returns {HTMLElement[]} */
+  #controls(ask) {
+    switch (ask.kind) {
+      case 'approve': {
+        const note = lineInput('Note to the agent (optional)');
+        const words = () => (note.value.trim() ? { note: note.value.trim() } : {});
+        return [note, buttons([
+          this.#button(ask, 'Deny', () => ({ kind: 'deny', ...words() })),
+          this.#button(ask, 'Allow', () => ({ kind: 'allow', ...words() })),
+        ])];
+      }
+      case 'choose': {
+        const options = ask.options.map((option, index) => this.#bind(ask, wordsButton(option), () => ({ kind: 'option', index })));
+        return [buttons(options), buttons([this.#decline(ask)])];
+      }
+      default: {
+        const line = lineInput('Your answer');
+        const send = this.#button(ask, 'Send', () => (line.value.trim() ? { kind: 'text', text: line.value.trim() } : null));
+        line.addEventListener('keydown', ({ key }) => { if (key === 'Enter') send.click(); });
+        return [line, buttons([this.#decline(ask), send])];
+      }
+    }
+  }
+
+  /** @param {AskRow} ask */
+  #decline(ask) {
+    return this.#button(ask, 'Do not answer', () => ({ kind: 'decline' }));
+  }
+
+  /** @param {AskRow} ask @param {string} label @param {() => AskAnswer | null} answer null: there is none yet */
+  #button(ask, label, answer) {
+    const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label, ariaLabel: `${label}: ${ask.question}` });
+    return this.#bind(ask, button, answer);
+  }
+
+  /** @param {AskRow} ask @param {HTMLButtonElement} button @param {() => AskAnswer | null} answer */
+  #bind({ correlation_id }, button, answer) {
+    button.addEventListener('click', () => {
+      const given = answer();
+      if (given === null || !this.#isSettled) return;
+      button.disabled = true;
+      this.#send(correlation_id, given).then((trouble) => {
+        this.#trouble(trouble);
+        button.disabled = trouble === '';
+      }, console.debug);
+    });
+    return button;
+  }
+
+  /** @param {AskRow} ask */
+  async #showPicture({ correlation_id, kind, tab_id }) {
+    const row = document.getElementById(correlation_id);
+    if (kind !== 'approve' || tab_id === undefined || !row || row.querySelector('.picture')) return;
+    const kept = await keptAskPicture(correlation_id);
+    if (!kept || row.querySelector('.picture')) return;
+    const shown = 'picture' in kept
+      ? Object.assign(document.createElement('img'), { src: kept.picture, alt: 'The page now' })
+      : Object.assign(document.createElement('p'), { textContent: kept.trouble });
+    shown.className = 'picture';
+    row.querySelector('input')?.before(shown);
+    // The buttons below it have moved.
+    this.#settle();
+  }
+}
+
+/** @param {HTMLButtonElement[]} all */
+function buttons(all) {
+  const row = document.createElement('div');
+  row.className = 'buttons';
+  row.append(...all);
+  return row;
+}
+
+/** @param {string} label */
+function lineInput(label) {
+  return Object.assign(document.createElement('input'), { type: 'text', placeholder: label, ariaLabel: label, maxLength: LINE_MAX, autocomplete: 'off' });
+}

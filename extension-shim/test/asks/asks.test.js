@@ -1,0 +1,99 @@
+// The questions of agents in the worker: their answers, their notifications, and where their pictures go.
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { FakeStorage, goldenFrames, installChrome, settled } from '../support/fakes.js';
+
+installChrome();
+const { AskNotifications } = await import('../../src/asks/ask_notifications.js');
+const { Asks } = await import('../../src/asks/asks.js');
+const { dropOtherAskPictures, keepAskPicture, keptAskPicture } = await import('../../src/asks/kept_pictures.js');
+
+const { asks: OPEN } = goldenFrames('to_extension').asks;
+const [APPROVE, CHOOSE, ANSWER] = OPEN;
+let made;
+let clicked;
+
+beforeEach(() => {
+  made = {};
+  clicked = {};
+  chrome.runtime.getURL = (path) => `chrome-extension://us/${path}`;
+  chrome.storage.session = new FakeStorage();
+  chrome.notifications = {
+    onButtonClicked: { addListener: (heard) => { clicked.button = heard; } },
+    onClicked: { addListener: (heard) => { clicked.body = heard; } },
+    getAll: async () => structuredClone(made),
+    create: async (id, options) => { made[id] = options; },
+    clear: async (id) => { delete made[id]; },
+  };
+});
+
+test('an answer goes to the daemon as a frame, and not without one', () => {
+  const asks = new Asks();
+  const sent = [];
+  assert.equal(asks.answer('ask_1', { kind: 'allow' }), false);
+  asks.send = (text) => sent.push(JSON.parse(text)) > 0;
+  const golden = goldenFrames('from_extension').ask_answer;
+  assert.equal(asks.answer(golden.correlation_id, golden.answer), true);
+  assert.deepEqual(sent, [golden]);
+});
+
+test('the list is the last one of the daemon, and goes with the connection', () => {
+  const asks = new Asks();
+  const counts = [];
+  asks.onChange = (open) => counts.push(open.length);
+  asks.forget();
+  asks.handleFrame({ type: 'asks', asks: OPEN });
+  asks.handleFrame({ type: 'asks', asks: [ANSWER] });
+  assert.deepEqual(asks.open, [ANSWER]);
+  asks.forget();
+  assert.deepEqual([asks.open, counts], [[], [3, 1, 0]]);
+});
+
+test('a notification shows each question in its words, answers what has two buttons, and goes with its question', async () => {
+  const notifications = new AskNotifications();
+  const answers = [];
+  notifications.onAnswer = (id, answer) => answers.push([id, answer]);
+  notifications.listen();
+  notifications.follow(OPEN);
+  await settled();
+  const id = (ask) => `ask:${ask.correlation_id}`;
+  assert.deepEqual(made[id(APPROVE)].buttons, [{ title: 'Allow' }, { title: 'Deny' }]);
+  assert.equal(made[id(APPROVE)].message, APPROVE.question);
+  assert.deepEqual(made[id(CHOOSE)].buttons, [{ title: 'red' }, { title: 'blue' }]);
+  assert.deepEqual(made[id(ANSWER)].buttons, []);
+  clicked.button(id(APPROVE), 1);
+  clicked.button(id(CHOOSE), 0);
+  clicked.button(id(ANSWER), 0);
+  clicked.button(id(APPROVE), 2);
+  clicked.button('another', 0);
+  assert.deepEqual(answers, [[APPROVE.correlation_id, { kind: 'deny' }], [CHOOSE.correlation_id, { kind: 'option', index: 0 }]]);
+  notifications.follow([ANSWER]);
+  await settled();
+  assert.deepEqual(Object.keys(made), [id(ANSWER)]);
+  clicked.button(id(APPROVE), 0);
+  assert.equal(answers.length, 2, 'a question that is over has no answer');
+});
+
+test('nothing is notified while the person has not allowed it, and all open questions are once they have', async () => {
+  const { notifications: allowed } = chrome;
+  delete chrome.notifications;
+  const notifications = new AskNotifications();
+  notifications.listen();
+  notifications.follow([APPROVE]);
+  await settled();
+  assert.deepEqual(made, {});
+  chrome.notifications = allowed;
+  notifications.listen();
+  notifications.listen();
+  await settled();
+  assert.equal(Object.keys(made).length, 1);
+});
+
+test('a picture is kept as long as its question is open, and nothing else is touched', async () => {
+  await chrome.storage.session.set({ other: 1 });
+  await keepAskPicture('ask_1', { picture: 'data:,1' });
+  await keepAskPicture('ask_2', { trouble: 'none' });
+  assert.deepEqual(await dropOtherAskPictures(['ask_2', 'ask_3']), ['ask_2']);
+  assert.deepEqual([await keptAskPicture('ask_1'), await keptAskPicture('ask_2')], [undefined, { trouble: 'none' }]);
+  assert.deepEqual(await chrome.storage.session.get('other'), { other: 1 });
+});

@@ -1,0 +1,163 @@
+//! Questions of agents in a real browser: what the person sees of them, and what their clicks answer.
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+
+use super::popup::{Profile, popup, shows};
+use testkit::{BrowserUser, McpClient, TestDaemon, TestPages, first_tab, kill_worker, soon, until};
+
+struct AskStage {
+    daemon: TestDaemon,
+    client: McpClient,
+    pages: TestPages,
+    browser: Browser,
+    hand: BrowserUser,
+    tab: Value,
+    _profile: Profile,
+}
+
+impl AskStage {
+    async fn set() -> Self {
+        let daemon = TestDaemon::start().await;
+        let pages = TestPages::start().await;
+        let profile = Profile::new(&daemon.home(), daemon.port());
+        let (browser, hand) = profile.open(&pages.url("/form")).await;
+        let client = McpClient::legacy(&daemon).named("Order bot");
+        let tab = first_tab(&client, &browser).await;
+        Self { daemon, client, pages, browser, hand, tab, _profile: profile }
+    }
+
+    async fn ask(&self, kind: &str, more: Value) -> String {
+        let mut call = json!({"action": "ask_user", "kind": kind, "question": "Send the order?"});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = self.client.call("interact", call).await;
+        assert_eq!(answer["status"], "waiting_for_user", "{answer}");
+        answer["correlation_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the popup has stood still: a click counts from then on.
+    async fn settled(&mut self) {
+        let still = "document.querySelector('#ask-list').dataset.settling";
+        soon("a still popup", until(async || self.hand.read(still).await == "false")).await;
+    }
+
+    async fn has_rows(&mut self, count: usize) {
+        let rows = "document.querySelectorAll('#ask-list > li').length";
+        soon("the rows", until(async || self.hand.read(rows).await == count)).await;
+    }
+
+    async fn badge(&mut self) -> Value {
+        self.hand.read("chrome.action.getBadgeText({})").await
+    }
+
+    async fn end(self) {
+        self.browser.end().await;
+        self.daemon.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_person_allows_what_they_see_a_picture_of_and_denies_with_a_note() {
+    let mut stage = AskStage::set().await;
+    stage.hand.open_beside(&popup()).await;
+    shows(&mut stage.hand, "Connected").await;
+    let first = stage.ask("approve", json!({"tab_id": stage.tab})).await;
+    shows(&mut stage.hand, "Send the order?").await;
+    shows(&mut stage.hand, "Order bot").await;
+    assert_eq!(stage.badge().await, "1");
+    let picture = "document.querySelector('#ask-list img.picture')?.naturalWidth > 300";
+    soon("the picture", until(async || stage.hand.read(picture).await == true)).await;
+    stage.settled().await;
+    stage.hand.click("#ask-list .buttons button:nth-child(2)").await;
+    let allowed = stage.client.outcome(&first).await;
+    assert_eq!(allowed["result"], json!({"approved": true, "by": "browser"}), "{allowed}");
+    stage.has_rows(0).await;
+    assert_eq!(stage.badge().await, "");
+    let kept = "chrome.storage.session.get(null).then((all) => Object.keys(all).filter((key) => key.startsWith('ask:')))";
+    soon("no picture", until(async || stage.hand.read(kept).await == json!([]))).await;
+
+    let second = stage.ask("approve", json!({"tab_id": stage.tab})).await;
+    stage.has_rows(1).await;
+    soon("the picture", until(async || stage.hand.read(picture).await == true)).await;
+    stage.settled().await;
+    stage.hand.click("#ask-list input").await;
+    stage.hand.type_text("Only 3 chairs").await;
+    stage.hand.click("#ask-list .buttons button:nth-child(1)").await;
+    let denied = stage.client.outcome(&second).await;
+    let result = json!({"approved": false, "text": "Only 3 chairs", "by": "browser"});
+    assert_eq!(denied["result"], result, "{denied}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_person_chooses_and_writes_while_more_questions_come_and_a_worker_dies() {
+    let mut stage = AskStage::set().await;
+    stage.hand.open_beside(&popup()).await;
+    let text = stage.ask("answer", json!({})).await;
+    stage.has_rows(1).await;
+    stage.hand.click("#ask-list input").await;
+    stage.hand.type_text("Ada ").await;
+    let choice = stage.ask("choose", json!({"options": ["red", "the blue one"]})).await;
+    stage.has_rows(2).await;
+    assert_eq!(stage.badge().await, "2");
+    stage.hand.type_text("Love").await;
+    let typed = "document.querySelector('#ask-list input').value";
+    assert_eq!(stage.hand.read(typed).await, "Ada Love");
+    // The popup goes with the worker: both are one process.
+    kill_worker(&stage.browser);
+    stage.hand.open_beside(&popup()).await;
+    stage.has_rows(2).await;
+    soon("the badge", until(async || stage.badge().await == "2")).await;
+    stage.hand.click("#ask-list input").await;
+    stage.hand.type_text("Ada Lovelace").await;
+    stage.settled().await;
+    stage.hand.press("Enter", 1).await;
+    assert_eq!(stage.client.outcome(&text).await["result"]["text"], "Ada Lovelace");
+    stage.has_rows(1).await;
+    stage.settled().await;
+    stage.hand.click("#ask-list .buttons button:nth-child(2)").await;
+    assert_eq!(stage.client.outcome(&choice).await["result"]["choice"], "the blue one");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_click_that_was_meant_for_what_stood_there_before_answers_nothing() {
+    let mut stage = AskStage::set().await;
+    stage.hand.open_beside(&popup()).await;
+    shows(&mut stage.hand, "Connected").await;
+    // Clicks each button in the moment in which it appears, and notes that.
+    let clicker = "globalThis.clicked = 0;
+        new MutationObserver(() => {
+          for (const button of document.querySelectorAll('#ask-list button')) { button.click(); globalThis.clicked += 1; }
+        }).observe(document.querySelector('#ask-list'), { childList: true, subtree: true })";
+    stage.hand.read(clicker).await;
+    let id = stage.ask("approve", json!({"tab_id": stage.tab})).await;
+    stage.has_rows(1).await;
+    soon("clicks", until(async || stage.hand.read("clicked").await != 0)).await;
+    stage.settled().await;
+    assert_eq!(stage.client.status(&id).await["status"], "pending");
+    stage.hand.click("#ask-list .buttons button:nth-child(2)").await;
+    assert_eq!(stage.client.outcome(&id).await["result"]["approved"], true);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_question_about_a_tab_ends_with_the_tab_and_a_closed_site_has_no_picture() {
+    let mut stage = AskStage::set().await;
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second"), "wait_ms": 20_000});
+    let tab = stage.client.call("interact", open).await["result"]["value"]["tab_id"].clone();
+    let id = stage.ask("approve", json!({"tab_id": tab})).await;
+    stage
+        .client
+        .call("interact", json!({"action": "tab_close", "tab_id": tab, "wait_ms": 20_000}))
+        .await;
+    let ended = stage.client.outcome(&id).await;
+    assert_eq!((&ended["status"], &ended["reason"]), (&json!("error"), &json!("tab_closed")));
+
+    let deny = json!({"action": "site_rules", "pattern": "127.0.0.1"});
+    stage.client.call_raw("configure", deny).await;
+    stage.hand.open_beside(&popup()).await;
+    stage.ask("approve", json!({"tab_id": stage.tab})).await;
+    shows(&mut stage.hand, "There is no picture of the page").await;
+    stage.end().await;
+}
