@@ -69,6 +69,7 @@ impl Inside {
             site_rules: None,
             stopped: None,
             older_extensions: None,
+            act_rules: None,
         }));
         Self { hub, caller, link, outbox }
     }

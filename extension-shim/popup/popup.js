@@ -297,20 +297,25 @@ function showSites(rules) {
   shownSites = text;
   element('sites-text').textContent = sitesSummary(rules);
   const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
-  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('allow'));
+  const acts = (rules?.deny_actions ?? []).map((denial) => ruleRow(`deny ${denial.action} on ${denial.pattern}`, { change: 'allow_action', ...denial }));
+  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('read'), ...acts, ...rows('allow'));
 }
 
 /** @param {SiteList} list @param {string} pattern */
 function siteRow(list, pattern) {
+  return ruleRow(siteRule(list, pattern), { change: 'remove', list, pattern });
+}
+
+/** @param {string} rule in words @param {SiteChange} removal takes it back */
+function ruleRow(rule, removal) {
   const row = document.createElement('li');
   const text = document.createElement('div');
   const remove = document.createElement('button');
-  const rule = siteRule(list, pattern);
   text.textContent = rule;
   Object.assign(remove, { textContent: 'Remove', type: 'button', ariaLabel: `Remove ${rule}` });
   remove.addEventListener('click', () => {
     remove.disabled = true;
-    changeSite({ change: 'remove', list, pattern }).then((isDone) => { remove.disabled = isDone; }, console.debug);
+    changeSite(removal).then((isDone) => { remove.disabled = isDone; }, console.debug);
   });
   row.append(text, remove);
   return row;

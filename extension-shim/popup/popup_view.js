@@ -154,14 +154,16 @@ export function widenedHow({ at, take_back }) {
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */
 export function sitesSummary(rules) {
   if (!rules) return 'Sites: not known yet';
-  const { allow, deny, agent_deny = [] } = rules;
-  const denied = deny.length + agent_deny.length;
-  if (allow.length > 0) return `Sites: only ${allow.length} allowed${denied > 0 ? `, ${denied} denied` : ''}`;
-  return denied > 0 ? `Sites: all but ${denied}` : 'Sites: all';
+  const { allow, deny, agent_deny = [], read = [], deny_actions = [] } = rules;
+  const [denied, bounded] = [deny.length + agent_deny.length, read.length + deny_actions.length];
+  const acts = bounded > 0 ? `, ${bounded} with limits` : '';
+  if (allow.length > 0) return `Sites: only ${allow.length} allowed${denied > 0 ? `, ${denied} denied` : ''}${acts}`;
+  return `${denied > 0 ? `Sites: all but ${denied}` : 'Sites: all'}${acts}`;
 }
 
 /** @param {SiteList} list @param {string} pattern @returns {string} */
 export function siteRule(list, pattern) {
+  if (list === 'read') return `only read ${pattern}`;
   return list === 'agent_deny' ? `deny ${pattern} (an agent)` : `${list} ${pattern}`;
 }
 
@@ -178,7 +180,7 @@ export function filesSummary(files) {
 export function siteChange(list, given) {
   const pattern = siteOfAddress(given.trim()) ?? asSent(given.trim());
   if (!parsePattern(pattern)) return { wrong: 'Write a host such as example.com, *.example.com or https://example.com:8443, or file:' };
-  return { change: { change: 'add', list: list === 'allow' ? 'allow' : 'deny', pattern }, wrong: '' };
+  return { change: { change: 'add', list: list === 'allow' || list === 'read' ? list : 'deny', pattern }, wrong: '' };
 }
 
 /** An address with a path. A user's name before the host is no part of the site. */

@@ -82,6 +82,8 @@ export type Context = {
    * would come on top. Throws when nobody waits any more; a command that was cancelled before never ran.
    */
   begin: () => void;
+  /** Throws if the person's rules forbid this act on a page of this address. Called when the page is known, before the act. */
+  admitAct: (url: string) => void;
   /**
    * What is to be done before a timeout or a cancel is reported, once the action has begun something
    * that does not end by itself. Resolves to what the report adds, or to nothing.

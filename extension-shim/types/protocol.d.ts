@@ -103,6 +103,8 @@ export type SiteRulesFrame = {
   allow: SitePattern[];
   deny: SitePattern[];
   agent_deny?: SitePattern[];
+  read?: SitePattern[];
+  deny_actions?: ActionDenial[];
   /** Why the person's last change in this browser was rejected. */
   problem?: string;
 };
@@ -241,6 +243,8 @@ export type ReadyFrame = {
   draws_for?: CorrelationId[];
   /** Whether it enforces which sites may be used. Older extensions do not say. */
   site_rules?: boolean;
+  /** Whether it enforces rules about acts: sites that agents may only read, and denied actions. */
+  act_rules?: boolean;
   /** Whether the person has stopped everything in this browser. Older extensions do not say. */
   stopped?: boolean;
   /** Whether it shows the person which extensions that only poll ask to be let in. */
@@ -925,6 +929,14 @@ export type ErrorCode =
   | 'download_failed'
   | 'page_tool_changed';
 
+/** An action that agents may not use on some sites. */
+export type ActionDenial = {
+  /** The name of the action. */
+  action: string;
+  /** The sites. */
+  pattern: SitePattern;
+};
+
 /** The element of an action. */
 export type ActionTarget = {
   selector: string;
@@ -1256,10 +1268,14 @@ export type SiteChange = {
   pattern: SitePattern;
 } | {
   change: 'clear_agents';
+} | ActionDenial & {
+  change: 'deny_action';
+} | ActionDenial & {
+  change: 'allow_action';
 };
 
 /** One of the lists. */
-export type SiteList = 'allow' | 'deny' | 'agent_deny';
+export type SiteList = 'allow' | 'deny' | 'agent_deny' | 'read';
 
 /** A pattern of sites: `example.com` with all its subdomains, `*.example.com` for the subdomains alone, or an IP address; each may name a scheme and a port. Or `file:`. */
 export type SitePattern = string;

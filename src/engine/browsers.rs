@@ -7,8 +7,8 @@ use super::polling::{Poller, is_poller};
 use super::summaries::BrowserSummary;
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, BrowserTab, CorrelationId, ReadyFrame, TabId, Timestamp,
-    Transport,
+    Action, BrowserId, BrowserSession, BrowserTab, CorrelationId, ReadyFrame, SiteRules, TabId,
+    Timestamp, Transport,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -40,6 +40,8 @@ pub(super) struct BrowserState {
     poller: Option<Poller>,
     /// Whether its extension enforces which sites may be used.
     enforces_sites: bool,
+    /// Whether its extension enforces rules about acts, too.
+    enforces_acts: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
@@ -80,6 +82,7 @@ impl BrowserState {
             link: None,
             poller: None,
             enforces_sites: false,
+            enforces_acts: false,
             shows_older_extensions: false,
             is_stopped: false,
             is_changed: false,
@@ -135,6 +138,7 @@ impl BrowserState {
         self.actions.clone_from(&ready.actions);
         self.tabs.clone_from(&ready.tabs);
         self.enforces_sites = ready.site_rules == Some(true);
+        self.enforces_acts = ready.act_rules == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         if let Some(link) = &mut self.link {
             link.ready = true;
@@ -204,6 +208,11 @@ impl BrowserState {
     /// Whether its extension enforces which sites may be used.
     pub(super) const fn enforces_sites(&self) -> bool {
         self.enforces_sites
+    }
+
+    /// Whether its extension enforces these rules.
+    pub(super) fn enforces(&self, rules: &SiteRules) -> bool {
+        self.enforces_sites && (self.enforces_acts || !rules.bounds_acts())
     }
 
     /// Whether its extension shows the person which older extensions ask to be let in.

@@ -141,13 +141,13 @@ impl Transaction<'_> {
         let Some(attempt) = command.delivery().map(|delivery| delivery.attempt) else {
             return false;
         };
-        if browser.enforces_sites() && !browser.is_changed() {
+        if browser.enforces(&self.decided.site_rules) && !browser.is_changed() {
             return false;
         }
         let work = &command.spec().work;
         let error = if browser.is_changed() {
             change_refusal(browser.label())
-        } else if work.action().is_some_and(Action::opens_local_file) {
+        } else if !browser.enforces_sites() && work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
         } else if self.decided.site_rules.is_empty() {
             return false;

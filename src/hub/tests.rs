@@ -213,6 +213,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         site_rules: None,
         stopped: None,
         older_extensions: None,
+        act_rules: None,
     }
 }
 

@@ -197,6 +197,7 @@ mod tests {
                 site_rules: None,
                 stopped: None,
                 older_extensions: None,
+                act_rules: None,
             }));
             Self { hub, link, outbox, calls: JobCalls::default() }
         }

@@ -73,8 +73,8 @@ pub use report::{
 };
 pub use short_text::{in_short, url_in_short};
 pub use sites::{
-    AGENT_DENIALS_MAX, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange, SiteList, SitePattern,
-    SiteRuleError, SiteRules,
+    AGENT_DENIALS_MAX, ActionDenial, DeniedAction, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange,
+    SiteList, SitePattern, SiteRuleError, SiteRules,
 };
 pub use timestamp::Timestamp;
 pub use transport::Transport;

@@ -1,5 +1,5 @@
-//! The site rules: two lists of patterns by the person, a third list of sites that agents have
-//! denied, and the form of a pattern.
+//! The site rules: lists of patterns by the person, a list of sites that agents have denied, actions
+//! that are denied on some sites, and the form of a pattern.
 //!
 //! The extension alone matches and enforces patterns (`extension-shim/src/policy/sites.js`). The
 //! daemon only parses them, so that a malformed pattern is rejected where it is entered.
@@ -12,10 +12,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::actions::{ActionTool, RegisteredAction};
+
 /// The longest pattern, in bytes.
 pub const SITE_PATTERN_MAX: usize = 256;
 
-/// How many patterns the person's two lists may have together.
+/// How many patterns the person's lists may have together, and denied actions with them.
 pub const SITE_PATTERNS_MAX: usize = 1_000;
 
 /// The most sites that agents may deny. Agents have a list of their own, so that they cannot fill
@@ -48,6 +50,9 @@ pub enum SiteRuleError {
     /// The person's lists are full.
     #[error("there are {SITE_PATTERNS_MAX} site patterns already; remove some first")]
     TooMany,
+    /// A rule names an action that there is not.
+    #[error("`{0}` is no action; `tabwire call --help` and docs/tools.md list them")]
+    UnknownAction(String),
     /// The person allowed `file:` as a site.
     #[error("local files are opened by folder: `tabwire sites files allow DIR`")]
     LocalFiles,
@@ -74,6 +79,66 @@ pub enum SiteList {
     Deny,
     /// Sites that agents have denied. Only a person removes a pattern from it.
     AgentDeny,
+    /// Sites that agents may read, and on which they do not act.
+    Read,
+}
+
+/// An action that agents may not use on some sites.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionDenial {
+    /// The name of the action.
+    pub action: DeniedAction,
+    /// The sites.
+    pub pattern: SitePattern,
+}
+
+/// The name of an action that extensions run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String", inline)]
+pub struct DeniedAction(Arc<str>);
+
+impl DeniedAction {
+    /// Reads the name of an action.
+    ///
+    /// # Errors
+    ///
+    /// [`SiteRuleError::UnknownAction`].
+    pub fn parse(name: &str) -> Result<Self, SiteRuleError> {
+        match RegisteredAction::named(name) {
+            Some(known) if known.spec.tool != ActionTool::Daemon => Ok(Self(name.into())),
+            Some(_) | None => {
+                let shown = name.chars().take(64).filter(|char| !char.is_control()).collect();
+                Err(SiteRuleError::UnknownAction(shown))
+            }
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for DeniedAction {
+    type Error = SiteRuleError;
+
+    fn try_from(name: String) -> Result<Self, SiteRuleError> {
+        Self::parse(&name)
+    }
+}
+
+impl From<DeniedAction> for String {
+    fn from(action: DeniedAction) -> Self {
+        action.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for DeniedAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The sites that agents may use, the same in all browsers of the user.
@@ -85,6 +150,10 @@ pub struct SiteRules {
     deny: Vec<SitePattern>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     agent_deny: Vec<SitePattern>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    read: Vec<SitePattern>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deny_actions: Vec<ActionDenial>,
 }
 
 /// A change of the rules.
@@ -108,6 +177,10 @@ pub enum SiteChange {
     },
     /// Empties the agents' list.
     ClearAgents,
+    /// Denies an action on some sites.
+    DenyAction(ActionDenial),
+    /// Takes such a denial back.
+    AllowAction(ActionDenial),
 }
 
 /// The lists as they stand in a file.
@@ -121,6 +194,10 @@ struct StoredSiteRules {
     deny: Vec<SitePattern>,
     #[serde(default)]
     agent_deny: Vec<SitePattern>,
+    #[serde(default)]
+    read: Vec<SitePattern>,
+    #[serde(default)]
+    deny_actions: Vec<ActionDenial>,
 }
 
 impl SitePattern {
@@ -250,10 +327,30 @@ impl SiteRules {
         &self.agent_deny
     }
 
+    /// The sites that agents may read, and on which they do not act.
+    #[must_use]
+    pub fn read(&self) -> &[SitePattern] {
+        &self.read
+    }
+
+    /// The actions that agents may not use on some sites.
+    #[must_use]
+    pub fn deny_actions(&self) -> &[ActionDenial] {
+        &self.deny_actions
+    }
+
     /// Whether every site may be used.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.allow.is_empty() && self.deny.is_empty() && self.agent_deny.is_empty()
+        let is_open = self.allow.is_empty() && self.deny.is_empty() && self.agent_deny.is_empty();
+        is_open && !self.bounds_acts()
+    }
+
+    /// Whether some rule is about acts alone. An extension that only knows which sites are closed would
+    /// let agents do too much.
+    #[must_use]
+    pub fn bounds_acts(&self) -> bool {
+        !self.read.is_empty() || !self.deny_actions.is_empty()
     }
 
     /// Makes a change. Returns whether it changed anything.
@@ -282,22 +379,39 @@ impl SiteRules {
                 self.agent_deny.clear();
                 Ok(is_changed)
             }
+            SiteChange::DenyAction(denial) if self.deny_actions.contains(denial) => Ok(false),
+            SiteChange::DenyAction(_) if self.is_full() => Err(SiteRuleError::TooMany),
+            SiteChange::DenyAction(denial) => {
+                self.deny_actions.push(denial.clone());
+                Ok(true)
+            }
+            SiteChange::AllowAction(denial) => {
+                let before = self.deny_actions.len();
+                self.deny_actions.retain(|known| known != denial);
+                Ok(self.deny_actions.len() < before)
+            }
         }
+    }
+
+    const fn is_full(&self) -> bool {
+        let patterns = self.allow.len() + self.deny.len() + self.read.len();
+        patterns + self.deny_actions.len() >= SITE_PATTERNS_MAX
     }
 
     /// Whether a list has room for a pattern that it does not have, and may hold it.
     fn check_room(&self, list: SiteList, pattern: &SitePattern) -> Result<(), SiteRuleError> {
-        let is_full = self.allow.len() + self.deny.len() >= SITE_PATTERNS_MAX;
         match list {
             SiteList::Allow if pattern.is_local_files() => Err(SiteRuleError::LocalFiles),
-            SiteList::Allow | SiteList::Deny if is_full => Err(SiteRuleError::TooMany),
+            SiteList::Allow | SiteList::Deny | SiteList::Read if self.is_full() => {
+                Err(SiteRuleError::TooMany)
+            }
             SiteList::AgentDeny if pattern.is_public_suffix() => {
                 Err(SiteRuleError::PublicSuffix(pattern.to_string()))
             }
             SiteList::AgentDeny if self.agent_deny.len() >= AGENT_DENIALS_MAX => {
                 Err(SiteRuleError::TooManyOfAgents)
             }
-            SiteList::Allow | SiteList::Deny | SiteList::AgentDeny => Ok(()),
+            SiteList::Allow | SiteList::Deny | SiteList::AgentDeny | SiteList::Read => Ok(()),
         }
     }
 
@@ -305,7 +419,12 @@ impl SiteRules {
     #[must_use]
     pub fn is_widened_by(&self, change: &SiteChange) -> bool {
         match change {
-            SiteChange::Add { list: SiteList::Deny | SiteList::AgentDeny, .. } => false,
+            SiteChange::Add {
+                list: SiteList::Deny | SiteList::AgentDeny | SiteList::Read, ..
+            }
+            | SiteChange::DenyAction(_) => false,
+            SiteChange::Remove { list: SiteList::Read, pattern } => self.read.contains(pattern),
+            SiteChange::AllowAction(denial) => self.deny_actions.contains(denial),
             // The first pattern of this list narrows: before it agents may use every site.
             SiteChange::Add { list: SiteList::Allow, pattern } => {
                 !self.allow.is_empty() && !self.allow.contains(pattern)
@@ -332,6 +451,7 @@ impl SiteRules {
             SiteList::Allow => &mut self.allow,
             SiteList::Deny => &mut self.deny,
             SiteList::AgentDeny => &mut self.agent_deny,
+            SiteList::Read => &mut self.read,
         }
     }
 }
@@ -340,15 +460,15 @@ impl TryFrom<StoredSiteRules> for SiteRules {
     type Error = SiteRuleError;
 
     fn try_from(
-        StoredSiteRules { allow, deny, agent_deny }: StoredSiteRules,
+        StoredSiteRules { allow, deny, agent_deny, read, deny_actions }: StoredSiteRules,
     ) -> Result<Self, SiteRuleError> {
-        if allow.len() + deny.len() > SITE_PATTERNS_MAX {
+        if allow.len() + deny.len() + read.len() + deny_actions.len() > SITE_PATTERNS_MAX {
             return Err(SiteRuleError::TooMany);
         }
         if agent_deny.len() > AGENT_DENIALS_MAX {
             return Err(SiteRuleError::TooManyOfAgents);
         }
-        Ok(Self { allow, deny, agent_deny })
+        Ok(Self { allow, deny, agent_deny, read, deny_actions })
     }
 }
 
@@ -377,6 +497,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::protocol::actions::ActionEffect;
 
     fn fixture() -> Value {
         serde_json::from_str(include_str!("../../tests/fixtures/sites.json")).unwrap()
@@ -437,8 +558,56 @@ mod tests {
             (&[], &[], remove(Allow, "a.example"), false),
         ] {
             let list = |texts: &[&str]| texts.iter().map(|text| pattern(text)).collect();
-            let rules = SiteRules { allow: list(allow), deny: list(deny), agent_deny: vec![] };
+            let rules = SiteRules { allow: list(allow), deny: list(deny), ..SiteRules::default() };
             assert_eq!(rules.is_widened_by(&change), widens, "{rules:?} {change:?}");
+        }
+    }
+
+    #[test]
+    fn the_extension_knows_of_each_action_whether_it_acts_on_the_page() {
+        let table = include_str!("../../extension-shim/src/policy/acts.js");
+        let (on_page, around) = table.split_once("const AROUND_PAGE").unwrap();
+        let names = |text: &str| -> Vec<String> {
+            let names = text.split('\'').skip(1).step_by(2);
+            names.map(str::to_owned).collect()
+        };
+        let on_page = names(on_page.split_once("const ON_PAGE").unwrap().1);
+        let around = names(around.split_once("]);").unwrap().0);
+        for known in RegisteredAction::all() {
+            let spec = known.spec;
+            let acts = matches!(spec.effect, ActionEffect::Acts { .. }) && !spec.is_browser_wide;
+            let is_listed =
+                [&on_page, &around].map(|list| list.iter().any(|name| name == spec.name));
+            let is_once = is_listed[0] != is_listed[1];
+            let is_ours = spec.tool != ActionTool::Daemon;
+            assert_eq!(is_once, acts && is_ours, "{} in acts.js", spec.name);
+        }
+    }
+
+    #[test]
+    fn rules_about_acts_are_kept_and_only_taking_one_back_widens() {
+        let pattern = SitePattern::parse("*.bank.example").unwrap();
+        let action = DeniedAction::parse("execute_js").unwrap();
+        let denial = ActionDenial { action, pattern: pattern.clone() };
+        let list = SiteList::Read;
+        let narrow = [
+            SiteChange::DenyAction(denial.clone()),
+            SiteChange::Add { list, pattern: pattern.clone() },
+        ];
+        let widen = [SiteChange::AllowAction(denial), SiteChange::Remove { list, pattern }];
+        let mut rules = SiteRules::default();
+        for (narrow, widen) in narrow.iter().zip(&widen) {
+            assert!(!rules.bounds_acts() && rules.is_empty());
+            assert!(!rules.is_widened_by(narrow) && !rules.is_widened_by(widen));
+            assert!(rules.apply(narrow).unwrap() && !rules.apply(narrow).unwrap());
+            assert!(rules.bounds_acts() && !rules.is_empty());
+            let kept = serde_json::to_string(&rules).unwrap();
+            assert_eq!(serde_json::from_str::<SiteRules>(&kept).unwrap(), rules);
+            assert!(rules.is_widened_by(widen));
+            assert!(rules.apply(widen).unwrap() && !rules.apply(widen).unwrap());
+        }
+        for wrong in ["", "execute", "draw_mode", "ask_user"] {
+            assert!(DeniedAction::parse(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::failure::CallFailure;
 use super::{ToolResult, ToolSet};
 use crate::home::SiteRulesError;
-use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
+use crate::protocol::{ActionDenial, SiteChange, SiteList, SitePattern, SiteRules};
 
 /// The meaning of the rules, and the way to loosen them.
 const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the user can allow \
@@ -22,6 +22,12 @@ pub(super) struct SitesAnswer<'a> {
     deny: &'a [SitePattern],
     /// Sites that agents have denied. They stay denied even if `allow` lists them.
     agent_deny: &'a [SitePattern],
+    /// Sites that agents may read and open, and on which they do not act.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    read: &'a [SitePattern],
+    /// Actions that are denied on some sites.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    deny_actions: &'a [ActionDenial],
     /// The meaning of the lists.
     message: &'static str,
 }
@@ -56,5 +62,6 @@ pub(super) fn site_rules(tools: &ToolSet, deny: Option<&str>) -> ToolResult {
 
 fn listed(rules: &SiteRules) -> ToolResult {
     let (allow, deny, agent_deny) = (rules.allow(), rules.deny(), rules.agent_deny());
-    ToolResult::of(&SitesAnswer { allow, deny, agent_deny, message: SCOPE })
+    let (read, deny_actions) = (rules.read(), rules.deny_actions());
+    ToolResult::of(&SitesAnswer { allow, deny, agent_deny, read, deny_actions, message: SCOPE })
 }

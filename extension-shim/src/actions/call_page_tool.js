@@ -20,7 +20,7 @@ import { assertReachable, originOf } from '../policy/pages.js';
  */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function call_page_tool({ name, document: documentId, hash, arguments: input = {} }, { tab_id, signal, begin }) {
+export async function call_page_tool({ name, document: documentId, hash, arguments: input = {} }, { tab_id, signal, begin, admitAct }) {
   const [wanted, id, expected] = [checkedText('name', name), checkedText('document', documentId), checkedText('hash', hash)];
   if (input === null || typeof input !== 'object' || Array.isArray(input)) throw new ActionError('invalid_params', 'arguments must be an object');
   const tab = await tabs.target(tab_id);
@@ -30,6 +30,7 @@ export async function call_page_tool({ name, document: documentId, hash, argumen
   const { seen } = await documentsOf(tab.id);
   const document = seen.find((one) => one.documentId === id);
   if (!document) throw changed(wanted, 'the document that offered it is not there any more');
+  admitAct(document.url);
   const called = { tabId: tab.id, document, name: wanted };
   const definition = await listedDefinition(called, expected);
   /** @type {import('../browser/debugger.js').Watcher} */

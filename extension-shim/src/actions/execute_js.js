@@ -33,6 +33,7 @@ const ELSEWHERE = Symbol('elsewhere');
  * @property {string} script
  * @property {number} timeout in ms
  * @property {() => void} begin
+ * @property {(url: string) => void} admitAct throws if a script may not run on a page of this address
  * @property {string | null} hook the global name of the script's AbortController, if the script names `tabwireSignal`
  * @property {boolean} userGesture whether the page may take it for something that the person does
  *
@@ -40,12 +41,12 @@ const ELSEWHERE = Symbol('elsewhere');
  */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms, begin, onStop }) {
+export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms, begin, onStop, admitAct }) {
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const userGesture = checkedFlag('user_gesture', user_gesture);
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
-  const run = { tabId: tab.id, script, timeout: timeout_ms, begin, hook: forms.hookFor(script), userGesture };
+  const run = { tabId: tab.id, script, timeout: timeout_ms, begin, admitAct, hook: forms.hookFor(script), userGesture };
   if (isDismissed(tab.id) && userScriptsAllowed()) return runWithoutDebugger(run, onStop);
   const heartbeat = new Heartbeat(tab.id);
   // Before the attach, which waits for as long as the tab waits for a server.
@@ -72,7 +73,7 @@ async function runWithoutDebugger(run, onStop) {
   }
   onStop((why) => stillBusyNote(run.tabId, forms.abortWord(run.hook, why)));
   run.begin();
-  const { form, answer, url } = await runAsUserScript(run.tabId, run.script, run.hook);
+  const { form, answer, url } = await runAsUserScript(run.tabId, run.script, run.hook, run.admitAct);
   return outcomeOf({ ...run, origin: originOf(url) }, form, answer);
 }
 
@@ -110,6 +111,7 @@ async function urlNow(tabId, so) {
 function placedAt(run, url) {
   // Before its first page a tab has none.
   const at = URL.canParse(url) ? url : 'about:blank';
+  run.admitAct(at);
   return { ...run, fence: fenceFor(at), origin: originOf(at) };
 }
 

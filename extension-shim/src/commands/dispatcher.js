@@ -31,6 +31,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @typedef {object} Gate the limits that the person sets for agents
  * @property {(command: CommandBody) => boolean} isOpen whether there is nothing to look out for
  * @property {(command: CommandBody) => Promise<void>} check rejects with why the command may not begin
+ * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  */
 
 export class Dispatcher {
@@ -209,6 +210,7 @@ export class Dispatcher {
         signal.throwIfAborted();
         running.begun = true;
       },
+      admitAct: (url) => this.#gate.assertAct(command, url, { ran: running.begun }),
       // A step that is over has nothing to clean up.
       onStop: (cleanUp) => { if (!signal.aborted) running.cleanUp = cleanUp; },
       perform: (step) => this.#performStep(entry, { ...command, ...step }, running, signal),

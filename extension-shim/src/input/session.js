@@ -280,7 +280,8 @@ export class InputSession {
     for (const document of target ? [page, target.document] : [page]) await this.#painted(document);
     // Where every site may be used, and no local file is shown, the page need not be looked at again.
     const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
-    if (!isOpen) await assertPage(this.tabId, { ran: this.#hasActed });
+    if (!isOpen) this.#context.admitAct(await assertPage(this.tabId, { ran: this.#hasActed }));
+    if (!isOpen && target) this.#context.admitAct(target.document.url);
     this.#context.begin();
   }
 

@@ -8,8 +8,9 @@
 import { ActionError } from '../lib/errors.js';
 import { once } from '../lib/once.js';
 import { LocalFiles } from './local_files.js';
+import { actKind } from './acts.js';
 import { isBrowserPage } from './pages.js';
-import { blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
+import { actBlockOf, blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 
 const KEY = 'policy';
 /** Actions that open a URL. */
@@ -44,8 +45,8 @@ export class Policy {
   }
 
   /** @param {SiteRulesFrame} frame */
-  handleRules({ allow, deny, agent_deny = [], problem = '' }) {
-    this.#rules = { allow, deny, agent_deny };
+  handleRules({ allow, deny, agent_deny = [], read = [], deny_actions = [], problem = '' }) {
+    this.#rules = { allow, deny, agent_deny, read, deny_actions };
     this.problem = problem;
     this.#store().catch(console.warn);
     this.onChange();
@@ -102,8 +103,21 @@ export class Policy {
     // One that is not there fails by itself, with better words.
     const tab = await look().catch(() => null);
     // The browser keeps extensions out of its own pages; from there agents may go where they may go.
-    if (tab) await this.admitTab(isBrowserPage(tab.url ?? '') ? { pendingUrl: tab.pendingUrl } : tab);
-    else console.debug('tabwire: no such tab', tab_id);
+    if (!tab) return console.debug('tabwire: no such tab', tab_id);
+    const isBrowsers = isBrowserPage(tab.url ?? '');
+    await this.admitTab(isBrowsers ? { pendingUrl: tab.pendingUrl } : tab);
+    const owner = typeof tab.owner === 'string' && tab.owner !== 'null' ? tab.owner : '';
+    for (const url of [isBrowsers ? '' : tab.url ?? '', owner]) this.assertAct(type, params, url);
+  }
+
+  /**
+   * Whether it may be done on a page of this address, as far as rules about acts go.
+   * @param {string} type @param {any} params of a command or of a step @param {string} url @param {{ran?: boolean}} [so] as of `assertUrl`
+   */
+  assertAct(type, params, url, { ran = false } = {}) {
+    if (this.#rules === null) throw notHeard();
+    const block = actBlockOf(this.#rules, actKind(type, params), url);
+    if (block) throw blocked(`agents may not ${type} on ${block.host}, by ${block.rule}`, ran);
   }
 
   /** @param {string} url @returns {boolean} whether its site may not be used */

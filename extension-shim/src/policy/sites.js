@@ -3,8 +3,9 @@
 // URL parser makes of it, so that no spelling of an address passes for another one.
 
 /**
- * @typedef {{allow: string[], deny: string[], agent_deny?: string[]}} SiteRules where `allow` is not empty, nothing else
- *   may be used; `agent_deny`: denials by agents, which count as `deny` does
+ * @typedef {{allow: string[], deny: string[], agent_deny?: string[], read?: string[], deny_actions?: {action: string, pattern: string}[]}} SiteRules
+ *   where `allow` is not empty, nothing else may be used; `agent_deny`: denials by agents, which count as `deny` does;
+ *   `read`: agents may read there and not act
  * @typedef {{scheme: string, host: string, port: string, below: boolean}} Pattern `below`: without the host itself
  * @typedef {{host: string, rule: string}} Block the reason for refusing a URL, in words
  */
@@ -75,8 +76,8 @@ export function fileIn(url) {
 }
 
 /** @param {SiteRules} rules @returns {boolean} whether every site may be used */
-export function isOpen({ allow, deny, agent_deny = [] }) {
-  return allow.length === 0 && deny.length === 0 && agent_deny.length === 0;
+export function isOpen({ allow, deny, agent_deny = [], read = [], deny_actions = [] }) {
+  return [allow, deny, agent_deny, read, deny_actions].every((list) => list.length === 0);
 }
 
 /**
@@ -96,6 +97,20 @@ export function blockOf(rules, url) {
     return pattern !== null && matches(pattern, place);
   });
   return isAllowed ? null : { host: place.name, rule: 'the allow list, which does not have it' };
+}
+
+/**
+ * @param {SiteRules} rules @param {import('./acts.js').ActKind} act @param {string} url of the page that it is on
+ * @returns {Block | null} null: no rule about acts forbids it
+ */
+export function actBlockOf({ read = [], deny_actions = [] }, { names, isOnPage }, url) {
+  if (read.length === 0 && deny_actions.length === 0 || url === '' || isEmptyPage(url)) return null;
+  const place = placeOf(url);
+  const isThere = (/** @type {string} */ text) => denies(parsePattern(text) ?? 'unreadable', place);
+  const denied = deny_actions.find(({ action, pattern }) => names.includes(action) && isThere(pattern));
+  if (denied) return { host: place.name, rule: `the rule that denies ${denied.action} on ${denied.pattern}` };
+  const readOnly = isOnPage ? read.find(isThere) : undefined;
+  return readOnly === undefined ? null : { host: place.name, rule: `the rule ${readOnly}, which lets agents read there and not act` };
 }
 
 /**

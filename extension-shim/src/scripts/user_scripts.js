@@ -23,10 +23,10 @@ export function userScriptsAllowed() {
 
 /**
  * Each form that compiles is kept in the page, and one of them is called, once.
- * @param {number} tabId @param {string} script @param {string | null} hook
+ * @param {number} tabId @param {string} script @param {string | null} hook @param {(url: string) => void} admitAct throws if no script may run on the page
  * @returns {Promise<{form: Form, answer: unknown, url: string}>} the form that ran, the page's answer, and the page's URL as the browser has it
  */
-export async function runAsUserScript(tabId, script, hook) {
+export async function runAsUserScript(tabId, script, hook, admitAct) {
   const name = `tabwire_${crypto.randomUUID().replaceAll('-', '')}`;
   const formOf = {
     expression: deferred(name, 'expression', forms.asExpression(script, hook)),
@@ -35,6 +35,7 @@ export async function runAsUserScript(tabId, script, hook) {
   const gives = /\breturn\b/.test(script);
   const code = [formOf.expression.expression, formOf.body.expression, runner(name, gives)];
   const { url, target } = await documentNow(tabId);
+  admitAct(url);
   const ran = await unlessItGoes(tabId, inject(target, code));
   if (ran?.ran !== null) return { form: formOf[ran?.ran] ?? formOf.body, answer: ran?.answer, url };
   if (!ran.compiles) throw new ActionError('syntax_error', 'the script does not compile; without the debugger the browser does not say where');

@@ -38,6 +38,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     await recorder.applied();
     await policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id)));
   },
+  assertAct: ({ type, params }, url, so) => policy.assertAct(type, params, url, so),
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
@@ -173,6 +174,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     in_flight: dispatcher.inFlight(),
     draws_for: drawMode.waits(),
     site_rules: true,
+    act_rules: true,
     stopped: policy.isStopped,
     older_extensions: true,
   });

@@ -140,7 +140,9 @@ function takenControl({ taken, titleOf }) {
 
 /** @param {SiteChange} ask @returns {SiteChange} */
 function siteChange(ask) {
-  return ask.change === 'clear_agents' ? { change: ask.change } : { change: ask.change, list: ask.list, pattern: ask.pattern };
+  if (ask.change === 'clear_agents') return { change: ask.change };
+  if (ask.change === 'deny_action' || ask.change === 'allow_action') return { change: ask.change, action: ask.action, pattern: ask.pattern };
+  return { change: ask.change, list: ask.list, pattern: ask.pattern };
 }
 
 /** @param {LocalFileChange} ask @returns {LocalFileChange} */

@@ -12,7 +12,7 @@ let answers;
 let abort;
 
 const context = () => ({
-  tab_id: 7, timeout_ms: 10_000, client: '', signal: abort.signal, begin() {}, onStop() {},
+  tab_id: 7, timeout_ms: 10_000, client: '', signal: abort.signal, begin() {}, admitAct() {}, onStop() {},
   perform: async (step) => {
     performed.push(step);
     const answer = answers.shift() ?? { value: null, type: 'null' };

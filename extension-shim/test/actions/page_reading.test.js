@@ -8,7 +8,7 @@ installChrome();
 const { actions } = await import('../../src/actions/index.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
 
-const context = { tab_id: 7, timeout_ms: 5_000, client: '', signal: new AbortController().signal, begin() {}, onStop() {} };
+const context = { tab_id: 7, timeout_ms: 5_000, client: '', signal: new AbortController().signal, begin() {}, admitAct() {}, onStop() {} };
 const frame = (frameId, parentFrameId, world, more = {}) => ({ frameId, parentFrameId, documentId: `D${frameId}`, world, ...more });
 
 beforeEach(async () => {

@@ -10,7 +10,7 @@ const { policy, tabs } = await import('../../src/browser/state.js');
 /** The page as the debugger has it; the list of tabs has another one. */
 let url;
 let begun;
-const context = { tab_id: 7, timeout_ms: 5_000, onStop() {}, begin() { begun = true; } };
+const context = { tab_id: 7, timeout_ms: 5_000, onStop() {}, begin() { begun = true; }, admitAct() {} };
 
 beforeEach(async () => {
   handleDetach({ tabId: 7 }, 'target_closed');

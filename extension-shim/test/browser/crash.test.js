@@ -116,7 +116,7 @@ test('a tab that the browser has put to sleep has not crashed, although the brow
 });
 
 test('page_info says that a page has crashed, and attaches no debugger to one that has a process', async () => {
-  const context = { tab_id: 7, begin() {} };
+  const context = { tab_id: 7, begin() {}, admitAct() {} };
   assert.equal((await actions.page_info({}, context)).value.title, 'Home Page');
   assert.deepEqual(asked, []);
   tab.status = 'unloaded';

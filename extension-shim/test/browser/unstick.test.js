@@ -199,7 +199,7 @@ test('a script whose tab waits for a server can be stopped before it has begun',
   let stop;
   const onStop = (cleanUp) => { stop = cleanUp; };
   const begin = () => { throw new Error('it is cancelled'); };
-  const run = actions.execute_js({ script: '"script"' }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
+  const run = actions.execute_js({ script: '"script"' }, { tab_id: 7, timeout_ms: 1_000, begin, onStop, admitAct() {} });
   run.catch(() => {});
   await settled();
   assert.deepEqual(asked, ['Inspector.enable', 'Page.enable', 'Network.enable']);

@@ -59,7 +59,7 @@ beforeEach(async () => {
 
 async function act(name, params) {
   calls.length = 0;
-  const outcome = await actions[name](params, { tab_id: 7, timeout_ms: 10_000, client: 'test', signal: new AbortController().signal, begin() {}, onStop() {} });
+  const outcome = await actions[name](params, { tab_id: 7, timeout_ms: 10_000, client: 'test', signal: new AbortController().signal, begin() {}, admitAct() {}, onStop() {} });
   return { outcome, asked: [...calls] };
 }
 

@@ -1,7 +1,8 @@
 // Which URLs a rule is about, by the table that the daemon's tests read too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockOf, fileIn, hidesOwner, parsePattern } from '../../src/policy/sites.js';
+import { actKind } from '../../src/policy/acts.js';
+import { actBlockOf, blockOf, fileIn, hidesOwner, isOpen, parsePattern } from '../../src/policy/sites.js';
 import { siteVectors } from '../support/fakes.js';
 
 const { patterns, no_patterns, cases } = siteVectors();
@@ -73,4 +74,18 @@ test('a local file is known behind what shows or holds it, without query and fra
 test('a page hides its owner if its URL names none', () => {
   for (const url of ['about:blank', 'about:srcdoc', 'blob:null/0b-1']) assert.equal(hidesOwner(url), true, url);
   for (const url of ['blob:https://example.com/0b-1', 'file:///x', 'https://example.com/blob:null/', 'data:,']) assert.equal(hidesOwner(url), false, url);
+});
+
+test('a rule about acts forbids them on its sites, scripts by every way, and nothing else', () => {
+  const rules = { allow: [], deny: [], read: ['bank.example'], deny_actions: [{ action: 'execute_js', pattern: '*.corp.example' }] };
+  const isBlocked = (type, url, params = {}) => actBlockOf(rules, actKind(type, params), url) !== null;
+  for (const act of ['click', 'type', 'execute_js', 'upload_file', 'call_page_tool']) assert.ok(isBlocked(act, 'https://www.bank.example/pay'), act);
+  assert.ok(isBlocked('wait_for', 'https://bank.example/', { function: 'pay()' }));
+  for (const around of ['navigate', 'refresh', 'tab_close', 'snapshot', 'screenshot', 'wait_for']) assert.ok(!isBlocked(around, 'https://bank.example/'), around);
+  for (const script of ['execute_js', 'call_page_tool']) assert.ok(isBlocked(script, 'https://a.corp.example/'), script);
+  assert.ok(isBlocked('wait_for', 'https://a.corp.example/', { function: '1' }));
+  assert.ok(!isBlocked('click', 'https://a.corp.example/') && !isBlocked('execute_js', 'https://corp.example/'));
+  assert.ok(!isBlocked('click', 'https://other.example/') && !isBlocked('click', 'about:blank'));
+  assert.ok(!isOpen(rules) && isOpen({ allow: [], deny: [], read: [], deny_actions: [] }));
+  assert.match(actBlockOf(rules, actKind('click', {}), 'https://bank.example/').rule, /bank\.example.*read there and not act/);
 });

@@ -58,7 +58,7 @@ beforeEach(async () => {
 let stop;
 const begin = () => {};
 const onStop = (cleanUp) => { stop = cleanUp; };
-const run = (script) => actions.execute_js({ script }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
+const run = (script) => actions.execute_js({ script }, { tab_id: 7, timeout_ms: 1_000, begin, onStop, admitAct() {} });
 
 test('values arrive as they do through the debugger', async () => {
   for (const [script, type, value] of [
@@ -87,7 +87,7 @@ test('what does not compile, and statements without a value, have not run', asyn
 
 test('no activation is given here, and a script that wants one has not run', async () => {
   page.ran = 0;
-  const wanting = actions.execute_js({ script: 'ran += 1', user_gesture: true }, { tab_id: 7, timeout_ms: 1_000, begin, onStop });
+  const wanting = actions.execute_js({ script: 'ran += 1', user_gesture: true }, { tab_id: 7, timeout_ms: 1_000, begin, onStop, admitAct() {} });
   await assert.rejects(wanting, ({ code, more }) => code === 'debugger_unavailable' && more.mayHaveRun === false);
   assert.equal(page.ran, 0);
 });
@@ -143,6 +143,6 @@ test('a tab whose bar was not closed is left to the debugger', async () => {
   handleDetach({ tabId: 8 }, 'target_closed');
   chrome.debugger = { attach: async () => { throw new Error('busy'); } };
   chrome.userScripts.execute = () => assert.fail('not asked for');
-  const other = actions.execute_js({ script: '1' }, { tab_id: 8, timeout_ms: 1_000, begin, onStop });
+  const other = actions.execute_js({ script: '1' }, { tab_id: 8, timeout_ms: 1_000, begin, onStop, admitAct() {} });
   await assert.rejects(other, { code: 'debugger_unavailable', message: /busy/ });
 });

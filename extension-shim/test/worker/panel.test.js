@@ -99,19 +99,20 @@ test('does what is clicked, and tells what is then', async () => {
   const change = { change: 'add', list: 'deny', pattern: 'b.example' };
   const letIn = { change: 'allow', extension_id: 'a'.repeat(32) };
   const clears = { change: 'clear_agents' };
+  const allows = { change: 'allow_action', action: 'execute_js', pattern: 'b.example' };
   const closes = { change: 'switch', enabled: false };
   const removes = { change: 'remove', folder: '/site' };
   const asks = [
     { ask: 'opened' }, { ask: 'reconnect' }, { ask: 'stop', correlation_id: 'x' }, { ask: 'stop_all' }, { ask: 'release' },
     { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
-    { ask: 'site_rule', ...clears, more: 1 },
+    { ask: 'site_rule', ...clears, more: 1 }, { ask: 'site_rule', ...allows, more: 1 },
     { ask: 'local_file_rule', ...closes, more: 1 }, { ask: 'local_file_rule', ...removes, more: 1 },
     { ask: 'give_back' }, { ask: 'record', on: false }, { ask: 'record', on: true }, { ask: 'show_drawing', tab_id: 7 },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
-  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, closes, removes,
+  assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, allows, closes, removes,
     'give back', 'record false', 'record true', 'show 7']);
 });
 
@@ -345,6 +346,12 @@ test('how many sites may be used is told in a few words', () => {
   assert.deepEqual([of([], []), of([], ['a']), of(['a'], []), of(['a'], ['b', 'c'])],
     ['Sites: all', 'Sites: all but 1', 'Sites: only 1 allowed', 'Sites: only 1 allowed, 2 denied']);
   assert.doesNotMatch(sitesSummary(null), /all/, 'before any rule is known none may be used');
+});
+
+test('a rule about acts is told in words, and sites with such rules are counted', () => {
+  assert.equal(siteRule('read', 'bank.example'), 'only read bank.example');
+  assert.equal(siteChange('read', 'bank.example').change.list, 'read');
+  assert.equal(sitesSummary({ allow: [], deny: [], read: ['a'], deny_actions: [{ action: 'execute_js', pattern: 'b' }] }), 'Sites: all, 2 with limits');
 });
 
 test('what an agent has denied is told as its own, and counted', () => {

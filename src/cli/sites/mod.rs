@@ -12,7 +12,7 @@ use super::daemon_client::DaemonClient;
 use super::person::{UnattendedFlag, require_consent, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::protocol::{SiteChange, SiteList, SitePattern, SiteRules};
+use crate::protocol::{ActionDenial, DeniedAction, SiteChange, SiteList, SitePattern, SiteRules};
 use crate::terminal::print_line;
 
 #[derive(Subcommand, Debug)]
@@ -22,23 +22,29 @@ pub(super) enum SitesCommand {
     List,
     /// Let agents use this site; with the first allow rule they lose all other sites
     #[command(
-        after_help = "Examples:\n  tabwire sites allow example.com\n  tabwire sites allow '*.corp.example' --unattended"
+        after_help = "Examples:\n  tabwire sites allow example.com\n  tabwire sites allow '*.corp.example' --unattended\n  tabwire sites allow bank.example --read   agents read there and do not act"
     )]
     Allow {
         /// A site, for example example.com or *.example.com
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
+        /// Let agents open and read the site, and not act on it; the rule closes no other site
+        #[arg(long)]
+        read: bool,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
     /// Block a site for agents, even if an allow rule covers it
     #[command(
-        after_help = "Examples:\n  tabwire sites deny bank.example\n  tabwire sites deny '*.bank.example' --json"
+        after_help = "Examples:\n  tabwire sites deny bank.example\n  tabwire sites deny '*.bank.example' --action execute_js"
     )]
     Deny {
         /// A site, for example example.com, *.example.com or file:
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
+        /// Block this action only; execute_js stands for every way to run a script
+        #[arg(long, value_name = "NAME", value_parser = DeniedAction::parse)]
+        action: Option<DeniedAction>,
     },
     /// Remove a rule
     #[command(after_help = "Example:\n  tabwire sites remove bank.example")]
@@ -46,6 +52,9 @@ pub(super) enum SitesCommand {
         /// The site, as the list prints it
         #[arg(value_parser = SitePattern::parse)]
         site: SitePattern,
+        /// Remove the rule for this action only
+        #[arg(long, value_name = "NAME", value_parser = DeniedAction::parse)]
+        action: Option<DeniedAction>,
         #[command(flatten)]
         consent: UnattendedFlag,
     },
@@ -147,6 +156,17 @@ fn widening(change: &SiteChange) -> (String, Option<String>) {
             format!("agents use {pattern} (the rule that denies it goes)"),
             Some(format!("tabwire sites deny '{pattern}'")),
         ),
+        SiteChange::Remove { list: SiteList::Read, pattern } => (
+            format!("agents act on {pattern} (the rule that lets them only read there goes)"),
+            Some(format!("tabwire sites allow '{pattern}' --read")),
+        ),
+        SiteChange::AllowAction(ActionDenial { action, pattern }) => (
+            format!("agents use {action} on {pattern}"),
+            Some(format!("tabwire sites deny '{pattern}' --action {action}")),
+        ),
+        SiteChange::DenyAction(ActionDenial { action, pattern }) => {
+            (format!("agents use no {action} on {pattern}"), None)
+        }
         SiteChange::Remove { list: SiteList::Allow, pattern } => (
             format!(
                 "agents use every site that is not denied ({pattern} was the last allowed one)"
@@ -164,15 +184,22 @@ fn changes(command: SitesCommand) -> (Vec<SiteChange>, UnattendedFlag) {
     let asked = UnattendedFlag { unattended: false };
     match command {
         SitesCommand::List | SitesCommand::Files { .. } => (Vec::new(), asked),
-        SitesCommand::Allow { site, consent } => {
-            (vec![SiteChange::Add { list: SiteList::Allow, pattern: site }], consent)
+        SitesCommand::Allow { site, read, consent } => {
+            let list = if read { SiteList::Read } else { SiteList::Allow };
+            (vec![SiteChange::Add { list, pattern: site }], consent)
         }
-        SitesCommand::Deny { site } => {
+        SitesCommand::Deny { site, action: Some(action) } => {
+            (vec![SiteChange::DenyAction(ActionDenial { action, pattern: site })], asked)
+        }
+        SitesCommand::Deny { site, action: None } => {
             (vec![SiteChange::Add { list: SiteList::Deny, pattern: site }], asked)
         }
         SitesCommand::Clear { agents: _, consent } => (vec![SiteChange::ClearAgents], consent),
-        SitesCommand::Remove { site, consent } => {
-            let lists = [SiteList::Allow, SiteList::Deny, SiteList::AgentDeny];
+        SitesCommand::Remove { site, action: Some(action), consent } => {
+            (vec![SiteChange::AllowAction(ActionDenial { action, pattern: site })], consent)
+        }
+        SitesCommand::Remove { site, action: None, consent } => {
+            let lists = [SiteList::Allow, SiteList::Deny, SiteList::AgentDeny, SiteList::Read];
             let remove = |list| SiteChange::Remove { list, pattern: site.clone() };
             (lists.map(remove).to_vec(), consent)
         }
@@ -199,6 +226,12 @@ fn print_rules(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
         for pattern in patterns {
             print_line(format!("  {word}  {pattern}{by}"))?;
         }
+    }
+    for pattern in rules.read() {
+        print_line(format!("  read   {pattern}  (agents do not act there)"))?;
+    }
+    for ActionDenial { action, pattern } in rules.deny_actions() {
+        print_line(format!("  deny   {action} on {pattern}"))?;
     }
     let is_files = |pattern: &SitePattern| pattern.is_local_files();
     if rules.allow().iter().any(is_files) && !rules.deny().iter().any(is_files) {

@@ -28,6 +28,7 @@ impl Extension {
             site_rules: Some(true),
             stopped: Some(stopped),
             older_extensions: None,
+            act_rules: None,
         }));
         extension
     }

@@ -28,6 +28,9 @@ pub struct ReadyFrame {
     /// Whether it enforces which sites may be used. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site_rules: Option<bool>,
+    /// Whether it enforces rules about acts: sites that agents may only read, and denied actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act_rules: Option<bool>,
     /// Whether the person has stopped everything in this browser. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<bool>,

@@ -689,6 +689,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "session",
                 "draws_for",
                 "site_rules",
+                "act_rules",
                 "stopped",
                 "older_extensions",
             ];

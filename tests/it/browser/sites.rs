@@ -6,7 +6,8 @@ use tabwire::demo::Browser;
 use tabwire::protocol::{EXTENSION_ID, SiteChange, SiteList, SitePattern};
 
 use testkit::{
-    BrowserUser, McpClient, OTHER_SITE, TestDaemon, TestPages, body, first_tab, soon, until,
+    BrowserUser, McpClient, OTHER_SITE, TestDaemon, TestPages, body, cli_of, finish, first_tab,
+    soon, until,
 };
 
 /// How often a page leaves while a command for it is on its way.
@@ -40,6 +41,10 @@ impl Stage {
     async fn deny_other_site(&self) {
         let rule = json!({"action": "site_rules", "pattern": OTHER_SITE});
         self.client.call("configure", rule).await;
+    }
+
+    async fn answer_of_rules(&self) -> Value {
+        self.client.call("configure", json!({"action": "site_rules"})).await
     }
 
     async fn answer(&self, tool: &str, mut arguments: Value) -> Value {
@@ -251,6 +256,96 @@ async fn rules_come_from_the_file_and_hold_for_a_worker_that_begins_anew() {
     Stage::assert_blocked(&stage.answer("interact", there.clone()).await, false);
     testkit::kill_worker(&stage.browser);
     Stage::assert_blocked(&stage.answer("interact", there).await, false);
+    stage.browser.end().await;
+    stage.daemon.stop().await;
+}
+
+/// Sets a rule as the person does at a terminal.
+async fn rule(daemon: &TestDaemon, arguments: &[&str]) {
+    let ran = finish(cli_of(daemon, &[&["sites"], arguments].concat())).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[track_caller]
+fn assert_act_refused(answer: &Value, rule: &str) {
+    assert_eq!(answer["reason"], "blocked_by_policy", "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains(rule), "{answer}");
+}
+
+#[tokio::test]
+async fn agents_open_and_read_a_site_on_which_they_may_not_act_also_in_a_frame_and_in_a_batch() {
+    let stage = Stage::set().await;
+    rule(&stage.daemon, &["allow", OTHER_SITE, "--read"]).await;
+    let there = stage.denied("/form");
+    let opened = stage.answer("interact", json!({"action": "navigate", "url": there})).await;
+    assert_eq!(opened["status"], "complete", "{opened}");
+    for look in [json!({"what": "snapshot"}), json!({"what": "get_text"})] {
+        let seen = stage.answer("analyze", look).await;
+        assert!(seen.to_string().contains("A Form"), "{seen}");
+    }
+    for act in [
+        json!({"action": "click", "target": "button"}),
+        json!({"action": "type", "target": "input", "text": "x"}),
+        json!({"action": "press_key", "key": "Enter"}),
+        json!({"action": "execute_js", "script": "document.title = 'acted'"}),
+        json!({"action": "wait_for", "function": "document.title = 'acted'"}),
+    ] {
+        assert_act_refused(&stage.answer("interact", act).await, "read there and not act");
+    }
+    let steps = json!([{"action": "page_info"}, {"action": "click", "target": "button"}]);
+    let batch = stage.answer("interact", json!({"action": "batch", "steps": steps})).await;
+    let failed = &batch["result"]["value"]["failed"];
+    assert_eq!(
+        (&failed["step"], &failed["reason"]),
+        (&json!(1), &json!("blocked_by_policy")),
+        "{batch}"
+    );
+
+    // In a page of another site, which frames it.
+    let home = json!({"action": "navigate", "url": stage.pages.url("/second")});
+    stage.answer("interact", home).await;
+    let frame = format!(
+        "new Promise((done) => {{ const frame = document.createElement('iframe'); frame.src = {there:?}; \
+         frame.onload = () => done(1); document.body.append(frame); }})"
+    );
+    let framed = stage.answer("interact", json!({"action": "execute_js", "script": frame})).await;
+    assert_eq!(framed["status"], "complete", "{framed}");
+    let found = stage.answer("analyze", json!({"what": "find", "text": "Send"})).await;
+    let line = found["result"]["value"].as_str().unwrap_or_else(|| panic!("{found}"));
+    let click = json!({"action": "click", "target": line.split_whitespace().next_back()});
+    assert_act_refused(&stage.answer("interact", click).await, "read there and not act");
+
+    stage.answer("interact", json!({"action": "navigate", "url": there})).await;
+    rule(&stage.daemon, &["remove", OTHER_SITE, "--unattended"]).await;
+    let typed = json!({"action": "press_key", "key": "Tab"});
+    let acted = async || stage.answer("interact", typed.clone()).await["status"] == "complete";
+    soon("an act", until(acted)).await;
+    stage.browser.end().await;
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_denied_action_is_refused_on_its_sites_and_scripts_by_every_way() {
+    let stage = Stage::set().await;
+    rule(&stage.daemon, &["deny", OTHER_SITE, "--action", "execute_js"]).await;
+    let script = json!({"action": "execute_js", "script": "1 + 1"});
+    let ran = stage.answer("interact", script.clone()).await;
+    assert_eq!(ran["status"], "complete", "{ran}");
+    let there = json!({"action": "navigate", "url": stage.denied("/form")});
+    let opened = stage.answer("interact", there).await;
+    assert_eq!(opened["status"], "complete", "{opened}");
+    let denial = format!("the rule that denies execute_js on {OTHER_SITE}");
+    assert_act_refused(&stage.answer("interact", script).await, &denial);
+    let waiting = json!({"action": "wait_for", "function": "1"});
+    assert_act_refused(&stage.answer("interact", waiting).await, &denial);
+    let typed = json!({"action": "press_key", "key": "Tab"});
+    let acted = stage.answer("interact", typed).await;
+    assert_eq!(acted["status"], "complete", "{acted}");
+    let rules = stage.answer_of_rules().await;
+    assert_eq!(rules["deny_actions"], json!([{"action": "execute_js", "pattern": OTHER_SITE}]));
+    let made_up =
+        finish(cli_of(&stage.daemon, &["sites", "deny", "a.example", "--action", "run"])).await;
+    assert_eq!(made_up.code, Some(2), "{made_up:?}");
     stage.browser.end().await;
     stage.daemon.stop().await;
 }

@@ -430,5 +430,6 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         site_rules: Some(true),
         stopped: None,
         older_extensions: None,
+        act_rules: None,
     }
 }
