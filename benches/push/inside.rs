@@ -86,6 +86,7 @@ impl Inside {
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
                 takes_tab: false,
+                dialogs: None,
             };
             let began = now();
             let accepted = self.hub.submit(&self.caller, submission).await;

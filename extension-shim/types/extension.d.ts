@@ -2,7 +2,7 @@
 // protocol.d.ts, which is generated.
 
 import type {
-  AnnotationsFrame, CancelledFrame, CompleteFrame, EntryStamp, ErrorCode, ErrorFrame, EventsFrame, NetworkEntry, ReportedError,
+  AnnotationsFrame, CancelledFrame, CompleteFrame, EntryStamp, ErrorCode, ErrorFrame, EventsFrame, HeldDialog, NetworkEntry, ReportedError,
   StreamEntry, StreamKind, TimeoutFrame, UploadCopy,
 } from './protocol.js';
 
@@ -12,7 +12,8 @@ export type AttemptRef = { correlation_id: string; attempt: number };
 /** A failure with one of the codes that have a next step. */
 export type ErrorBody = ReportedError & { code: ErrorCode };
 
-export type Dialog = { type: string; message: string };
+/** `answer`: of one that was held. */
+export type Dialog = { type: string; message: string; answer?: string };
 
 /** The result of an action. `origin` is the page's, for results taken from a page. */
 export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[] };
@@ -75,6 +76,8 @@ export type Context = {
   timeout_ms: number;
   /** What the agent calls itself; empty: it does not say. */
   client: string;
+  /** The client itself: several may have one name. */
+  clientId: string;
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
   /**
@@ -91,6 +94,10 @@ export type Context = {
   onStop: (cleanUp: (why: StopReason) => Promise<string>) => void;
   /** Copies of files that the command names, for a page of this origin. */
   requestFiles: (paths: string[], site: string) => Promise<UploadCopy[]>;
+  /** Whether dialogs stay open until they are answered. */
+  holdsDialogs?: boolean;
+  /** Tells the daemon of the dialog that the command waits for; null: of none any more. */
+  tellDialog: (dialog: HeldDialog | null) => void;
   /** Runs another action as a part of this command: the person's limits are asked anew, and its time is its own. */
   perform: (step: CommandStep) => Promise<Outcome>;
 };

@@ -373,6 +373,8 @@ export type PendingFrame = {
   message?: string;
   /** How far it is, from 0 to 1. */
   progress?: number;
+  /** The dialog that it waits for. */
+  dialog?: HeldDialog;
   /** The command. */
   correlation_id: CorrelationId;
   /** The attempt. */
@@ -837,7 +839,7 @@ export type ActionParams = {
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
   };
-  /** Copies and pastes with the client's own clipboard; the person's is unchanged. */
+  /** Copies and pastes with a clipboard of your own. */
   clipboard: {
     /** What to do: copy or cut the selection or the target, paste, or read or write this clipboard. */
     operation: 'copy' | 'cut' | 'paste' | 'read' | 'write';
@@ -890,6 +892,26 @@ export type ActionParams = {
     /** Arguments of the page's tool. */
     arguments?: Record<string, unknown>;
   };
+  /** Answers a held dialog. */
+  dialog: {
+    /** What to do with it. */
+    operation: 'accept' | 'dismiss';
+    /** Text for a prompt. */
+    text?: string;
+    /** Name for HTTP authentication. */
+    username?: string;
+    /** Password for HTTP authentication; never recorded. */
+    password?: string;
+    /** Files for a file chooser: absolute paths. */
+    paths?: string[];
+  };
+  /** Downloads of your acts. */
+  downloads: {
+    /** What to do; wait: until it has ended. */
+    operation: 'list' | 'wait' | 'cancel';
+    /** Id of the download; default the newest. */
+    download_id?: number;
+  };
 };
 
 /** The codes of failures, each with a next step. */
@@ -927,6 +949,7 @@ export type ErrorCode =
   | 'file_unreadable'
   | 'unsupported'
   | 'download_failed'
+  | 'no_dialog'
   | 'page_tool_changed';
 
 /** An action that agents may not use on some sites. */
@@ -1025,6 +1048,9 @@ export type CaptureSettings = {
   tabs?: TabCapture[];
 };
 
+/** One bridge process or one HTTP caller. Lists, caps and rate limits apply to each client. */
+export type ClientId = string;
+
 /** A command as the extension gets it. */
 export type CommandBody = {
   /** The command's second name. */
@@ -1043,8 +1069,12 @@ export type CommandBody = {
   safe: boolean;
   /** Whether an earlier attempt was delivered and lost before it began. */
   redelivered: boolean;
+  /** Whether dialogs that it meets stay open until they are answered. */
+  holds_dialogs?: boolean;
   /** The agent's name for itself: a label for the person, and no proof of anything. */
   client: string;
+  /** The client, which keeps apart what several agents of one name have begun. */
+  client_id: ClientId;
 };
 
 /** A line of the console, or an exception. */
@@ -1111,6 +1141,16 @@ export type ExtensionLog = {
   source?: string;
   category?: string;
   data?: string;
+};
+
+/** A dialog that stays open until it is answered. */
+export type HeldDialog = {
+  /** `alert`, `confirm`, `prompt`, `beforeunload`, `authentication` or `file_chooser`. */
+  type: string;
+  /** Its text, which is the page's. */
+  message: string;
+  /** The text that a prompt already has. */
+  default_text?: string;
 };
 
 /** A tab in which only one client acts. */

@@ -297,6 +297,7 @@ impl AnnotationService {
             timeout: limits::EXECUTE,
             idempotency_key: None,
             takes_tab: false,
+            dialogs: None,
         };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,

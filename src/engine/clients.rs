@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::browsers::BrowserState;
 use super::entry::{CurrentTabRecord, JournalEntry};
 use super::refusal::{CallRefusal, RefusalReason};
-use super::{Caller, Engine, Transaction};
+use super::{Caller, DialogHandling, Engine, Transaction};
 use crate::lifecycle::{Limits, TokenBucket, limits};
 use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Owner, TabId, Timestamp};
 
@@ -35,6 +35,8 @@ pub(super) struct ClientState {
     program: Option<ClientProgram>,
     /// Whether it asked for notifications of its jobs.
     wants_jobs: bool,
+    /// What becomes of the dialogs that its commands meet.
+    dialogs: DialogHandling,
     calls: TokenBucket,
 }
 
@@ -95,6 +97,7 @@ impl ClientState {
             last_seen: now,
             program: None,
             wants_jobs: false,
+            dialogs: DialogHandling::default(),
             calls,
         }
     }
@@ -106,6 +109,11 @@ impl ClientState {
     /// The tab for its commands that name none.
     pub(super) fn current(&self) -> Option<CurrentTab> {
         self.current.clone()
+    }
+
+    /// What becomes of the dialogs that its commands meet.
+    pub(super) const fn dialogs(&self) -> DialogHandling {
+        self.dialogs
     }
 
     /// Adds a command that has not ended.
@@ -286,6 +294,11 @@ impl Transaction<'_> {
         if wants || self.clients.0.contains_key(&caller.client) {
             self.client(caller).wants_jobs = wants;
         }
+    }
+
+    /// Sets what becomes of the dialogs that a client's commands meet.
+    pub fn handle_dialogs(&mut self, caller: &Caller, dialogs: DialogHandling) {
+        self.client(caller).dialogs = dialogs;
     }
 
     /// Counts a call of a client that waits.

@@ -206,7 +206,12 @@ impl Transaction<'_> {
     /// should stop.
     pub fn advance_job(&mut self, id: &CorrelationId, part: f64, message: &str) -> bool {
         let progress = Some(part.clamp(0.0, 1.0));
-        let said = CommandProgress { at: self.now(), message: Some(message.into()), progress };
+        let said = CommandProgress {
+            at: self.now(),
+            message: Some(message.into()),
+            progress,
+            dialog: None,
+        };
         self.apply(id, LifecycleEvent::Advance(said));
         self.commands.phase_of(id) == Some(CommandPhase::Working)
     }

@@ -170,6 +170,17 @@ impl Engine {
         held
     }
 
+    /// The command that waits for the answer to a dialog in this tab.
+    fn holder_of_dialog(&self, place: &TabPlace) -> Option<&Command> {
+        let here = self.scheduler.of_browser(&place.browser).into_iter();
+        let mut waiting = here.filter_map(|id| {
+            let is_here =
+                self.scheduler.lane_of(&id).is_some_and(|lane| lane.tab == Some(place.tab));
+            self.commands.get(&id).filter(|command| is_here && command.dialog().is_some())
+        });
+        waiting.next()
+    }
+
     /// Whether a lease is over. `asker`: a client that wants to act in the tab.
     fn is_lease_over(&self, lease: &TabLease, asker: Option<&Caller>, now: Timestamp) -> bool {
         let Self { clients, scheduler, commands, .. } = self;
@@ -217,6 +228,22 @@ impl Transaction<'_> {
             return Ok(());
         };
         let now = self.now();
+        if matches!(action, Action::Dialog(_))
+            && let Some(command) = self.holder_of_dialog(&place)
+        {
+            let spec = command.spec();
+            // Any client of its owner may answer, since the one that submitted it may be waiting.
+            if spec.owner == caller.owner {
+                return Ok(());
+            }
+            return Err(RefusalReason::TabInUse {
+                tab: place.tab,
+                holder: None,
+                held: now.since(command.started_at()),
+                idle_limit: limits::LEASE_BORROWED,
+                kind: LeaseKind::Borrowed,
+            });
+        }
         let Some(lease) = self.leases.0.get(&place) else { return Ok(()) };
         if lease.is_shared || lease.holder == *caller {
             return Ok(());

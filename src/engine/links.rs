@@ -229,7 +229,9 @@ pub(super) fn command_frame(
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,
+        holds_dialogs: spec.holds_dialogs,
         client,
+        client_id: spec.client.clone(),
     };
     Some(ToExtension::Command { attempt: delivery.attempt, command })
 }

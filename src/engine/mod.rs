@@ -60,7 +60,7 @@ pub use polling::{
 };
 pub use reading::CommandLists;
 pub use refusal::{BrowserChoice, CallRefusal, RefusalReason};
-pub use submit::{CommandReceipt, Submission, SubmittedCommand};
+pub use submit::{CommandReceipt, DialogHandling, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
 

@@ -29,6 +29,29 @@ pub struct Submission {
     pub idempotency_key: Option<Arc<str>>,
     /// Whether an act gives its client the lease of the tab that the call names.
     pub takes_tab: bool,
+    /// What becomes of dialogs that it meets; `None`: as its client has chosen.
+    pub dialogs: Option<DialogHandling>,
+}
+
+/// What becomes of the dialogs that a command meets.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
+pub enum DialogHandling {
+    #[default]
+    Dismiss,
+    Hold,
 }
 
 impl Submission {
@@ -147,7 +170,13 @@ impl Transaction<'_> {
         self.check_lease(caller, lane.as_ref(), action)?;
         // Nothing below can fail: a refused call must have changed nothing.
         self.use_lease(caller, lane.as_ref(), action, call.takes_tab && selector.tab.is_some());
-        let spec = self.new_spec(caller, work, (*timeout).min(limits::EXECUTE_MAX));
+        let handling = call.dialogs.unwrap_or_else(|| self.client(caller).dialogs());
+        let holds_dialogs = handling == DialogHandling::Hold;
+        // Whoever answers a dialog has to read it and to think.
+        let is_usual = holds_dialogs && *timeout == limits::EXECUTE;
+        let timeout = if is_usual { limits::EXECUTE_HOLDING } else { *timeout };
+        let mut spec = self.new_spec(caller, work, timeout.min(limits::EXECUTE_MAX));
+        spec.holds_dialogs = holds_dialogs;
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);
         if matches!(action, Action::DrawMode(_)) {
@@ -178,6 +207,7 @@ impl Transaction<'_> {
             params: work.params(),
             work,
             timeout,
+            holds_dialogs: false,
             created: self.now(),
         }
     }

@@ -149,6 +149,7 @@ mod tests {
             timeout: limits::EXECUTE,
             idempotency_key: None,
             takes_tab: false,
+            dialogs: None,
         };
         hub.submit(&caller(owner), call).await.unwrap().id
     }

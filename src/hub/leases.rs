@@ -1,7 +1,7 @@
-//! Who is there, and which tabs clients give back.
+//! Who is there, which tabs clients give back, and how their commands meet dialogs.
 
 use super::{Caller, Hub};
-use crate::engine::CallRefusal;
+use crate::engine::{CallRefusal, DialogHandling};
 use crate::lifecycle::TargetSelector;
 use crate::protocol::TabId;
 
@@ -24,6 +24,11 @@ impl Hub {
         selector: &TargetSelector,
     ) -> Result<(TabId, bool), CallRefusal> {
         self.transact(|tx| tx.release_tab(caller, selector))
+    }
+
+    /// Sets what becomes of the dialogs that a client's commands meet.
+    pub fn handle_dialogs(&self, caller: &Caller, dialogs: DialogHandling) {
+        self.transact(|tx| tx.handle_dialogs(caller, dialogs));
     }
 }
 

@@ -40,8 +40,9 @@ use tokio_util::task::TaskTracker;
 pub use crate::engine::{
     AskReply, AskSummary, BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange,
     CaptureStatus, CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists,
-    CommandReceipt, HostTask, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary,
-    PollRequest, RefusalReason, ReportDisposition, Submission, SubmittedCommand, TabSummary,
+    CommandReceipt, DialogHandling, HostTask, KnockList, KnockSummary, NamelessPoller,
+    PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition, Submission,
+    SubmittedCommand, TabSummary,
 };
 use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};
 use crate::home::AgentFiles;

@@ -7,7 +7,7 @@ use super::tracked::TrackedCommand;
 use super::{Caller, Hub};
 use crate::engine::{CallRefusal, CommandLists, RefusalReason};
 use crate::journal::WriteFailure;
-use crate::lifecycle::{Tombstone, limits};
+use crate::lifecycle::{Command, Tombstone, limits};
 use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
 use crate::seeded_bug;
 
@@ -53,7 +53,7 @@ impl Hub {
         Ok(CommandLookup::Command(Box::new(report)))
     }
 
-    /// Waits until a command ends, for `at_most` at the longest, and then reads it.
+    /// Waits until a command ends or waits for the answer to a dialog, for `at_most` at the longest, and then reads it.
     ///
     /// # Errors
     ///
@@ -79,7 +79,11 @@ impl Hub {
                 receiver.mark_unchanged();
                 let _ = receiver.changed().await;
             }
-            receiver.wait_for(|command| command.phase().is_terminal()).await.map(drop)
+            let is_told = |command: &Command| {
+                // A dialog waits for its answer: the caller may be the one to give it.
+                command.phase().is_terminal() || command.dialog().is_some()
+            };
+            receiver.wait_for(is_told).await.map(drop)
         };
         tokio::select! {
             biased;

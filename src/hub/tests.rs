@@ -54,6 +54,7 @@ fn script() -> Submission {
         timeout: limits::EXECUTE,
         idempotency_key: None,
         takes_tab: false,
+        dialogs: None,
     }
 }
 
@@ -223,7 +224,7 @@ fn result(value: &str) -> ExtensionReport {
 }
 
 fn pending() -> ExtensionReport {
-    ExtensionReport::Pending { message: None, progress: None }
+    ExtensionReport::Pending { message: None, progress: None, dialog: None }
 }
 
 async fn look(hub: &Hub, client: &str, id: &CorrelationId) -> CommandStatus {

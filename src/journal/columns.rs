@@ -81,6 +81,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         params: work.params(),
         work,
         timeout: Duration::from_micros(row.get("timeout_us")?),
+        holds_dialogs: false,
         created: moment(row, "created")?,
     };
     let browser: Option<String> = row.get("browser")?;

@@ -65,6 +65,8 @@ pub(super) struct AcceptanceRecord {
     client: ClientId,
     created_us: u64,
     timeout_us: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    holds_dialogs: bool,
     /// The action, the wait or the job.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
@@ -256,6 +258,7 @@ impl AcceptanceRecord {
             client: spec.client.clone(),
             created_us: spec.created.unix_micros(),
             timeout_us: micros(spec.timeout),
+            holds_dialogs: spec.holds_dialogs,
             work,
             wanted_browser: target.browser.clone(),
             wanted_tab: target.tab,
@@ -291,6 +294,7 @@ impl CommandRecords<'_> {
             params: work.params(),
             work,
             timeout: Duration::from_micros(acceptance.timeout_us),
+            holds_dialogs: acceptance.holds_dialogs,
             created: Timestamp::from_unix_micros(acceptance.created_us),
         };
         let selector =

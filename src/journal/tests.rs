@@ -54,6 +54,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
         params: work.params(),
         work,
         timeout: limits::EXECUTE,
+        holds_dialogs: false,
         created: NOW,
     })
 }

@@ -49,6 +49,8 @@ pub struct CommandSpec {
     /// How long the work may take. Counted from `go` if an extension does it, else from the creation
     /// of the command.
     pub timeout: Duration,
+    /// Whether dialogs that it meets stay open until they are answered.
+    pub holds_dialogs: bool,
     /// When it was accepted.
     pub created: Timestamp,
 }

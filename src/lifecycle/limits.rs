@@ -45,6 +45,9 @@ pub const SYNC_UNMENTIONED_TIMES: u8 = 3;
 /// How long a command may run in the page unless the call asks for more. From `go`.
 pub const EXECUTE: Duration = Duration::from_secs(10);
 
+/// The same for a command that leaves dialogs open: an agent needs this long to read one and answer.
+pub const EXECUTE_HOLDING: Duration = Duration::from_secs(60);
+
 /// The most that a call may ask for.
 pub const EXECUTE_MAX: Duration = Duration::from_secs(300);
 

@@ -167,7 +167,8 @@ mod tests {
         ReportedError, ToExtension, Transport,
     };
 
-    const RUN: ExtensionReport = ExtensionReport::Pending { message: None, progress: None };
+    const RUN: ExtensionReport =
+        ExtensionReport::Pending { message: None, progress: None, dialog: None };
 
     fn caller(owner: &str, client: &str) -> Caller {
         Caller { owner: owner.into(), client: client.into() }
@@ -214,6 +215,7 @@ mod tests {
                 timeout: limits::EXECUTE,
                 idempotency_key: None,
                 takes_tab: false,
+                dialogs: None,
             };
             let id = self.hub.submit(&caller(owner, client), call).await.unwrap().id;
             loop {
@@ -232,7 +234,11 @@ mod tests {
     }
 
     fn said(progress: f64) -> ExtensionReport {
-        ExtensionReport::Pending { message: Some("on".to_owned()), progress: Some(progress) }
+        ExtensionReport::Pending {
+            message: Some("on".to_owned()),
+            progress: Some(progress),
+            dialog: None,
+        }
     }
 
     fn complete(result: &str) -> ExtensionReport {

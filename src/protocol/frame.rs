@@ -9,7 +9,9 @@ mod ready;
 mod tests;
 mod to_extension;
 
-pub use from_extension::{ExtensionReport, FrameError, FromExtension, HelloFrame, ReportedError};
+pub use from_extension::{
+    ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, ReportedError,
+};
 pub use ready::{BrowserTab, InFlight, InFlightState, ReadyFrame};
 pub use to_extension::{
     CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, NackReason, ToExtension,

@@ -41,8 +41,8 @@ pub use drawing::{
 pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
 pub use frame::{
     BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport,
-    FrameError, FromExtension, HelloFrame, InFlight, InFlightState, NackReason, ReadyFrame,
-    ReportedError, ToExtension,
+    FrameError, FromExtension, HeldDialog, HelloFrame, InFlight, InFlightState, NackReason,
+    ReadyFrame, ReportedError, ToExtension,
 };
 pub use held_tab::HeldTab;
 pub use ids::{

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Attempt, BrowserId, ClientId, CorrelationId, GivenFile, PageMark, TabId, Timestamp, Transport,
+    Attempt, BrowserId, ClientId, CorrelationId, GivenFile, HeldDialog, PageMark, TabId, Timestamp,
+    Transport,
 };
 
 /// One command as its owner sees it.
@@ -99,6 +100,9 @@ pub enum CommandStatus {
         /// When it began.
         #[serde(skip_serializing_if = "Option::is_none")]
         started_at: Option<Timestamp>,
+        /// `dialog`: it goes on once the dialog in `progress` is answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blocked_by: Option<&'static str>,
         /// What the extension last said of it.
         #[serde(skip_serializing_if = "Option::is_none")]
         progress: Option<CommandProgress>,
@@ -213,6 +217,9 @@ pub struct CommandProgress {
     /// How far it is, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
+    /// The dialog that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<HeldDialog>,
 }
 
 /// One phase of a command's life and when it was reached.

@@ -101,7 +101,8 @@ impl ToolArguments {
         if let Some(selector) = self.selector {
             merged[selector] = self.selector_schema(&merged);
         }
-        merged.extend(self.common.clone());
+        let common = self.common.iter().filter(|(_, schema)| listed(schema));
+        merged.extend(common.map(|(name, schema)| (name.clone(), schema.clone())));
         let required = match (self.selector, &self.variants[..]) {
             (Some(selector), _) => json!([selector]),
             (None, [only, ..]) => json!(only.required),

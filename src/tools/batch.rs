@@ -17,8 +17,13 @@ use crate::protocol::{Action, CommandReport, CommandStatus};
 const MOST_STEPS: usize = 50;
 
 /// Actions that are no steps, each with the reason and the next step.
-const ALONE: [(&str, &str, &str); 4] = [
+const ALONE: [(&str, &str, &str); 5] = [
     ("batch", "its steps can stand in the list itself", "Put the steps of both into one list."),
+    (
+        "dialog",
+        "the batch itself waits for its dialogs",
+        "Call interact({action:\"dialog\"}) by itself, while the batch runs.",
+    ),
     ("draw_mode", "a person draws for minutes", "Call analyze({what:\"annotations\"}) by itself."),
     (
         "pdf",

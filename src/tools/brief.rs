@@ -60,6 +60,9 @@ pub(super) struct BriefResult {
 pub(super) struct BriefPending {
     status: StatusWord,
     correlation_id: CorrelationId,
+    /// `dialog`: it goes on once the dialog in `progress` is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_by: Option<&'static str>,
     /// The last progress report of the extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<CommandProgress>,
@@ -116,10 +119,11 @@ impl BriefReport {
             CommandStatus::Complete { result, page, .. } => {
                 Self::Complete(BriefResult::of(id, report.command, result, page))
             }
-            CommandStatus::Pending { progress, message, hint, page, .. } => {
+            CommandStatus::Pending { blocked_by, progress, message, hint, page, .. } => {
                 Self::Pending(BriefPending {
                     status: StatusWord::Pending,
                     correlation_id: id,
+                    blocked_by,
                     progress,
                     message,
                     hint,

@@ -16,7 +16,8 @@ use super::parts::RequestedPart;
 use super::result::{CommandAnswer, status};
 use super::{ToolReply, ToolResult, ToolSet, noise, read, sites, stored, streams};
 use crate::hub::{
-    Caller, CaptureChange, ClientSummary, RequestCounts, StorageStatus, TargetSelector,
+    Caller, CaptureChange, ClientSummary, DialogHandling, RequestCounts, StorageStatus,
+    TargetSelector,
 };
 use crate::protocol::{ClientId, SERVER_VERSION, StreamKind, TabId};
 
@@ -62,6 +63,12 @@ enum ConfigureAction {
         tab_id: Option<TabId>,
         /// Browser: id or label.
         browser: Option<String>,
+    },
+    /// Holds dialogs, or not.
+    Dialogs {
+        /// hold: until the dialog action answers.
+        #[schemars(extend("x-rare" = true))]
+        dialogs: DialogHandling,
     },
     /// Hides logs and requests; lists the rules.
     NoiseRule {
@@ -134,6 +141,13 @@ struct ReleaseAnswer {
     was_yours: bool,
 }
 
+/// What becomes of the dialogs of the caller's commands.
+#[derive(Serialize, JsonSchema)]
+struct DialogsAnswer {
+    status: status::Ok,
+    dialogs: DialogHandling,
+}
+
 /// This owner's clients, the one heard of last first.
 #[derive(Serialize, JsonSchema)]
 struct ClientsAnswer {
@@ -151,6 +165,7 @@ pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "clients").are::<ClientsAnswer>();
     answers.of(NAME, "capture").are::<streams::CaptureAnswer>();
     answers.of(NAME, "tab_release").are::<ReleaseAnswer>();
+    answers.of(NAME, "dialogs").are::<DialogsAnswer>();
     answers.of(NAME, "noise_rule").are::<noise::NoiseAnswer>();
     answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
@@ -212,6 +227,10 @@ pub(super) async fn call(
                 }
                 Err(refused) => ToolResult::refused(&refused),
             }
+        }
+        ConfigureAction::Dialogs { dialogs } => {
+            hub.handle_dialogs(caller, dialogs);
+            ToolResult::of(&DialogsAnswer { status: status::Ok::Ok, dialogs })
         }
         ConfigureAction::NoiseRule { pattern, remove } => {
             noise::noise_rule(tools, caller, pattern, remove).await

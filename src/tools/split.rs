@@ -71,7 +71,7 @@ const C: &str = configure::NAME;
 const KNOWN_TABS: &str = "known_tabs";
 
 /// The tools that are no actions of a browser.
-static OTHERS: [SplitTool; 31] = {
+static OTHERS: [SplitTool; 32] = {
     use ToolGroup::{Core, Files, Manage, Nav, Page, State, Streams};
     [
         choice("console", "Read the console", Core, (O, "logs"), READS),
@@ -103,6 +103,7 @@ static OTHERS: [SplitTool; 31] = {
         choice(asks::NAME, "Ask the user", Core, (interact::NAME, asks::NAME), ADDING),
         choice("result", "Read a result", Core, (O, "command_result"), READS),
         choice("cancel", "Cancel a command", Core, (C, "cancel"), HARMLESS),
+        choice("dialogs", "Leave dialogs open", Nav, (C, "dialogs"), HARMLESS),
         choice("tab_release", "Give a tab back", Nav, (C, "tab_release"), HARMLESS),
         choice(KNOWN_TABS, "List known tabs", Nav, (O, "tabs"), READS),
         choice("page_state", "State of a page", Page, (O, "page"), READS),

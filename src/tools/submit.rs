@@ -12,7 +12,8 @@ use super::failure::CallFailure;
 use super::result::status;
 use super::{NowOrLater, ToolReply, ToolResult, ToolSet};
 use crate::hub::{
-    CallRefusal, Caller, CommandReceipt, Hub, Submission, SubmittedCommand, TargetSelector,
+    CallRefusal, Caller, CommandReceipt, DialogHandling, Hub, Submission, SubmittedCommand,
+    TargetSelector,
 };
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -40,6 +41,9 @@ pub(super) struct CommonParameters {
     trace: Option<bool>,
     /// Calls with one key are one command.
     idempotency_key: Option<String>,
+    /// Dialogs that it meets; default dismiss.
+    #[schemars(extend("x-silent" = true))]
+    dialogs: Option<DialogHandling>,
 }
 
 /// The answer to a call that does not wait.
@@ -75,7 +79,7 @@ impl CommandPlace {
 impl CommonParameters {
     /// The parameters of a call without a key.
     pub(super) const fn without_key(place: CommandPlace, trace: Option<bool>) -> Self {
-        Self { place, trace, idempotency_key: None }
+        Self { place, trace, idempotency_key: None, dialogs: None }
     }
 
     /// The request for this action, which blocks for `wait`. `key` is the fallback for a call
@@ -87,9 +91,11 @@ impl CommonParameters {
         key: Option<Arc<str>>,
     ) -> Result<CommandRequest, ToolResult> {
         let timeout = self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis);
+        let dialogs = self.dialogs;
         let (selector, idempotency_key, with_trace) = self.into_parts(key)?;
         let takes_tab = false;
-        let submission = Submission { action, timeout, selector, idempotency_key, takes_tab };
+        let submission =
+            Submission { action, timeout, selector, idempotency_key, takes_tab, dialogs };
         Ok(CommandRequest { submission, wait, with_trace })
     }
 

@@ -230,6 +230,7 @@ fn spec() -> CommandSpec {
         params: action.params().into(),
         work: action.into(),
         timeout: Duration::from_secs(10),
+        holds_dialogs: false,
         created: NOW,
     }
 }

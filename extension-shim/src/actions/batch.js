@@ -13,8 +13,8 @@ import { ActionError } from '../lib/errors.js';
 import { withoutEmpty } from '../lib/without_empty.js';
 import { STEP_TIMES } from './limits.js';
 
-/** A person draws for minutes, the daemon writes files, and a batch of a batch is a list. */
-const ALONE = new Set(['batch', 'draw_mode', 'pdf', 'trace']);
+/** A person draws for minutes, the daemon writes files, a dialog is held by the batch itself, and a batch of a batch is a list. */
+const ALONE = new Set(['batch', 'dialog', 'draw_mode', 'pdf', 'trace']);
 
 /**
  * @typedef {{action: string, as?: string, tab_id?: unknown, timeout_ms?: unknown, params: Record<string, unknown>}} BatchStep

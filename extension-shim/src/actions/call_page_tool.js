@@ -5,7 +5,8 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
 
-import { attach, withDialogs } from '../browser/debugger.js';
+import { attach } from '../browser/debugger.js';
+import { meetDialogs } from '../browser/dialogs.js';
 import { definitionHash, noPageTools } from '../browser/page_tools.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
@@ -20,7 +21,8 @@ import { assertReachable, originOf } from '../policy/pages.js';
  */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function call_page_tool({ name, document: documentId, hash, arguments: input = {} }, { tab_id, signal, begin, admitAct }) {
+export async function call_page_tool({ name, document: documentId, hash, arguments: input = {} }, context) {
+  const { tab_id, signal, begin, admitAct } = context;
   const [wanted, id, expected] = [checkedText('name', name), checkedText('document', documentId), checkedText('hash', hash)];
   if (input === null || typeof input !== 'object' || Array.isArray(input)) throw new ActionError('invalid_params', 'arguments must be an object');
   const tab = await tabs.target(tab_id);
@@ -36,7 +38,7 @@ export async function call_page_tool({ name, document: documentId, hash, argumen
   /** @type {import('../browser/debugger.js').Watcher} */
   const watcher = { dialogs: [] };
   begin();
-  const answer = await withDialogs(tab.id, watcher, () => answerOf(called, { definition, input }, signal));
+  const answer = await meetDialogs(context, tab.id, watcher, () => answerOf(called, { definition, input }, signal));
   signal.throwIfAborted();
   await documentNow(tab.id);
   const value = valueOf(wanted, answer);

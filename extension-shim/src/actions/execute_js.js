@@ -7,7 +7,8 @@
 /** @import {Watcher} from '../browser/debugger.js' */
 /** @import {Fence} from '../browser/site_guard.js' */
 
-import { attach, cdp, commandError, isDismissed, isHeld, withDialogs } from '../browser/debugger.js';
+import { attach, cdp, commandError, isDismissed, isHeld } from '../browser/debugger.js';
+import { meetDialogs } from '../browser/dialogs.js';
 import { assertPage, fenceFor } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { unstick } from '../browser/unstick.js';
@@ -41,7 +42,8 @@ const ELSEWHERE = Symbol('elsewhere');
  */
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms, begin, onStop, admitAct }) {
+export async function execute_js({ script, user_gesture }, context) {
+  const { tab_id, timeout_ms, begin, onStop, admitAct } = context;
   if (typeof script !== 'string') throw new ActionError('invalid_params', 'script must be a string');
   const userGesture = checkedFlag('user_gesture', user_gesture);
   const tab = await tabs.target(tab_id);
@@ -56,7 +58,7 @@ export async function execute_js({ script, user_gesture }, { tab_id, timeout_ms,
   const watcher = { dialogs: [] };
   heartbeat.start();
   try {
-    const outcome = await withDialogs(tab.id, watcher, () => runWhereItIs(run, tab.url));
+    const outcome = await meetDialogs(context, tab.id, watcher, () => runWhereItIs(run, tab.url));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     heartbeat.stop();

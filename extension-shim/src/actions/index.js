@@ -10,7 +10,9 @@ import { call_page_tool } from './call_page_tool.js';
 import { check, uncheck } from './check.js';
 import { click } from './click.js';
 import { clipboard } from './clipboard.js';
+import { dialog } from './dialog.js';
 import { dom } from './dom.js';
+import { downloads } from './downloads.js';
 import { drag } from './drag.js';
 import { draw } from './draw.js';
 import { draw_mode } from './draw_mode.js';
@@ -48,5 +50,5 @@ export const actions = {
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,
-  wait_for, batch, page_tools, call_page_tool,
+  wait_for, batch, page_tools, call_page_tool, dialog, downloads,
 };

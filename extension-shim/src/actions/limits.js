@@ -60,6 +60,10 @@ export const WAIT_TEXT_MAX = 2_000;
 export const WAIT_TIMES = { least: 0, most: 300_000 };
 /** The part of a wait's time in which its failure finds out the state of the page. */
 export const WAIT_REPORT_MS = 500;
+/** Numbers of downloads, as the browser counts them. */
+export const DOWNLOAD_IDS = { least: 0, most: 2_147_483_647 };
+/** How far a download has come is told by no event. */
+export const DOWNLOAD_LOOK_MS = 1_000;
 /** Pending requests that an error names, and how much of their URLs. */
 export const WAIT_URLS = 3;
 export const WAIT_URL_SHOWN = 120;

@@ -5,7 +5,8 @@
 /** @import {Watcher} from '../browser/debugger.js' */
 /** @import {Aim, Arrival} from '../browser/navigations.js' */
 
-import { attach, cdp, findCrash, withDialogs } from '../browser/debugger.js';
+import { attach, cdp, findCrash } from '../browser/debugger.js';
+import { meetDialogs } from '../browser/dialogs.js';
 import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
 import { navigations, policy, tabs } from '../browser/state.js';
@@ -75,9 +76,10 @@ function noFurther(error) {
  */
 async function arrive(id, aim, context, depart) {
   context.onStop((why) => stopNavigation(id, why));
+  if (context.holdsDialogs) await attach(id);
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
-  const arrival = await withDialogs(id, watcher, () => load(id, aim, context, depart));
+  const arrival = await meetDialogs(context, id, watcher, () => load(id, aim, context, depart));
   const [{ url = '', title = '' }, answered] = await Promise.all([tabs.fresh(id), arrival.download ? null : httpStatus(id)]);
   await policy.admit(url, { ran: true });
   return { value: { url, title, ...navigationFields(arrival, url, answered) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };

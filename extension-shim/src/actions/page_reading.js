@@ -5,7 +5,7 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {FoundElement} from '../browser/targets.js' */
 
-import { withDialogs } from '../browser/debugger.js';
+import { meetDialogs } from '../browser/dialogs.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
@@ -20,14 +20,15 @@ import { TEXT_MAX } from './limits.js';
  * Reads the page that a command is for.
  * @param {Context} context @param {(tabId: number) => Promise<{value: unknown, type: string}>} read @returns {Promise<Outcome>}
  */
-export async function readPage({ tab_id, begin, onStop, signal }, read) {
+export async function readPage(context, read) {
+  const { tab_id, begin, onStop, signal } = context;
   const tab = await tabs.target(tab_id);
   assertReachable(tab);
   onStop((why) => endWait(tab.id, why));
   begin();
   const watcher = { dialogs: [] };
   // A dialog that an act has left open would hang the page; where no debugger is, none can be told or dismissed.
-  const { value, type } = await withDialogs(tab.id, watcher, () => read(tab.id));
+  const { value, type } = await meetDialogs(context, tab.id, watcher, () => read(tab.id));
   signal.throwIfAborted();
   // Another page may have come meanwhile, and may be the one that was read.
   const { url } = await documentNow(tab.id);

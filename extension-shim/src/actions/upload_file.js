@@ -9,6 +9,7 @@
 
 import { cdp } from '../browser/debugger.js';
 import { askDocument } from '../browser/page_world.js';
+import { assertPage } from '../browser/site_guard.js';
 import { policy } from '../browser/state.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { checkedFlag } from '../commands/params.js';
@@ -21,6 +22,7 @@ import { originOf } from '../policy/pages.js';
 import { CHOOSER_MS, UPLOAD_FILES_MAX } from './limits.js';
 
 /** @typedef {{name: string, size: number, type: string}} PageFile */
+/** @typedef {Pick<InputSession, 'tabId' | 'byScript'>} FileGiver */
 
 const FRAMES = new Set(['iframe', 'frame', 'object', 'embed', 'fencedframe']);
 
@@ -36,8 +38,22 @@ export async function upload_file({ target: wanted, paths, drop }, context) {
   });
 }
 
+/**
+ * Gives files to the field of a chooser that an earlier command has opened.
+ * @param {number} tabId @param {{sessionId: string | undefined, frameId: string, backendNodeId?: number}} chosen @param {string[]} paths @param {Context} context
+ */
+export async function giveToChosen(tabId, { backendNodeId, ...chosen }, paths, context) {
+  if (backendNodeId === undefined) throw new ActionError('wrong_kind', 'the chooser is no field of the page', undefined, { mayHaveRun: false });
+  const byScript = (/** @type {() => Promise<any>} */ run) => {
+    context.begin();
+    return run();
+  };
+  const ready = async () => { await assertPage(tabId, { ran: true }); };
+  await worldContexts.during(tabId, () => new FileUpload(context, paths).giveToChosen({ tabId, byScript }, { ...chosen, backendNodeId }, ready));
+}
+
 /** @param {unknown} paths @returns {string[]} */
-function checkedPaths(paths) {
+export function checkedPaths(paths) {
   const isList = Array.isArray(paths) && paths.length > 0 && paths.every((path) => typeof path === 'string');
   if (!isList) throw new ActionError('invalid_params', 'paths must be a list of absolute paths, such as ["/home/ann/shop/cat.png"]');
   if (paths.length > UPLOAD_FILES_MAX) throw new ActionError('file_too_large', `paths has ${paths.length} files; at most ${UPLOAD_FILES_MAX} are given at once`);
@@ -82,15 +98,20 @@ class FileUpload {
       const why = chosen ? 'opens a chooser that is no field of the page' : 'is no field for files, and a click on it opens no file chooser';
       throw new ActionError('wrong_kind', `${target.label} ${why}`, undefined, { hint: 'Give the field itself, such as input[type=file], which may be hidden; or drop the files onto their place with drop: true.', mayHaveRun: true });
     }
-    const url = await urlOfFrame(input.tabId, chosen);
-    await policy.admit(url, { ran: true });
-    const field = await worldContexts.resolve(input.tabId, { ...chosen, backendNodeId: chosen.backendNodeId });
-    if (!field) throw navigationInterrupted();
-    const value = await this.#attach(input, field, url, () => input.ready(target));
+    const value = await this.giveToChosen(input, { ...chosen, backendNodeId: chosen.backendNodeId }, () => input.ready(target));
     return { target, value: { chosen_by: target.label, ...value } };
   }
 
-  /** @param {InputSession} input @param {HandedElement} field @param {string} url of its document @param {() => Promise<void>} ready asked right before */
+  /** @param {FileGiver} input @param {{sessionId: string | undefined, frameId: string, backendNodeId: number}} chosen the field of a chooser @param {() => Promise<void>} ready asked right before */
+  async giveToChosen(input, chosen, ready) {
+    const url = await urlOfFrame(input.tabId, chosen);
+    await policy.admit(url, { ran: true });
+    const field = await worldContexts.resolve(input.tabId, chosen);
+    if (!field) throw navigationInterrupted();
+    return this.#attach(input, field, url, ready);
+  }
+
+  /** @param {FileGiver} input @param {HandedElement} field @param {string} url of its document @param {() => Promise<void>} ready asked right before */
   async #attach(input, field, url, ready) {
     const { isMultiple, isFolder, accept } = await worldContexts.ask(input.tabId, field, 'fileField');
     if (isFolder) throw new ActionError('wrong_kind', 'the field takes whole folders only', undefined, { hint: 'Tabwire gives single files; look for another field.' });

@@ -7,7 +7,7 @@
 
 import { attach, openRequests } from '../browser/debugger.js';
 import { DOWNLOAD_RECENT_MS, NETWORK_IDLE_MS } from '../browser/limits.js';
-import { downloadOf } from '../browser/downloads.js';
+import { brokenDownload, downloadOf } from '../browser/downloads.js';
 import { askDocuments, askFrames, documentsOf } from '../browser/page_world.js';
 import { elementRefs, policy, tabDownloads } from '../browser/state.js';
 import { parseTarget, queryInWords } from '../browser/target_query.js';
@@ -53,7 +53,7 @@ export function conditionsOf({ text, textGone, target, gone, url, state, functio
     textGone === undefined ? null : textHidden(waitText('textGone', textGone)),
     target === undefined ? null : elementShown(parseTarget(target), words(target)),
     gone === undefined ? null : elementGone(parseTarget(gone), words(gone)),
-    download === true ? downloaded() : null,
+    download === true ? downloaded(context.clientId) : null,
     script === undefined ? null : scriptTrue(checkedText('function', script), context, dialogs),
   ].filter((condition) => condition !== null);
 }
@@ -173,8 +173,8 @@ function networkIdle() {
   };
 }
 
-/** @returns {WaitCondition} */
-function downloaded() {
+/** @param {string} clientId that waits @returns {WaitCondition} */
+function downloaded(clientId) {
   const since = Date.now() - DOWNLOAD_RECENT_MS;
   const newest = (/** @type {PageLook} */ { tabId, documents }) => tabDownloads.newest(tabId, documents.url, since);
   return {
@@ -182,7 +182,7 @@ function downloaded() {
     async met(look) {
       const item = await newest(look);
       if (!item || item.state === 'in_progress') return null;
-      tabDownloads.tell(item.id);
+      tabDownloads.tell(item.id, clientId);
       if (item.state === 'interrupted') throw brokenDownload(item);
       return { download: { ...downloadOf({ ...item, totalBytes: item.fileSize }), path: item.filename } };
     },
@@ -191,14 +191,6 @@ function downloaded() {
       return item ? `${downloadOf(item).file_name} has ${item.bytesReceived} bytes so far` : 'the tab has begun no download';
     },
   };
-}
-
-/** @param {chrome.downloads.DownloadItem} item @returns {ActionError} */
-function brokenDownload(item) {
-  const { file_name } = downloadOf(item);
-  const had = `${item.bytesReceived}${item.totalBytes >= 0 ? ` of ${item.totalBytes}` : ''} bytes`;
-  if (item.error === 'USER_CANCELED') return new ActionError('download_failed', `the download of ${file_name} was cancelled in the browser, after ${had}`);
-  return new ActionError('download_failed', `the download of ${file_name} failed after ${had} (${item.error ?? 'for no known reason'})`);
 }
 
 /** @param {string} script @param {Context} context @param {Dialog[]} dialogs @returns {WaitCondition} */

@@ -5,17 +5,19 @@
 
 import { ActionError, executionTimeout } from '../lib/errors.js';
 import { assertReachable } from '../policy/pages.js';
-import { attach, commandError, withDialogs } from './debugger.js';
+import { attach, commandError } from './debugger.js';
+import { meetDialogs } from './dialogs.js';
 import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
 import { endWait } from './unstick.js';
 
 /**
- * Runs while the debugger is attached to the tab that a command is for, and its dialogs are dismissed. A run that takes
+ * Runs while the debugger is attached to the tab that a command is for, and its dialogs are met. A run that takes
  * too long is abandoned, and the page goes on.
  * @template T @param {Context} context @param {(tabId: number) => Promise<T>} run @returns {Promise<{value: T, dialogs: Dialog[]}>}
  */
-export async function withAttachedPage({ tab_id, timeout_ms, onStop }, run) {
+export async function withAttachedPage(context, run) {
+  const { tab_id, timeout_ms, onStop } = context;
   const tab = await tabs.target(tab_id);
   const { id } = tab;
   assertReachable(tab);
@@ -24,7 +26,7 @@ export async function withAttachedPage({ tab_id, timeout_ms, onStop }, run) {
   await attach(id);
   const watcher = { dialogs: [] };
   try {
-    return { value: await withDialogs(id, watcher, () => run(id)), dialogs: watcher.dialogs };
+    return { value: await meetDialogs(context, id, watcher, () => run(id)), dialogs: watcher.dialogs };
   } catch (error) {
     if (error instanceof ActionError) throw error;
     if (performance.now() - startedAt >= timeout_ms) throw executionTimeout(timeout_ms);

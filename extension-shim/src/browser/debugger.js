@@ -14,11 +14,15 @@ const DISMISSED_KEY = 'dismissed';
 /**
  * @typedef {object} Watcher takes the dialogs that open while a command runs
  * @property {Dialog[]} dialogs
- * @property {(dialog: Dialog) => void} [onDialog]
+ * @property {(dialog: Dialog) => void} [onDialog] one was dismissed
+ * @property {(dialog: OpenedDialog) => void} [hold] takes it over: it stays open
+ * @property {(accepted: boolean) => void} [onClosed] one was closed
+ *
+ * @typedef {Dialog & {defaultText: string, url: string}} OpenedDialog `url`: of the document that opened it
  *
  * @typedef {object} DebuggerSession
  * @property {Promise<void> | null} attaching null once attached
- * @property {Dialog | null} open the dialog that blocks the page now
+ * @property {OpenedDialog | null} open the dialog that blocks the page now
  * @property {Set<Watcher>} watchers
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
  * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
@@ -40,7 +44,7 @@ const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
 
 /** The opposite of all that acts switch on, and switch off at their end. @type {[string, object?][]} */
 const SWITCHED_OFF = [
-  ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
+  ['Fetch.disable'], ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
   ['Emulation.setFocusEmulationEnabled', { enabled: false }], ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
 ];
 
@@ -201,13 +205,13 @@ export async function stopLoading(tabId) {
 }
 
 /**
- * Dismisses dialogs while `run` lasts: an open dialog would hang the page and the command.
+ * Dismisses dialogs while `run` lasts, or hands them over: an open dialog would hang the page and the command.
  * @template T @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run
  * @returns {Promise<T>}
  */
 export async function withDialogs(tabId, watcher, run) {
   const session = sessions.get(tabId);
-  if (session?.open) dismiss(tabId, session, watcher);
+  if (session?.open) meet(tabId, session, watcher);
   session?.watchers.add(watcher);
   try {
     return await run();
@@ -254,10 +258,13 @@ export function handleEvent({ tabId }, method, params) {
   if (method === 'Inspector.targetReloadedAfterCrash') noteRevival(tabId, session);
   // One that is not acknowledged is the last.
   if (method === 'Page.screencastFrame') cdp(tabId, 'Page.screencastFrameAck', { sessionId: params.sessionId }).catch(console.debug);
-  if (method === 'Page.javascriptDialogClosed') session.open = null;
+  if (method === 'Page.javascriptDialogClosed') {
+    session.open = null;
+    for (const watcher of session.watchers) watcher.onClosed?.(params.result);
+  }
   if (method !== 'Page.javascriptDialogOpening') return;
-  session.open = { type: params.type, message: params.message };
-  for (const watcher of session.watchers) dismiss(tabId, session, watcher);
+  session.open = { type: params.type, message: params.message, defaultText: params.defaultPrompt ?? '', url: params.url ?? '' };
+  for (const watcher of session.watchers) meet(tabId, session, watcher);
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */
@@ -379,13 +386,21 @@ function forget(tabId) {
 }
 
 /** @param {number} tabId @param {DebuggerSession} session @param {Watcher} watcher */
-function dismiss(tabId, session, watcher) {
-  const dialog = session.open;
-  if (!dialog) return;
-  session.open = null; // The next command may begin before the browser reports it closed.
-  watcher.dialogs.push(dialog);
-  watcher.onDialog?.(dialog);
-  cdp(tabId, 'Page.handleJavaScriptDialog', { accept: false }).catch(console.debug);
+function meet(tabId, session, watcher) {
+  if (!session.open) return;
+  if (watcher.hold) return watcher.hold(session.open);
+  const { type, message } = session.open;
+  watcher.dialogs.push({ type, message });
+  watcher.onDialog?.({ type, message });
+  answerDialog(tabId, false).catch(console.debug);
+}
+
+/** @param {number} tabId @param {boolean} accept @param {string} [promptText] @returns {Promise<void>} */
+export async function answerDialog(tabId, accept, promptText) {
+  const session = sessions.get(tabId);
+  // The next command may begin before the browser reports it closed.
+  if (session) session.open = null;
+  await cdp(tabId, 'Page.handleJavaScriptDialog', { accept, ...(promptText !== undefined && { promptText }) });
 }
 
 /** @param {number} tabId @param {unknown} error why attaching failed */

@@ -5,7 +5,8 @@
 
 import { clip, headOf } from '../lib/clip.js';
 import { originOf } from '../policy/pages.js';
-import { DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
+import { DOWNLOAD_RECENT_MS, DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
+import { ActionError } from '../lib/errors.js';
 
 /**
  * @typedef {object} DownloadItem as the browser has it
@@ -19,8 +20,17 @@ import { DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
  * @typedef {{file_name: string, url: string, mime_type?: string, bytes?: number}} Download
  */
 
-/** The downloads that the pages of a tab have begun. The browser's own list does not name the tab. */
+const KEY = 'downloads';
+
+/**
+ * The downloads that the pages of a tab have begun, and the clients whose acts have set them off. The browser's own list
+ * names neither. The person's downloads, and those of other clients, are told to nobody.
+ */
 export class TabDownloads {
+  /** The client that acts, or has acted last, in each tab. @type {Map<number, {clientId: string, running: number, endedAt: number}>} */
+  #acts = new Map();
+  /** Which client has begun each download. @type {Map<number, string>} */
+  #owners = new Map();
   /** From the debugger, newest last. @type {{tabId: number, url: string}[]} */
   #begun = [];
   /** Those that a wait has told of. @type {Set<number>} */
@@ -60,9 +70,55 @@ export class TabDownloads {
     return items.find((item) => !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
   }
 
-  /** @param {number} id of a download that is told of */
-  tell(id) {
+  /** @param {number} id of a download that is told of @param {string} clientId to this client */
+  tell(id, clientId) {
     this.#told.add(id);
+    this.#own(id, clientId);
+  }
+
+  /** Reads what an earlier worker knew. */
+  async restore() {
+    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    for (const [id, clientId] of Array.isArray(stored) ? stored : []) this.#owners.set(id, clientId);
+  }
+
+  /** An act of a client begins in a tab. @param {number} tabId @param {string} clientId @returns {() => void} ends it */
+  followAct(tabId, clientId) {
+    const known = this.#acts.get(tabId);
+    const act = known?.clientId === clientId ? known : { clientId, running: 0, endedAt: 0 };
+    act.running += 1;
+    this.#acts.set(tabId, act);
+    return () => {
+      act.running -= 1;
+      act.endedAt = Date.now();
+    };
+  }
+
+  /** @param {number} tabId */
+  handleRemoved(tabId) {
+    if (!this.#acts.get(tabId)?.running) this.#acts.delete(tabId);
+  }
+
+  /** @param {DownloadItem} item that has begun @param {number[]} tabIds the tabs that it is of, as far as acts know */
+  async handleCreated({ id, finalUrl }, tabIds) {
+    const url = headOf(finalUrl, DOWNLOAD_URL_KEPT);
+    const ofPages = this.#begun.filter((begun) => begun.url === url).map(({ tabId }) => tabId);
+    const act = [...tabIds, ...ofPages].map((tabId) => this.#acts.get(tabId)).find((one) => one && (one.running > 0 || Date.now() - one.endedAt < DOWNLOAD_RECENT_MS));
+    if (act) this.#own(id, act.clientId);
+  }
+
+  /** @param {number} id @param {string} clientId */
+  #own(id, clientId) {
+    this.#owners.set(id, clientId);
+    for (const oldest of [...this.#owners.keys()].slice(0, -DOWNLOADS_MAX)) this.#owners.delete(oldest);
+    chrome.storage.session.set({ [KEY]: [...this.#owners] }).catch(console.warn);
+  }
+
+  /** @param {string} clientId @returns {Promise<chrome.downloads.DownloadItem[]>} the newest first; none of a closed site */
+  async ofClient(clientId) {
+    const ids = [...this.#owners].filter(([, owner]) => owner === clientId).map(([id]) => id);
+    const found = await Promise.all(ids.map((id) => chrome.downloads.search({ id })));
+    return found.flat().filter((item) => !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl)).toReversed();
   }
 }
 
@@ -74,6 +130,14 @@ export function downloadOf({ finalUrl, filename, mime, totalBytes }) {
     ...(mime && { mime_type: clip(mime, FILE_NAME_MAX) }),
     ...(totalBytes >= 0 && { bytes: totalBytes }),
   };
+}
+
+/** @param {chrome.downloads.DownloadItem} item @returns {ActionError} */
+export function brokenDownload(item) {
+  const { file_name } = downloadOf(item);
+  const had = `${item.bytesReceived}${item.totalBytes >= 0 ? ` of ${item.totalBytes}` : ''} bytes`;
+  if (item.error === 'USER_CANCELED') return new ActionError('download_failed', `the download of ${file_name} was cancelled in the browser, after ${had}`);
+  return new ActionError('download_failed', `the download of ${file_name} failed after ${had} (${item.error ?? 'for no known reason'})`);
 }
 
 /** @param {string} url @returns {string} */

@@ -76,6 +76,10 @@ export const OPEN_REQUESTS_COUNTED = 1_000;
 export const OPEN_URL_KEPT = 1_000;
 /** A wait for a download takes one that has begun this long before: the click that it is of came first. */
 export const DOWNLOAD_RECENT_MS = 30_000;
+/** A dialog that nobody answers is dismissed this long before its command's time ends, so that the command can tell of it. */
+export const HOLD_END_MS = 1_000;
+/** How much of a page's own words in a dialog agents get. */
+export const DIALOG_TEXT_MAX = 2_000;
 /** Downloads whose tab is remembered. */
 export const DOWNLOADS_MAX = 100;
 /** How much of its URL, which may be all of the file. */

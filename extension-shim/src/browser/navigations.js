@@ -63,15 +63,18 @@ export class Navigations {
     this.#follow(watch, details.url);
   }
 
-  /** A load that becomes a download ends before the browser reports the download. @param {DownloadItem} item */
+  /** A load that becomes a download ends before the browser reports the download. @param {DownloadItem} item @returns {number[]} the tabs that it is of */
   handleDownload(item) {
-    for (const watch of this.#watches.values()) {
+    const tabIds = [];
+    for (const [tabId, watch] of this.#watches) {
       // The browser does not name the tab of a download: its URL has to match.
       if (watch.hasPage || watch.current !== item.url) continue;
+      tabIds.push(tabId);
       watch.download = item;
       this.#follow(watch, item.finalUrl);
       setTimeout(() => endAsDownload(watch, item), DOWNLOAD_MS);
     }
+    return tabIds;
   }
 
   /** The browser has chosen a name. @param {{id: number, filename?: {current?: string}}} change */

@@ -2,19 +2,24 @@
 // Wakes those that wait for something in a tab: they look again at each event, and poll for none.
 
 export class TabEvents {
-  /** @type {Set<{tabId: number, wake: () => void}>} */
+  /** @type {Set<{tabId: number | undefined, wake: () => void}>} */
   #listeners = new Set();
 
-  /** @param {number} tabId @param {() => void} wake called at each event @returns {() => void} ends it */
+  /** @param {number | undefined} tabId @param {() => void} wake called at each event @returns {() => void} ends it */
   listen(tabId, wake) {
     const listener = { tabId, wake };
     this.#listeners.add(listener);
     return () => { this.#listeners.delete(listener); };
   }
 
+  /** @param {() => void} wake called at each event of any tab @returns {() => void} ends it */
+  listenToAll(wake) {
+    return this.listen(undefined, wake);
+  }
+
   /** @param {number} [tabId] absent: an event whose tab the browser does not name */
   handle(tabId) {
-    for (const listener of this.#listeners) if (tabId === undefined || listener.tabId === tabId) listener.wake();
+    for (const listener of this.#listeners) if (tabId === undefined || listener.tabId === undefined || listener.tabId === tabId) listener.wake();
   }
 }
 

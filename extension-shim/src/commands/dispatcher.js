@@ -1,7 +1,7 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, CommandBody, CommandFrame, FromExtension, GoFrame, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, CancelFrame, CommandBody, CommandFrame, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 /** @import {UploadRequests} from './upload_requests.js' */
 
@@ -19,6 +19,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {((why: StopReason) => Promise<string>) | null} cleanUp before a timeout or a cancel is reported
  * @property {boolean} begun it may have done something
  * @property {boolean} stopping its own outcome comes too late
+ * @property {HeldDialog | null} dialog that it waits for
  *
  * @typedef {object} Attempt an attempt without a report
  * @property {string} correlation_id
@@ -32,6 +33,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {(command: CommandBody) => boolean} isOpen whether there is nothing to look out for
  * @property {(command: CommandBody) => Promise<void>} check rejects with why the command may not begin
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
+ * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  */
 
 export class Dispatcher {
@@ -153,7 +155,12 @@ export class Dispatcher {
   /** Sent again while it runs: the report will carry the number that the daemon now waits for. */
   #adopt(/** @type {Attempt} */ entry, /** @type {number} */ attempt) {
     entry.attempt = attempt;
-    this.#send({ type: 'pending', correlation_id: entry.correlation_id, attempt });
+    this.#sendPending(entry);
+  }
+
+  /** @param {Attempt} entry */
+  #sendPending({ correlation_id, attempt, running }) {
+    this.#send({ type: 'pending', correlation_id, attempt, ...(running?.dialog && { dialog: running.dialog }) });
   }
 
   /** @param {Attempt} entry */
@@ -177,7 +184,7 @@ export class Dispatcher {
   #start(entry) {
     /** @type {RunState} */
     const running = {
-      abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false,
+      abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false, dialog: null,
     };
     entry.running = running;
     this.#run(entry, running).then(
@@ -193,7 +200,7 @@ export class Dispatcher {
 
   /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Promise<Outcome>} */
   async #perform(entry, command, running, signal) {
-    const { type, params, tab_id, timeout_ms, client = '' } = command;
+    const { type, params } = command;
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
@@ -201,10 +208,22 @@ export class Dispatcher {
     // Since it was claimed rules, or where its tab is, may have changed.
     if (!this.#gate.isOpen(command)) await this.#gate.check(command);
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
-    return this.#actions[type](params ?? {}, {
+    const unfollow = this.#gate.follow?.(command);
+    try {
+      return await this.#actions[type](params ?? {}, this.#contextOf(entry, command, running, signal));
+    } finally {
+      unfollow?.();
+    }
+  }
+
+  /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Context} */
+  #contextOf(entry, command, running, signal) {
+    const { tab_id, timeout_ms, client = '' } = command;
+    return {
       tab_id,
       timeout_ms,
       client,
+      clientId: command.client_id,
       signal,
       begin: () => {
         signal.throwIfAborted();
@@ -213,9 +232,15 @@ export class Dispatcher {
       admitAct: (url) => this.#gate.assertAct(command, url, { ran: running.begun }),
       // A step that is over has nothing to clean up.
       onStop: (cleanUp) => { if (!signal.aborted) running.cleanUp = cleanUp; },
+      holdsDialogs: command.holds_dialogs === true,
+      tellDialog: (dialog) => {
+        if (running.dialog === dialog) return;
+        running.dialog = dialog;
+        if (this.#entries.get(entry.correlation_id) === entry) this.#sendPending(entry);
+      },
       perform: (step) => this.#performStep(entry, { ...command, ...step }, running, signal),
       requestFiles: (paths, site) => this.#uploads.request(() => ({ correlation_id: entry.correlation_id, attempt: entry.attempt }), signal, paths, site),
-    });
+    };
   }
 
   /**
@@ -269,9 +294,9 @@ export class Dispatcher {
 
   /** @param {Attempt} entry */
   #timers(entry) {
-    const { correlation_id, command } = entry;
+    const { command } = entry;
     const timeUp = () => this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
-    const sendPending = () => this.#send({ type: 'pending', correlation_id, attempt: entry.attempt });
+    const sendPending = () => this.#sendPending(entry);
     return [
       setTimeout(timeUp, command.timeout_ms),
       setTimeout(sendPending, PENDING_AFTER_MS),

@@ -38,6 +38,7 @@ export class EffectWatch {
   /** @type {string | null} */
   failure = null;
   hasChooser = false;
+  #isLeaving = false;
   /** @type {() => void} */
   #changed = () => {};
   #owner;
@@ -109,6 +110,22 @@ export class EffectWatch {
     if (this.#download?.id !== id || !filename?.current) return;
     this.#download = { ...this.#download, filename: filename.current };
     this.arrive('download');
+  }
+
+  /** The page asks before it is left. Unless that is accepted, it stays. */
+  askLeaving() {
+    this.#isLeaving = true;
+    this.failure = 'the page asks before it is left, since input there is not saved';
+    this.arrive('page');
+  }
+
+  /** @param {boolean} accepted the question before the page is left */
+  handleLeaving(accepted) {
+    if (this.#isLeaving && accepted) {
+      this.failure = null;
+      this.#await('page');
+    }
+    this.#isLeaving = false;
   }
 
   /** @param {SeenDocument} page in which an act begins; the first counts */
@@ -186,10 +203,8 @@ export class ActEffects {
     if (method === 'Page.windowOpen') watch.request('tab');
     if (method === 'Page.frameRequestedNavigation') handleRequested(watch, params);
     if (method === 'Page.navigatedWithinDocument') watch.arrive('page');
-    if (method !== 'Page.javascriptDialogOpening' || params.type !== 'beforeunload') return;
-    // It is dismissed, and the page stays.
-    watch.failure = 'the page asks before it is left, since input there is not saved';
-    watch.arrive('page');
+    if (method === 'Page.javascriptDialogClosed') watch.handleLeaving(params.result);
+    if (method === 'Page.javascriptDialogOpening' && params.type === 'beforeunload') watch.askLeaving();
   }
 
   /** @param {FrameEvent} details */
@@ -226,11 +241,11 @@ export class ActEffects {
     showAgain(watch, tabId).catch(console.debug);
   }
 
-  /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item */
+  /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item @returns {number[]} the tabs that it is of */
   handleDownload(item) {
-    for (const watch of this.#watches.values()) {
-      if (watch.asked.has(item.url) || (watch.page && tabDownloads.belongs(item, watch.tabId, watch.page.url))) watch.addDownload(item);
-    }
+    const begunBy = [...this.#watches.values()].filter((watch) => watch.asked.has(item.url) || (watch.page && tabDownloads.belongs(item, watch.tabId, watch.page.url)));
+    for (const watch of begunBy) watch.addDownload(item);
+    return begunBy.map(({ tabId }) => tabId);
   }
 
   /** @param {{id: number, filename?: {current?: string}}} change */

@@ -3,6 +3,8 @@
 
 /** The time of a command whose agent has not chosen one, as the daemon has it. */
 export const EXECUTE_USUAL_MS = 10_000;
+/** The same of a command that holds dialogs. */
+export const EXECUTE_HOLDING_MS = 60_000;
 /** How long a target is waited for then. */
 export const TARGET_USUAL_MS = 5_000;
 /** Of a command's time, what is left for saying what it waited for in vain. */

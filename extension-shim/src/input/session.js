@@ -22,7 +22,8 @@
 /** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { clipboardGuards } from '../browser/clipboard_guards.js';
-import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, paintedDocuments, withDialogs } from '../browser/debugger.js';
+import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, paintedDocuments } from '../browser/debugger.js';
+import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
@@ -37,7 +38,7 @@ import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
-import { APPROACHES, EVENTS_MS, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, RAISING_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
+import { APPROACHES, EVENTS_MS, EXECUTE_HOLDING_MS, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, RAISING_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
  * @typedef {{method: string, [parameter: string]: unknown}} InputEventCommand
@@ -69,7 +70,7 @@ export async function withInput(context, { snapshot, takesChooser = false }, act
   let run;
   context.onStop((why) => input.end(why, run));
   await attach(tab.id);
-  run = withDialogs(tab.id, watcher, () => input.run(act, form, takesChooser));
+  run = meetDialogs(context, tab.id, watcher, () => input.run(act, form, takesChooser));
   try {
     return { ...await run, dialogs: watcher.dialogs };
   } catch (error) {
@@ -83,7 +84,7 @@ export async function withInput(context, { snapshot, takesChooser = false }, act
  * @param {{timeout_ms: number}} command @returns {number}
  */
 export function patienceOf({ timeout_ms }) {
-  return Math.max(0, timeout_ms === EXECUTE_USUAL_MS ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
+  return Math.max(0, [EXECUTE_USUAL_MS, EXECUTE_HOLDING_MS].includes(timeout_ms) ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
 }
 
 /** @param {unknown} snapshot @returns {'whole' | 'diff' | null} */
@@ -133,7 +134,10 @@ export class InputSession {
   async run(act, form, takesChooser) {
     this.#context.begin();
     const effects = this.#effects = actEffects.watch(this.tabId, tabs.activeBeside(this.tabId));
-    const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', () => { effects.hasChooser = !takesChooser; });
+    const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', (chosen) => {
+      const isHeldOpen = !takesChooser && holdChooser(this.tabId, { sessionId: undefined, ...chosen }, effects.page?.url ?? '');
+      effects.hasChooser = !takesChooser && !isHeldOpen;
+    });
     try {
       await emulateFocus(this.tabId);
       // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
@@ -141,12 +145,13 @@ export class InputSession {
       this.#isIntercepting = this.#interceptChoosers(true);
       this.#isIntercepting.catch(console.debug);
       const { value, target, tell, again, entries, after: known } = await acting;
+      await dialogsAnswered(this.tabId);
       let after = known ?? (target && await this.landed(target, entries));
       if (target && after && await again?.(after)) after = await this.landed(target, entries);
       if (after?.isDownload) effects.request('download');
       if (after?.copied) ownClipboards.keep(this.client, after.copied);
-      const isStill = this.#isStill(target, after);
-      const set = isStill ? effects.told(null) : await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
+      const isStill = !isHeld(this.tabId) && this.#isStill(target, after);
+      const set = isStill ? effects.told(null) : await this.#settled(effects);
       this.signal.throwIfAborted();
       if (set.download && /^https?:/.test(set.download.url)) await policy.admit(set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
@@ -157,6 +162,16 @@ export class InputSession {
       effects.end();
       endListening();
       this.#interceptChoosers(false).catch(console.debug);
+    }
+  }
+
+  /** @param {EffectWatch} effects @returns {Promise<import('./act_effects.js').ToldEffects>} */
+  async #settled(effects) {
+    for (;;) {
+      const set = await effects.settled(Math.min(this.patienceMs, LOAD_MS), this.signal);
+      if (!isHeld(this.tabId)) return set;
+      // What the page goes on to do depends on the answer.
+      await dialogsAnswered(this.tabId);
     }
   }
 

@@ -5,7 +5,7 @@
 /** They change the page that is there, or run code in it. */
 const ON_PAGE = new Set([
   'execute_js', 'click', 'hover', 'scroll', 'drag', 'draw', 'upload_file', 'type', 'press_key', 'select_option', 'check', 'uncheck', 'fill_form',
-  'clipboard', 'call_page_tool',
+  'clipboard', 'call_page_tool', 'dialog',
 ]);
 /** They bring a page to a tab or close it. Who may read a site may open it. Of a batch each step is judged. */
 const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'pdf', 'batch']);

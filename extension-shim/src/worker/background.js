@@ -5,6 +5,7 @@
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
+import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
 import { elementRefs, frontWindow, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
@@ -60,6 +61,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   elementRefs.handleRemoved(tabId).catch(console.warn);
   snapshots.handleRemoved(tabId);
   forgetDocuments(tabId);
+  tabDownloads.handleRemoved(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
@@ -82,8 +84,7 @@ chrome.windows.onFocusChanged.addListener((windowId) => {
 });
 
 chrome.downloads.onCreated.addListener((item) => {
-  navigations.handleDownload(item);
-  actEffects.handleDownload(item);
+  tabDownloads.handleCreated(item, [...navigations.handleDownload(item), ...actEffects.handleDownload(item)]).catch(console.warn);
 });
 chrome.downloads.onChanged.addListener((change) => {
   navigations.handleDownloadChanged(change);
@@ -125,7 +126,8 @@ chrome.webNavigation.onErrorOccurred.addListener((details) => {
   actEffects.handleErrorOccurred(details);
 });
 
-chrome.debugger.onEvent.addListener((source, method, params) => {
+chrome.debugger.onEvent.addListener((source, method, given) => {
+  const params = method === 'Page.javascriptDialogOpening' ? withoutDeniedWords(/** @type {any} */ (given)) : given;
   worldContexts.handleEvent(source, method, params);
   // The events of a frame with a process of its own are not the page's.
   if (source.sessionId !== undefined) return;

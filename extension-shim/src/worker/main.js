@@ -10,7 +10,7 @@ import { actions } from '../actions/index.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { elementRefs, policy, tabs } from '../browser/state.js';
+import { elementRefs, policy, tabDownloads, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -39,6 +39,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     await policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id)));
   },
   assertAct: ({ type, params }, url, so) => policy.assertAct(type, params, url, so),
+  follow: ({ tab_id, client_id, safe }) => (tab_id === undefined || safe ? () => {} : tabDownloads.followAct(tab_id, client_id)),
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
@@ -124,7 +125,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(),
   ]);
 });
 let session = '';

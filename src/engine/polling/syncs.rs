@@ -71,7 +71,8 @@ impl Transaction<'_> {
             };
             // A report in its name starts the command, and a started command is never sent again.
             if is_received {
-                let report = ExtensionReport::Pending { message: None, progress: None };
+                let report =
+                    ExtensionReport::Pending { message: None, progress: None, dialog: None };
                 self.apply(&id, LifecycleEvent::Report(delivery.peer, delivery.attempt, report));
             } else if request.says_what_runs() && is_overdue && self.is_lost(browser) {
                 tracing::info!(%id, %browser, "a command did not arrive, and is delivered again");

@@ -3,7 +3,7 @@
 use super::*;
 
 fn said(message: &str, progress: Option<f64>) -> ExtensionReport {
-    ExtensionReport::Pending { message: Some(message.to_owned()), progress }
+    ExtensionReport::Pending { message: Some(message.to_owned()), progress, dialog: None }
 }
 
 /// The message of a command that is not over, or the word of its end.

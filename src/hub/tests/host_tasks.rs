@@ -318,6 +318,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
         timeout: limits::EXECUTE,
         idempotency_key: None,
         takes_tab: false,
+        dialogs: None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Calls that wait for a command.
 
 use super::*;
+use crate::engine::DialogHandling;
+use crate::protocol::HeldDialog;
 
 #[tokio::test(start_paused = true)]
 async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
@@ -28,6 +30,32 @@ async fn a_waiter_wakes_the_moment_the_command_is_over_however_it_ends() {
     let seen = hub.wait(&agent("a"), &id, seconds(50), false).await.unwrap();
     let CommandLookup::Command(report) = seen else { panic!() };
     assert_eq!(reason(&report.status), "extension_no_response");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_at_once_while_a_dialog_waits_for_its_answer() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i1");
+    hub.handle_dialogs(&agent("a"), DialogHandling::Hold);
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let (_, attempt) = browser.begin().await;
+    let asks = |dialog| ExtensionReport::Pending { message: None, progress: None, dialog };
+    let question =
+        HeldDialog { kind: "confirm".into(), message: "Remove it?".into(), default_text: None };
+    browser.report(&id, attempt, asks(Some(question)));
+    let began = hub.now();
+    let seen = hub.wait(&agent("a"), &id, seconds(50), false).await.unwrap();
+    assert!(hub.now().since(began) < seconds(1));
+    let CommandLookup::Command(report) = seen else { panic!() };
+    let CommandStatus::Pending { blocked_by, hint, .. } = report.status else { panic!() };
+    assert_eq!(blocked_by, Some("dialog"));
+    assert!(hint.contains("action:\"dialog\"") && hint.contains(id.as_str()), "{hint}");
+    // Answered, it is waited for again; a command that holds dialogs has a minute.
+    browser.report(&id, attempt, asks(None));
+    let seen = hub.wait(&agent("a"), &id, seconds(30), false).await.unwrap();
+    assert!(hub.now().since(began) >= seconds(30));
+    let CommandLookup::Command(report) = seen else { panic!() };
+    assert!(matches!(report.status, CommandStatus::Pending { blocked_by: None, .. }));
 }
 
 #[tokio::test(start_paused = true)]

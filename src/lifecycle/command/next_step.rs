@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{CommandOutcome, ExpiryReason};
 use crate::lifecycle::limits;
-use crate::protocol::{CorrelationId, ReportedError, WorkKind};
+use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 34] = [
+static OF_CODES: [(&str, &str); 35] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -104,6 +104,10 @@ static OF_CODES: [(&str, &str); 34] = [
         "Begin it again by the act that began it, or ask the person whether they cancelled it.",
     ),
     (
+        "no_dialog",
+        "Look at the page. A command leaves a dialog open if its call has dialogs:\"hold\".",
+    ),
+    (
         "page_tool_changed",
         "List the tools again with analyze({what:\"page_tools\"}), read the new definition, then call \
          with its document and hash.",
@@ -153,6 +157,21 @@ pub(super) fn next_step_of(error: &ReportedError, kind: WorkKind) -> Arc<str> {
         WorkKind::Job => ExpiryReason::OF_JOBS,
     }
     .into()
+}
+
+/// The next step while this command waits for a dialog.
+pub(super) fn answer_of_dialog(dialog: &HeldDialog, id: &CorrelationId) -> String {
+    let more = match &*dialog.kind {
+        "prompt" => " (with text, to fill it in)",
+        "authentication" => ", username and password",
+        "file_chooser" => " and paths",
+        _ => "",
+    };
+    format!(
+        "Answer it with interact({{action:\"dialog\", operation:\"accept\"}}){more}, or \
+         operation:\"dismiss\"; then observe({{what:\"command_result\", correlation_id:\"{id}\", \
+         wait_ms:10000}}). Unanswered, it is dismissed when the command's time ends."
+    )
 }
 
 /// The next step while this command is pending.

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::protocol::{CommandProgress, ExtensionReport, ReportedError, Timestamp, WorkKind};
+use super::excerpt::{MESSAGE_TOLD, beginning};
+use crate::protocol::{
+    CommandProgress, ExtensionReport, HeldDialog, ReportedError, Timestamp, WorkKind,
+};
 
 /// How a command ended. It is set once and never changes.
 #[derive(Clone, Debug)]
@@ -77,12 +80,18 @@ impl PartialEq for CommandOutcome {
 pub(super) struct StillRunning {
     message: Option<String>,
     progress: Option<f64>,
+    dialog: Option<HeldDialog>,
 }
 
 impl StillRunning {
     pub(super) fn at(self, at: Timestamp) -> CommandProgress {
         let progress = self.progress.map(|part| part.clamp(0.0, 1.0));
-        CommandProgress { at, message: self.message.map(Into::into), progress }
+        let dialog = self.dialog.map(|dialog| HeldDialog {
+            message: beginning(&dialog.message, MESSAGE_TOLD),
+            default_text: dialog.default_text.map(|text| beginning(&text, MESSAGE_TOLD)),
+            kind: dialog.kind,
+        });
+        CommandProgress { at, message: self.message.map(Into::into), progress, dialog }
     }
 }
 
@@ -102,8 +111,8 @@ impl CommandOutcome {
     /// Turns a report on a running command into its outcome, or into progress.
     pub(super) fn reported(report: ExtensionReport) -> Result<Self, StillRunning> {
         Ok(match report {
-            ExtensionReport::Pending { message, progress } => {
-                return Err(StillRunning { message, progress });
+            ExtensionReport::Pending { message, progress, dialog } => {
+                return Err(StillRunning { message, progress, dialog });
             }
             ExtensionReport::Complete { result, origin } => {
                 Self::Complete { result, origin: origin.map(Into::into) }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use super::excerpt::{MESSAGE_TOLD, STACK_TOLD, beginning};
 use super::next_step::{
-    BROWSER_AWAY_HINT, HALF_DONE_HINT, STOPPED_HINT, next_step_of, next_step_of_pending,
+    BROWSER_AWAY_HINT, HALF_DONE_HINT, STOPPED_HINT, answer_of_dialog, next_step_of,
+    next_step_of_pending,
 };
 use super::{Command, CommandOutcome, CommandState, ExpiryReason};
 use crate::lifecycle::Lane;
 use crate::protocol::{
     Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, FailedCommand,
-    FinishedCommand, PageMark, PendingCommand, StatusWord, Timestamp, TraceEntry, TracePhase,
-    WorkKind, millis,
+    FinishedCommand, HeldDialog, PageMark, PendingCommand, StatusWord, Timestamp, TraceEntry,
+    TracePhase, WorkKind, millis,
 };
 
 impl Command {
@@ -57,7 +58,11 @@ impl Command {
             CommandState::Queued { .. } => self.pending(None, self.why_queued()),
             CommandState::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
             CommandState::Started { progress, .. } => {
-                self.pending(progress.clone(), "The command is running in the browser".to_owned())
+                let message = match self.dialog() {
+                    Some(_) => "The command waits for the answer to a dialog",
+                    None => "The command is running in the browser",
+                };
+                self.pending(progress.clone(), message.to_owned())
             }
             CommandState::Waiting => self.pending(None, self.why_waiting()),
             CommandState::Working { progress } => {
@@ -65,6 +70,13 @@ impl Command {
             }
             CommandState::Ended { at, outcome, .. } => self.ended(*at, outcome),
         }
+    }
+
+    /// The dialog that it waits for.
+    #[must_use]
+    pub fn dialog(&self) -> Option<&HeldDialog> {
+        let CommandState::Started { progress, .. } = &self.state else { return None };
+        progress.as_ref()?.dialog.as_ref()
     }
 
     fn pending(
@@ -78,10 +90,13 @@ impl Command {
             started_at: self.reached(TracePhase::Started),
             // Until there is progress, no text of a page is in the report.
             page: progress.as_ref().and_then(|_| self.page_mark(None)),
+            blocked_by: self.dialog().map(|_| "dialog"),
             progress,
             message,
             hint: if self.lacks_browser() {
                 BROWSER_AWAY_HINT.into()
+            } else if let Some(dialog) = self.dialog() {
+                answer_of_dialog(dialog, &self.spec.id).into()
             } else {
                 next_step_of_pending(&self.spec.id, self.spec.work.kind()).into()
             },

@@ -31,6 +31,8 @@ pub struct ActionSpec {
     /// The parameters that do more than `effect` says: the action's own tool, which a person may have
     /// allowed for ever, does not take them.
     pub beyond_effect: &'static [&'static str],
+    /// The parameters that no record of the action has, such as passwords.
+    pub unrecorded: &'static [&'static str],
     /// Whether the extension cuts its result to the call's `max_bytes`, at a place that makes sense,
     /// and says there how to read on.
     pub cuts_result: bool,
@@ -151,6 +153,7 @@ impl ActionSpec {
             passes_lanes: false,
             effect: ActionEffect::Acts { destructive: true, idempotent: false },
             beyond_effect: &[],
+            unrecorded: &[],
             cuts_result: false,
             takes_long: false,
             usual_length: Duration::from_millis(20),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::in_short;
 
-/// Copies and pastes with the client's own clipboard; the person's is unchanged.
+/// Copies and pastes with a clipboard of your own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClipboardAction {
     /// What to do: copy or cut the selection or the target, paste, or read or write this clipboard.

@@ -189,6 +189,8 @@ actions! {
     batch: Batch BatchAction,
     page_tools: PageTools PageToolsAction,
     call_page_tool: CallPageTool CallPageToolAction,
+    dialog: Dialog DialogAction,
+    downloads: Downloads DownloadsAction,
 }
 
 /// One browser action: its parameters, and the rules that depend on them.
@@ -300,12 +302,16 @@ impl Action {
         self.spec().usual_length
     }
 
-    /// The whole action as JSON, from which it can be read again: the form that is recorded.
+    /// The action as JSON, from which it can be read again, without its secrets: the form that is
+    /// recorded.
     #[must_use]
     pub fn to_record(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let (Some(path), Some(object)) = (self.file_name(), value.as_object_mut()) {
             object.insert("path".to_owned(), path.into());
+        }
+        if let Some(object) = value.as_object_mut() {
+            object.retain(|name, _| !self.spec().unrecorded.contains(&name.as_str()));
         }
         value.to_string()
     }

@@ -85,3 +85,12 @@ fn a_record_selects_its_action_by_the_parameter_of_its_tool() {
         read(wrong).unwrap_err();
     }
 }
+
+#[test]
+fn the_answer_to_a_dialog_is_in_no_record() {
+    let given =
+        json!({"operation": "accept", "username": "ann", "password": "sesame", "text": "Ann"});
+    let answer = Action::of_params("dialog", given.as_object().unwrap()).unwrap().unwrap();
+    assert!(answer.params().get().contains("sesame"));
+    assert_eq!(answer.to_record(), r#"{"action":"dialog","operation":"accept"}"#);
+}

@@ -144,6 +144,9 @@ pub enum ExtensionReport {
         /// How far it is, from 0 to 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         progress: Option<f64>,
+        /// The dialog that it waits for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dialog: Option<HeldDialog>,
     },
     /// It is done.
     Complete {
@@ -168,6 +171,19 @@ pub enum ExtensionReport {
         /// Whether it may have begun in the page.
         may_have_run: bool,
     },
+}
+
+/// A dialog that stays open until it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HeldDialog {
+    /// `alert`, `confirm`, `prompt`, `beforeunload`, `authentication` or `file_chooser`.
+    #[serde(rename = "type")]
+    pub kind: Arc<str>,
+    /// Its text, which is the page's.
+    pub message: Arc<str>,
+    /// The text that a prompt already has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_text: Option<Arc<str>>,
 }
 
 /// A failure as the extension reports it.
@@ -299,8 +315,8 @@ impl ExtensionReport {
     fn parse(kind: &str, text: &str) -> Result<Self, FrameError> {
         Ok(match kind {
             "pending" => {
-                let PendingBody { message, progress } = serde_json::from_str(text)?;
-                Self::Pending { message, progress }
+                let PendingBody { message, progress, dialog } = serde_json::from_str(text)?;
+                Self::Pending { message, progress, dialog }
             }
             "complete" => {
                 let CompleteBody { result, origin } = serde_json::from_str(text)?;
@@ -393,6 +409,8 @@ struct PendingBody {
     message: Option<String>,
     #[serde(default)]
     progress: Option<f64>,
+    #[serde(default)]
+    dialog: Option<HeldDialog>,
 }
 
 #[derive(Deserialize)]

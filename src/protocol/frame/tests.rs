@@ -68,6 +68,8 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         timeout_ms: 10_000,
         safe: action.is_safe(),
         redelivered: attempt > 1,
+        client_id: "agent-1".into(),
+        holds_dialogs: false,
         client: "Claude Code 2.1.330".into(),
     };
     ToExtension::Command { attempt: Attempt(attempt), command }
@@ -685,6 +687,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
             let optional = [
                 "message",
                 "progress",
+                "dialog",
                 "origin",
                 "session",
                 "draws_for",

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, CaptureSettings, CorrelationId, DrawingId, HeldTab, LocalFileRules, OlderExtensions,
-    OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    Attempt, CaptureSettings, ClientId, CorrelationId, DrawingId, HeldTab, LocalFileRules,
+    OlderExtensions, OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
+    UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -222,8 +223,13 @@ pub struct CommandBody {
     pub safe: bool,
     /// Whether an earlier attempt was delivered and lost before it began.
     pub redelivered: bool,
+    /// Whether dialogs that it meets stay open until they are answered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub holds_dialogs: bool,
     /// The agent's name for itself: a label for the person, and no proof of anything.
     pub client: Arc<str>,
+    /// The client, which keeps apart what several agents of one name have begun.
+    pub client_id: ClientId,
 }
 
 /// Why the daemon asks for a command to be stopped.

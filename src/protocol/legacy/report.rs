@@ -49,7 +49,9 @@ impl LegacyReport {
         let Self { status, result, error, message, .. } = self;
         let (result, said) = (result.as_deref(), message.as_deref());
         match (status.as_deref(), failure(error.as_ref(), said, result, action)) {
-            (Some("pending"), None) => ExtensionReport::Pending { message, progress: None },
+            (Some("pending"), None) => {
+                ExtensionReport::Pending { message, progress: None, dialog: None }
+            }
             (Some("timeout"), error) => {
                 ExtensionReport::Timeout { error: error.unwrap_or_else(|| timed_out(message)) }
             }

@@ -334,6 +334,7 @@ impl Order {
             timeout: self.timeout,
             idempotency_key: Some(self.name.as_str().into()),
             takes_tab: false,
+            dialogs: None,
         }
     }
 }

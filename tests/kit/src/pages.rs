@@ -156,7 +156,7 @@ async fn serve_page(
     folders: Arc<[PathBuf]>,
 ) -> Option<()> {
     let mut stream = BufReader::new(stream);
-    let (path, host) = asked_path(&mut stream).await?;
+    let AskedPage { path, host, authorization } = asked_path(&mut stream).await?;
     let hit = {
         let mut hits = hits.lock().unwrap();
         let hit = hits.entry(path.clone()).or_default();
@@ -165,6 +165,9 @@ async fn serve_page(
     };
     if let Some(answer) = folders.iter().find_map(|folder| file_of(folder, &path, &host)) {
         return stream.write_all(&answer).await.ok();
+    }
+    if path == "/members" {
+        return stream.write_all(members(&authorization).as_bytes()).await.ok();
     }
     if let Some(answer) = cart(&path) {
         return stream.write_all(answer.as_bytes()).await.ok();
@@ -239,22 +242,44 @@ fn cart(path: &str) -> Option<String> {
     ))
 }
 
-/// The path and the host of a request, whose head is read whole.
-async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
+/// The parts of a request's head that decide on the answer.
+struct AskedPage {
+    path: String,
+    host: String,
+    authorization: String,
+}
+
+/// A page for one member, whose name is ann.
+fn members(authorization: &str) -> String {
+    // ann:sesame-4711
+    let (status, page) = match authorization {
+        "Basic YW5uOnNlc2FtZS00NzEx" => ("200 OK", "<title>Members</title>"),
+        _ => ("401 Unauthorized", "<title>Strangers</title>"),
+    };
+    format!(
+        "HTTP/1.1 {status}\r\nWWW-Authenticate: Basic realm=\"Members only\"\r\nContent-Type: \
+         text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+        page.len()
+    )
+}
+
+/// Reads the head of a request.
+async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<AskedPage> {
     let mut first = String::new();
     stream.read_line(&mut first).await.ok()?;
-    let mut host = String::new();
+    let (mut host, mut authorization) = (String::new(), String::new());
     let mut line = String::from("-");
     while !line.trim().is_empty() {
         line.clear();
         stream.read_line(&mut line).await.ok()?;
-        if let Some((name, value)) = line.split_once(": ")
-            && name.eq_ignore_ascii_case("host")
-        {
-            value.trim().clone_into(&mut host);
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        match name.to_ascii_lowercase().as_str() {
+            "host" => value.trim().clone_into(&mut host),
+            "authorization" => value.trim().clone_into(&mut authorization),
+            _ => {}
         }
     }
-    Some((first.split(' ').nth(1)?.to_owned(), host))
+    Some(AskedPage { path: first.split(' ').nth(1)?.to_owned(), host, authorization })
 }
 
 /// A file of the folder with the headers that it states. `{{here}}` in it is the origin that it was

@@ -128,7 +128,7 @@ impl Extension {
     /// A run goes on.
     pub(super) fn goes_on(&mut self, nth: usize) -> Option<Said> {
         let (id, attempt) = self.nth_at(nth, InFlightState::Running)?;
-        let report = ExtensionReport::Pending { message: None, progress: Some(0.5) };
+        let report = ExtensionReport::Pending { message: None, progress: Some(0.5), dialog: None };
         Some(Said::Report(id.into(), attempt, report))
     }
 

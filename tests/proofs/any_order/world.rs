@@ -222,6 +222,7 @@ impl World {
             idempotency_key: None,
             // Both surfaces.
             takes_tab: order.tab == 1,
+            dialogs: None,
         };
         let is_full = self.oracle.is_full(&caller.client, self.engine.limits());
         match self.transact(|tx| tx.submit(&caller, call, None)) {

@@ -27,6 +27,7 @@ pub(super) fn said(part: f64) -> CommandProgress {
         at: ms(1_500),
         message: Some("Processing 1 of 2 files".into()),
         progress: Some(part),
+        dialog: None,
     }
 }
 

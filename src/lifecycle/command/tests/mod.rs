@@ -75,6 +75,7 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
         params: work.params(),
         work,
         timeout,
+        holds_dialogs: false,
         created: ACCEPTED_AT,
     })
 }
@@ -212,7 +213,7 @@ fn stopped(may_have_run: bool) -> ExtensionReport {
 }
 
 fn pending() -> ExtensionReport {
-    ExtensionReport::Pending { message: Some("at it".into()), progress: Some(0.5) }
+    ExtensionReport::Pending { message: Some("at it".into()), progress: Some(0.5), dialog: None }
 }
 
 fn every_report() -> [ExtensionReport; 5] {

@@ -5,11 +5,11 @@ use super::*;
 #[test]
 fn progress_out_of_range_is_clamped() {
     for (said, shown) in [(-0.5, 0.0), (0.25, 0.25), (1.5, 1.0), (1e300, 1.0)] {
-        let report = ExtensionReport::Pending { message: None, progress: Some(said) };
+        let report = ExtensionReport::Pending { message: None, progress: Some(said), dialog: None };
         let command = after(started(), [(hears(report), ms(3_000))]);
         assert_eq!(progress_of(&command), Some((ms(3_000), Some(shown))));
     }
-    let silent = ExtensionReport::Pending { message: None, progress: None };
+    let silent = ExtensionReport::Pending { message: None, progress: None, dialog: None };
     let command = after(started(), [(hears(silent), ms(3_000))]);
     assert_eq!(progress_of(&command), Some((ms(3_000), None)));
 }

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
+use testkit::McpClient;
+
 use super::ActionStage;
 
 /// Clicks a link to a file, and waits for the download; the answer of the wait.
@@ -51,5 +53,55 @@ async fn a_download_is_told_by_the_click_that_begins_it_and_waited_for_until_it_
     let cancelled = stage.client().outcome(&id).await;
     assert_eq!(cancelled["reason"], "download_failed", "{cancelled}");
     assert!(cancelled["error"].as_str().unwrap().contains("cancelled in the browser"));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_client_lists_waits_for_and_cancels_the_downloads_of_its_own_acts_and_sees_no_others() {
+    let stage = ActionStage::open("flow.html").await;
+    let mut user = stage.user().await;
+    user.open_beside(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
+    let mine =
+        async || stage.act("downloads", json!({"operation": "list"})).await["downloads"].clone();
+    // The person's own.
+    let theirs = stage.url("download?theirs.csv");
+    user.read(&format!("chrome.downloads.download({{url: {theirs:?}}})")).await;
+    assert_eq!(mine().await, json!([]));
+
+    stage.read("file.href = '/download?list.csv'").await;
+    stage.act("click", json!({"target": "#file"})).await;
+    let done = stage.act("downloads", json!({"operation": "wait"})).await;
+    assert_eq!((&done["file_name"], &done["state"]), (&json!("list.csv"), &json!("complete")));
+    assert_eq!(std::fs::read(done["path"].as_str().unwrap()).unwrap(), b"a,b", "{done}");
+    stage.answer("navigate", json!({"url": stage.url("download?slow.csv&part")})).await;
+    let listed = mine().await;
+    assert_eq!(
+        (&listed[0]["file_name"], &listed[0]["state"]),
+        (&json!("slow.csv"), &json!("in_progress"))
+    );
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["bytes"]), (2, &json!(1_000)));
+    let late = json!({"operation": "wait", "timeout_ms": 900});
+    let late = stage.answer("downloads", late).await;
+    assert!(late["error"].as_str().unwrap().contains("slow.csv has 3 bytes so far"), "{late}");
+
+    // Another agent of the same program: neither listed nor cancelled.
+    let id = listed[0]["download_id"].clone();
+    let other = McpClient::legacy(&stage.stage.daemon).named("other");
+    let ask = |params: Value| json!({"action": "downloads", "wait_ms": 10_000, "trace": true, "operation": params["operation"], "download_id": params["id"]});
+    let mut list = ask(json!({"operation": "list"}));
+    list.as_object_mut().unwrap().remove("download_id");
+    let told = other.call("interact", list).await;
+    assert_eq!(told["result"]["value"]["downloads"], json!([]), "{told}");
+    let refused = testkit::body(
+        &other.call_raw("interact", ask(json!({"operation": "cancel", "id": id}))).await,
+    );
+    assert_eq!(refused["reason"], "invalid_params", "{refused}");
+
+    let cancelled = stage.act("downloads", json!({"operation": "cancel", "download_id": id})).await;
+    assert_eq!(cancelled["cancelled"], "slow.csv", "{cancelled}");
+    let failed = stage.fails("downloads", json!({"operation": "wait", "download_id": id})).await;
+    assert_eq!(failed["reason"], "download_failed", "{failed}");
+    let ended = stage.fails("downloads", json!({"operation": "cancel", "download_id": id})).await;
+    assert!(ended["error"].as_str().unwrap().contains("nothing to cancel"), "{ended}");
     stage.end().await;
 }

@@ -4,6 +4,7 @@
 mod aftermath;
 mod analyses;
 mod clipboard;
+mod dialogs;
 mod downloads;
 mod eyes;
 mod files;
