@@ -494,7 +494,7 @@ export type ActionParams = {
     /** Run as if the user had clicked. */
     user_gesture?: boolean;
   };
-  /** Opens a URL and waits for its load. */
+  /** Opens a URL and waits. */
   navigate: {
     /** URL: http, https, file or about:blank. */
     url: string;
@@ -503,13 +503,13 @@ export type ActionParams = {
   };
   /** Reloads the page. */
   refresh: Record<string, never>;
-  /** Goes back in history. */
+  /** Goes back. */
   back: Record<string, never>;
-  /** Goes forward in history. */
+  /** Goes forward. */
   forward: Record<string, never>;
-  /** URL and title of the page. */
+  /** URL and title. */
   page_info: Record<string, never>;
-  /** Lists the open tabs. */
+  /** Lists the tabs. */
   tab_list: Record<string, never>;
   /** Opens a tab; later calls use it. */
   tab_open: {
@@ -527,7 +527,7 @@ export type ActionParams = {
     /** Bring its window to the front, too. */
     focus?: boolean;
   };
-  /** Takes a picture of the page. */
+  /** Takes a picture. */
   screenshot: {
     /** Only this element: ref, selector, text= or role=. */
     target?: string;

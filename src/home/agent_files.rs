@@ -58,7 +58,7 @@ pub enum AgentFileError {
     /// The name's ending does not fit the file's format.
     #[error("the name does not end in .{}", .0.endings().join(" or ."))]
     Ending(SavedFormat),
-    /// The bytes are neither a picture nor a PDF nor a trace.
+    /// The bytes are no picture, PDF, trace or HTTP archive.
     #[error("the browser did not send a file in a known format")]
     UnknownFormat,
     /// The file exists.

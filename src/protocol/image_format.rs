@@ -67,6 +67,8 @@ pub enum SavedFormat {
     Pdf,
     /// A compressed trace of a page, as DevTools opens it.
     Trace,
+    /// An HTTP archive of recorded requests.
+    Har,
 }
 
 impl SavedFormat {
@@ -77,6 +79,7 @@ impl SavedFormat {
             Self::Image(format) => format.endings(),
             Self::Pdf => &["pdf"],
             Self::Trace => &["gz"],
+            Self::Har => &["har"],
         }
     }
 
@@ -88,6 +91,9 @@ impl SavedFormat {
         }
         if bytes.starts_with(b"\x1f\x8b\x08") {
             return Some(Self::Trace);
+        }
+        if bytes.starts_with(b"{\"log\":{\"version\":\"1.2\"") {
+            return Some(Self::Har);
         }
         ImageFormat::of_bytes(bytes).map(Self::Image)
     }

@@ -8,6 +8,7 @@
 mod clean;
 mod entry;
 mod entry_line;
+mod har;
 mod legacy;
 mod noise;
 mod page;
@@ -24,6 +25,7 @@ mod tokens;
 mod values;
 
 pub use entry::StreamEntry;
+pub use har::http_archive;
 pub use legacy::{LegacyBatch, LegacyBodyError, LegacyStream, WaterfallHistory};
 pub use noise::{NoiseRule, NoiseRuleError, NoiseRules};
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::answers::{AnswerSchemas, FAILED};
 use super::arguments::ToolArguments;
 use super::brief::DetailLevel;
 use super::failure::{CallFailure, NotFound, RefusedCall, UnknownRule};
+use super::har::{HarAnswer, HarArguments, answer_of, save_har};
 use super::observe::{NoArguments, command_result};
 use super::parts::RequestedPart;
 use super::result::{CommandAnswer, status};
@@ -82,6 +83,8 @@ enum ConfigureAction {
         /// Host to deny, with its subdomains.
         pattern: Option<String>,
     },
+    /// Saves requests as HAR.
+    SaveHar(HarArguments),
     /// Empties your recordings.
     Clear {
         /// Streams to empty; default all.
@@ -168,6 +171,7 @@ pub(super) fn answers(answers: &mut AnswerSchemas) {
     answers.of(NAME, "dialogs").are::<DialogsAnswer>();
     answers.of(NAME, "noise_rule").are::<noise::NoiseAnswer>();
     answers.of(NAME, "site_rules").are::<sites::SitesAnswer<'_>>();
+    answers.of(NAME, "save_har").are::<HarAnswer>();
     answers.of(NAME, "clear").are::<streams::ClearAnswer>();
     answers.of(NAME, "store").are::<stored::StoredAnswer>();
     answers.of(NAME, "load").are::<stored::LoadedAnswer>();
@@ -236,6 +240,7 @@ pub(super) async fn call(
             noise::noise_rule(tools, caller, pattern, remove).await
         }
         ConfigureAction::SiteRules { pattern } => sites::site_rules(tools, pattern.as_deref()),
+        ConfigureAction::SaveHar(wanted) => answer_of(save_har(tools, caller, wanted).await),
         ConfigureAction::Clear { streams } => streams::clear(hub, caller, streams),
         ConfigureAction::Store { name, data } => stored::store(tools, caller, name, data).await,
         ConfigureAction::Load { name, offset, limit } => {

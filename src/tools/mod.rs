@@ -11,6 +11,7 @@ mod brief;
 mod call_text;
 mod configure;
 mod failure;
+mod har;
 mod interact;
 mod job_view;
 mod jobs;

@@ -71,7 +71,7 @@ const C: &str = configure::NAME;
 const KNOWN_TABS: &str = "known_tabs";
 
 /// The tools that are no actions of a browser.
-static OTHERS: [SplitTool; 32] = {
+static OTHERS: [SplitTool; 33] = {
     use ToolGroup::{Core, Files, Manage, Nav, Page, State, Streams};
     [
         choice("console", "Read the console", Core, (O, "logs"), READS),
@@ -124,6 +124,7 @@ static OTHERS: [SplitTool; 32] = {
             choice: None,
             ..choice(jobs::NAME, "Sync files", Files, (jobs::NAME, ""), HARMLESS)
         },
+        choice("save_har", "Save requests as HAR", Files, (C, "save_har"), ADDING),
         choice("errors", "Read errors", Streams, (O, "errors"), READS),
         choice("websocket", "Read WebSocket messages", Streams, (O, "websocket"), READS),
         choice("user_actions", "Read the user's actions", Streams, (O, "actions"), READS),

@@ -257,7 +257,7 @@ impl StreamArguments {
 
 /// The id of a browser that is named by id or label. One that is not known any more may
 /// have left entries behind.
-fn id_of(hub: &Hub, named: String) -> BrowserId {
+pub(super) fn id_of(hub: &Hub, named: String) -> BrowserId {
     let browsers = hub.browsers();
     let labelled = browsers.into_iter().find(|browser| browser.label == named);
     labelled.map_or_else(|| named.into(), |browser| browser.browser)

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction};
 use crate::protocol::{LegacyAction, is_local_file_url, url_in_short};
 
-/// Opens a URL and waits for its load.
+/// Opens a URL and waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NavigateAction {
     /// URL: http, https, file or about:blank.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{ActionSpec, ActionTool, BrowserAction};
 use crate::protocol::LegacyAction;
 
-/// URL and title of the page.
+/// URL and title.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageInfoAction {}
 

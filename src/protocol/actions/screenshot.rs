@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActionSpec, ActionTool, BrowserAction};
 use crate::protocol::{ImageFormat, SavedFormat, in_short};
 
-/// Takes a picture of the page.
+/// Takes a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenshotAction {
     /// Only this element: ref, selector, text= or role=.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{ActionSpec, ActionTool, BrowserAction};
 use crate::protocol::LegacyAction;
 
-/// Lists the open tabs.
+/// Lists the tabs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabListAction {}
 

@@ -2,6 +2,7 @@
 //! sees. `make clients` installs them.
 
 mod driver;
+mod har;
 mod inspector;
 
 use serde_json::json;
