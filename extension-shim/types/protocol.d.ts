@@ -503,9 +503,9 @@ export type ActionParams = {
   };
   /** Reloads the page. */
   refresh: Record<string, never>;
-  /** Goes back. */
+  /** Goes one page back. */
   back: Record<string, never>;
-  /** Goes forward. */
+  /** Goes one page on. */
   forward: Record<string, never>;
   /** URL and title. */
   page_info: Record<string, never>;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::LegacyAction;
 
-/// Goes back.
+/// Goes one page back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackAction {}
 

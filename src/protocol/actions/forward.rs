@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::LegacyAction;
 
-/// Goes forward.
+/// Goes one page on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForwardAction {}
 
