@@ -676,10 +676,12 @@ export type ActionParams = {
     target?: string;
     /** Element in human words; only for the record. */
     element?: string;
-    /** Point in place of target: px from the left. */
+    /** Point: px from the left; with `in`, of that picture. */
     x?: number;
     /** Point in place of target: px from the top. */
     y?: number;
+    /** Picture whose pixels the point is in: `in` of its answer. */
+    in?: string;
     /** Mouse button; default left. */
     button?: 'left' | 'right' | 'middle';
     /** Click twice. */
@@ -699,10 +701,12 @@ export type ActionParams = {
     target?: string;
     /** Element in human words; only for the record. */
     element?: string;
-    /** Point in place of target: px from the left. */
+    /** Point: px from the left; with `in`, of that picture. */
     x?: number;
     /** Point in place of target: px from the top. */
     y?: number;
+    /** Picture whose pixels the point is in: `in` of its answer. */
+    in?: string;
     /** Add the page after it: true or "diff". */
     snapshot?: true | false | 'diff';
   };
@@ -739,6 +743,8 @@ export type ActionParams = {
     endX?: number;
     /** End of the drag: px from the top. */
     endY?: number;
+    /** Picture whose pixels the points are in: `in` of its answer. */
+    in?: string;
     /** Pointer moves on the way; default 10. */
     moves?: number;
     /** Add the page after it: true or "diff". */
@@ -750,6 +756,8 @@ export type ActionParams = {
     target?: string;
     /** Points [[x, y], …] in CSS px. */
     points: ([number, number])[];
+    /** Picture whose pixels the points are in: `in` of its answer. */
+    in?: string;
   };
   /** Gives files of opened folders to the page. */
   upload_file: {
@@ -950,6 +958,7 @@ export type ErrorCode =
   | 'unsupported'
   | 'download_failed'
   | 'no_dialog'
+  | 'picture_stale'
   | 'page_tool_changed';
 
 /** An action that agents may not use on some sites. */

@@ -12,12 +12,12 @@ import { withInput } from '../input/session.js';
 import { DRAG_MOVES, DRAG_MOVES_USUAL } from './limits.js';
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function drag({ startTarget, startX, startY, endTarget, endX, endY, moves = DRAG_MOVES_USUAL, snapshot }, context) {
-  const from = checkedPlace({ target: startTarget, x: startX, y: startY }, { target: 'startTarget', x: 'startX', y: 'startY' });
-  const to = checkedPlace({ target: endTarget, x: endX, y: endY }, { target: 'endTarget', x: 'endX', y: 'endY' });
+export async function drag({ startTarget, startX, startY, endTarget, endX, endY, in: picture, moves = DRAG_MOVES_USUAL, snapshot }, context) {
+  const from = checkedPlace({ target: startTarget, x: startX, y: startY, ...(startX !== undefined && { in: picture }) }, { target: 'startTarget', x: 'startX', y: 'startY' });
+  const to = checkedPlace({ target: endTarget, x: endX, y: endY, ...(endX !== undefined && { in: picture }) }, { target: 'endTarget', x: 'endX', y: 'endY' });
   const count = checkedInteger('moves', moves, DRAG_MOVES);
   return withInput(context, { snapshot }, async (input) => {
-    const { start, end, hasData } = await dragBetween(input, from, to, count);
+    const { start, end, hasData } = await dragBetween(input, await input.inView(from), await input.inView(to), count);
     return {
       // The agent knows an end that it has named.
       target: end, value: { dragged: start.label, ...('point' in to && { to: end.label }) },

@@ -20,11 +20,13 @@ import { COORDINATE, PATH_POINTS } from './limits.js';
 const AT_ONCE = 50;
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function draw({ target, points, snapshot }, context) {
-  const path = checkedPoints(points);
+export async function draw({ target, points, in: picture, snapshot }, context) {
+  const given = checkedPoints(points);
+  if (picture !== undefined && (typeof picture !== 'string' || target !== undefined)) throw new ActionError('invalid_params', 'in is the id of a picture, and goes without target');
   const place = target === undefined ? null : checkedPlace({ target });
   return withInput(context, { snapshot }, async (input) => {
     await assertQuiet(input, 'Drawing');
+    const path = typeof picture === 'string' ? await input.pathInView(picture, given) : given;
     const sheet = place ? await sheetOf(input, place) : await input.at(path[0]);
     const [left, top] = place ? sheet.box : [0, 0];
     const [first, ...others] = path.map(({ x, y }) => ({ x: x + left, y: y + top }));

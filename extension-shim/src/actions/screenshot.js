@@ -8,6 +8,7 @@ import { withAttachedPage } from '../browser/attached_page.js';
 import { captureTab } from '../browser/capture_tab.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
 import { drawMarks, isIn, marksOf } from '../browser/picture_marks.js';
+import { pictures } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { waitForTarget } from '../browser/targets.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
@@ -32,7 +33,8 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
     const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
     const taken = await captureTab(tabId, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
     if (taken.data === '') return { data: '', url: taken.url };
-    const place = clickPlace(taken);
+    const { area, scale, view } = taken;
+    const place = { ...clickPlace(taken), in: pictures.keep({ tabId, view, area, scale }) };
     if (!isMarked) return { data: taken.data, ...place, url: taken.url };
     const shown = marked.filter((mark) => isIn(mark, taken.area));
     const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);

@@ -1,11 +1,14 @@
 // @ts-check
 // A picture of a tab, also of a hidden one.
 
+/** @import {ShownView} from './pictures.js' */
+
 import { ActionError } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
 import { cdp, commandError, withFocus } from './debugger.js';
 import { SCREENSHOT_PATIENCE_MS } from './limits.js';
 import { whilePainting } from './painting.js';
+import { viewNow } from './pictures.js';
 import { assertPage } from './site_guard.js';
 import { tabs } from './state.js';
 
@@ -22,6 +25,7 @@ import { tabs } from './state.js';
  * @property {string} url of the page
  * @property {PageArea} area
  * @property {number} scale pixels of the picture for a CSS px
+ * @property {ShownView} view in which it was taken
  */
 
 /**
@@ -33,13 +37,13 @@ export async function captureTab(id, format, frame, signal) {
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
-      const [{ params, area }] = await Promise.all([measured(id, frame), assertPage(id)]);
+      const [{ params, area, view }] = await Promise.all([measured(id, frame), assertPage(id)]);
       const capture = () => insist(id, { format, ...params }, signal);
       const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
       // It may show another page, which has come meanwhile.
       const url = await assertPage(id, { ran: true });
       // Its own size counts: pixels of the screen and of the page differ by zoom and by screen.
-      return { data, url, area, scale: imageSize(data).width / area.width };
+      return { data, url, area, scale: imageSize(data).width / area.width, view };
     });
   } catch (error) {
     if (error instanceof ActionError) throw error;
@@ -64,18 +68,19 @@ async function insist(id, params, signal) {
 
 /** The area to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
 async function measured(tabId, { fullPage, maxSide, clip }) {
-  const [{ cssVisualViewport: seen, cssContentSize: all, visualViewport: device }, zoom] = await Promise.all([cdp(tabId, 'Page.getLayoutMetrics'), chrome.tabs.getZoom(tabId)]);
+  const { view: shown, metrics: { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } } = await viewNow(tabId);
+  const { zoom } = shown;
   const view = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
   const { x, y, width, height } = fullPage ? all : clip ? { ...clip, x: clip.x + view.x, y: clip.y + view.y } : view;
   const area = { x: x - view.x, y: y - view.y, width, height };
   const pixelRatio = device.clientWidth / seen.clientWidth;
   const longest = Math.max(width, height);
   // Uncut where possible: the debugger bar may change the viewport's height just now.
-  if (!fullPage && !clip && longest * pixelRatio <= maxSide) return { params: {}, area };
+  if (!fullPage && !clip && longest * pixelRatio <= maxSide) return { params: {}, area, view: shown };
   const scale = Math.min(1, maxSide / (longest * pixelRatio));
   // Beyond the view a hidden tab paints only if it must.
   const isBeyond = fullPage || area.x < 0 || area.y < 0 || area.x + width > view.width || area.y + height > view.height;
   // The browser cuts by px that the zoom of the tab does not change.
   const cut = { x: x * zoom, y: y * zoom, width: width * zoom, height: height * zoom, scale };
-  return { params: { clip: cut, captureBeyondViewport: isBeyond }, area };
+  return { params: { clip: cut, captureBeyondViewport: isBeyond }, area, view: shown };
 }

@@ -80,6 +80,8 @@ export const DOWNLOAD_RECENT_MS = 30_000;
 export const HOLD_END_MS = 1_000;
 /** How much of a page's own words in a dialog agents get. */
 export const DIALOG_TEXT_MAX = 2_000;
+/** Pictures whose points may be clicked. */
+export const PICTURES_MAX = 50;
 /** Downloads whose tab is remembered. */
 export const DOWNLOADS_MAX = 100;
 /** How much of its URL, which may be all of the file. */

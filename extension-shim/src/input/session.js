@@ -29,7 +29,8 @@ import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
-import { ownClipboards, policy, tabs } from '../browser/state.js';
+import { viewNow } from '../browser/pictures.js';
+import { ownClipboards, pictures, policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { endWait, unstick } from '../browser/unstick.js';
@@ -224,8 +225,38 @@ export class InputSession {
   }
 
   /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
-  reach(place, options) {
-    return 'point' in place ? this.at(place.point, options) : this.findParsed(place.wanted, options);
+  async reach(place, options) {
+    return 'point' in place ? this.at(await this.#seen(place), options) : this.findParsed(place.wanted, options);
+  }
+
+  /** The same place, its point in CSS px of the view. @template {ActPlace} T @param {T} place @returns {Promise<ActPlace>} */
+  async inView(place) {
+    if (!('point' in place) || place.picture === undefined) return place;
+    const [point] = await this.pathInView(place.picture, [place.point]);
+    return { point };
+  }
+
+  /** @param {string} picture @param {{x: number, y: number}[]} path in its pixels @returns {Promise<{x: number, y: number}[]>} */
+  async pathInView(picture, path) {
+    return (await pictures.pointsOf(this.tabId, picture, path)).points;
+  }
+
+  /** A point as the view has it; one of a picture is scrolled to if the view does not have it. @param {{point: {x: number, y: number}, picture?: string}} place */
+  async #seen({ point, picture }) {
+    if (picture === undefined) return point;
+    const { view, points: [there] } = await pictures.pointsOf(this.tabId, picture, [point]);
+    const isSeen = there.x >= 0 && there.y >= 0 && there.x < view.width && there.y < view.height;
+    if (isSeen) return there;
+    const page = await this.#page();
+    await this.ready({ page, document: page });
+    /** @type {[number, number]} */
+    const to = [there.x + view.left - view.width / 2, there.y + view.top - view.height / 2];
+    await this.byScript(() => chrome.scripting.executeScript({
+      target: { tabId: this.tabId, documentIds: [page.documentId] }, args: to,
+      func: (left, top) => scrollTo({ left, top, behavior: 'instant' }),
+    }));
+    const { view: now } = await viewNow(this.tabId);
+    return { x: there.x + view.left - now.left, y: there.y + view.top - now.top };
   }
 
   /** The element at a point of the tab's view. @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>} */

@@ -7,7 +7,7 @@ import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
-import { elementRefs, frontWindow, navigations, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { elementRefs, frontWindow, navigations, pictures, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -62,6 +62,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
   snapshots.handleRemoved(tabId);
   forgetDocuments(tabId);
   tabDownloads.handleRemoved(tabId);
+  pictures.handleRemoved(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });

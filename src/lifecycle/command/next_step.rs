@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 35] = [
+static OF_CODES: [(&str, &str); 36] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -106,6 +106,10 @@ static OF_CODES: [(&str, &str); 35] = [
     (
         "no_dialog",
         "Look at the page. A command leaves a dialog open if its call has dialogs:\"hold\".",
+    ),
+    (
+        "picture_stale",
+        "Take a new interact({action:\"screenshot\"}), and give its `in` and points of it.",
     ),
     (
         "page_tool_changed",

@@ -51,6 +51,10 @@ pub struct DragAction {
     #[serde(rename = "endY")]
     #[schemars(extend("x-rare" = true))]
     pub end_y: Option<f64>,
+    /// Picture whose pixels the points are in: `in` of its answer.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-silent" = true))]
+    pub picture: Option<String>,
     /// Pointer moves on the way; default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 200))]

@@ -17,6 +17,10 @@ pub struct DrawAction {
     /// Points [[x, y], …] in CSS px.
     #[schemars(extend("x-rare" = true))]
     pub points: Vec<PathPoint>,
+    /// Picture whose pixels the points are in: `in` of its answer.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-silent" = true))]
+    pub picture: Option<String>,
 }
 
 /// A point of a path: its distances from the left and from the top, in CSS px.

@@ -30,7 +30,7 @@ pub struct PointTarget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-silent" = true))]
     pub element: Option<String>,
-    /// Point in place of target: px from the left.
+    /// Point: px from the left; with `in`, of that picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub x: Option<f64>,
@@ -38,6 +38,10 @@ pub struct PointTarget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub y: Option<f64>,
+    /// Picture whose pixels the point is in: `in` of its answer.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-silent" = true))]
+    pub picture: Option<String>,
 }
 
 impl ElementTarget {

@@ -157,12 +157,72 @@ async fn a_pictures_pixels_lead_to_clicks_at_every_zoom_and_on_every_screen() {
                     STANDARD.encode(&bytes)
                 );
                 let (x, y) = stage.red_place(&mut user, &data).await;
+                let at = json!({"x": x, "y": y, "in": told["in"]});
+                let clicked = stage.act("click", at).await["clicked"].to_string();
+                assert!(clicked.contains("Red"), "{case} {params}: {clicked} {told}");
                 let clicked = clicked_at(&stage, &told, (x, y)).await;
                 assert!(clicked.starts_with("button \"Red\""), "{case} {params}: {clicked} {told}");
             }
         }
         stage.end().await;
     }
+}
+
+#[tokio::test]
+async fn points_of_a_picture_hit_what_it_shows_until_the_tab_shows_something_else() {
+    let mut stage = ActionStage::open("picture_points.html").await;
+    let mut user = stage.user().await;
+    user.open_beside(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
+    // Far below the view: it is scrolled to.
+    let (told, bytes) = picture(&stage, json!({"full_page": true, "max_side": 1_000})).await;
+    let data = format!("data:image/png;base64,{}", STANDARD.encode(&bytes));
+    let (x, y) = stage.red_place(&mut user, &data).await;
+    let at = |told: &Value, (x, y): (f64, f64)| json!({"x": x, "y": y, "in": told["in"]});
+    let clicked = stage.act("click", at(&told, (x, y))).await;
+    assert!(clicked["clicked"].as_str().unwrap().starts_with("button \"Below\""), "{clicked}");
+    assert_ne!(stage.read("scrollY").await, 0);
+
+    let why = async |stage: &ActionStage, params: Value| {
+        let stale = stage.fails("click", params).await;
+        assert_eq!(stale["reason"], "picture_stale", "{stale}");
+        stale["error"].as_str().unwrap().to_owned()
+    };
+    assert!(why(&stage, at(&told, (x, y))).await.contains("scrolled"));
+    let unknown = json!({"x": 5, "y": 5, "in": "p0"});
+    assert!(why(&stage, unknown).await.contains("not known"));
+    let (told, _) = picture(&stage, json!({})).await;
+    let outside = stage.fails("click", at(&told, (9_000.0, 5.0))).await;
+    assert_eq!(outside["reason"], "invalid_params", "{outside}");
+    let zoom = |level: f64| {
+        format!(
+            "chrome.tabs.setZoomSettings({0}, {{scope: 'per-tab'}}).then(() => chrome.tabs.setZoom({0}, {level})).then(() => 1)",
+            stage.tab
+        )
+    };
+    user.read(&zoom(1.5)).await;
+    stage.until("devicePixelRatio > 1.4").await;
+    assert!(why(&stage, at(&told, (5.0, 5.0))).await.contains("zoom"));
+    user.read(&zoom(1.0)).await;
+    stage.until("devicePixelRatio < 1.4").await;
+    let (told, _) = picture(&stage, json!({})).await;
+    let first = stage.tab.clone();
+    stage.turn_to("picture_points.html").await;
+    assert!(why(&stage, at(&told, (5.0, 5.0))).await.contains("is of tab"));
+    stage.tab = first;
+    stage.go("picture_points.html").await;
+    assert!(why(&stage, at(&told, (5.0, 5.0))).await.contains("another page"));
+
+    // Drags and paths as well.
+    let (told, _) = picture(&stage, json!({"max_side": 400})).await;
+    let factor = told["click_factor"].as_f64().unwrap();
+    let px = |css: f64| css / factor;
+    let drawn = json!({"points": [[px(60.0), px(60.0)], [px(100.0), px(80.0)]], "in": told["in"]});
+    stage.act("draw", drawn).await;
+    assert_eq!(stage.read("path.join()").await, "60 60,100 80");
+    let dragged = json!({"startX": px(70.0), "startY": px(70.0), "endX": px(90.0), "endY": px(75.0), "in": told["in"]});
+    stage.act("drag", dragged).await;
+    assert_eq!(stage.read("path.slice(2, 3).join() + path.at(-1)").await, "70 7090 75");
+    stage.end().await;
 }
 
 impl ActionStage {
