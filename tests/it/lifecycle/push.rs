@@ -34,7 +34,7 @@ async fn a_command_reaches_the_extension_without_any_poll_or_timer() {
     let expected = json!({
         "id": command.command["id"], "correlation_id": id, "type": "execute_js",
         "params": {"script": "document.title"}, "tab_id": 7, "timeout_ms": 10_000,
-        "safe": false, "redelivered": false, "client": "it 1",
+        "safe": false, "redelivered": false, "client": "it 1", "client_id": "http",
     });
     assert_eq!((command.attempt, command.command), (1, expected));
 }
