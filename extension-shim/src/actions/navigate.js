@@ -80,9 +80,9 @@ async function arrive(id, aim, context, depart) {
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   const arrival = await meetDialogs(context, id, watcher, () => load(id, aim, context, depart));
-  const [{ url = '', title = '' }, answered] = await Promise.all([tabs.fresh(id), arrival.download ? null : httpStatus(id)]);
+  const { url = '', title = '' } = await tabs.fresh(id);
   await policy.admit(url, { ran: true });
-  return { value: { url, title, ...navigationFields(arrival, url, answered) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  return { value: { url, title, ...navigationFields(arrival, url) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
 /**
@@ -93,10 +93,13 @@ async function arrive(id, aim, context, depart) {
 export async function load(tabId, aim, { signal, begin }, depart) {
   await recorder.ready(tabId);
   begin();
-  const loaded = navigations.follow(tabId, aim, signal);
+  /** @type {ReturnType<typeof httpStatus> | undefined} */
+  let status;
+  // A page that loads answers sooner than one that has just loaded.
+  const loaded = navigations.follow(tabId, aim, signal, (document) => { status = httpStatus(tabId, document); });
   try {
     const [arrival] = await Promise.all([loaded, depart()]);
-    return arrival;
+    return arrival.download ? arrival : { ...arrival, answered: await (status ?? httpStatus(tabId)) };
   } catch (error) {
     navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.
     throw await whyNotLoaded(tabId, error);

@@ -5,7 +5,6 @@
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {Arrival} from '../browser/navigations.js' */
 
-import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
 import { withOwner } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
@@ -38,8 +37,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
   const shown = tab.url ?? wanted;
-  const answered = arrival.download ? null : await httpStatus(id);
-  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown, answered) }, type: 'object' };
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown) }, type: 'object' };
 }
 
 /**

@@ -25,6 +25,8 @@ export const RELOAD_MS = 500;
 export const SCREENSHOT_MAX_SIDE = 1568;
 /** The limits of `max_side`: a smaller picture shows nothing, and a larger one fits into no frame. */
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
+/** A picture that is encoded quickly and has more characters of base64 than this is encoded well: answers have room for 5 MB. */
+export const QUICK_PICTURE_MAX = 3_000_000;
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
 /** File systems take no longer names of files. */

@@ -10,7 +10,7 @@ import { downloadOf } from './downloads.js';
 import { DOWNLOAD_MS } from './limits.js';
 
 /**
- * @typedef {{tabId: number, url: string, frameId: number, documentLifecycle?: string, error?: string,
+ * @typedef {{tabId: number, url: string, frameId: number, documentId?: string, documentLifecycle?: string, error?: string,
  *   transitionQualifiers?: string[]}} NavigationDetails
  * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
  *   known before; `after`: a load that may still be under way and is not ours
@@ -18,6 +18,7 @@ import { DOWNLOAD_MS } from './limits.js';
  * @typedef {object} Arrival how a navigation ended
  * @property {string | null} from the URL that it began with; null if no load began
  * @property {Download} [download] the download that came instead of a page
+ * @property {{url: string, status: number} | null} [answered] by the server of a page
  */
 
 /**
@@ -27,6 +28,7 @@ import { DOWNLOAD_MS } from './limits.js';
  * @property {string | null} current the URL that the load under way began with, null before ours has begun
  * @property {boolean} hasPage the load under way has brought a document
  * @property {DownloadItem | null} download the load under way has become one
+ * @property {(document: {url: string, documentId?: string}) => void} onDocument
  * @property {(arrival: Arrival) => void} done
  * @property {(error: unknown) => void} failed
  */
@@ -43,12 +45,13 @@ export class Navigations {
 
   /**
    * Call before the navigation is asked for: a fast one would be over.
-   * @param {number} tabId @param {Aim} aim @param {AbortSignal} signal
+   * @param {number} tabId @param {Aim} aim @param {AbortSignal} signal @param {NavigationWatch['onDocument']} [onDocument] is told each document
+   *   that comes on the way, while it loads
    * @returns {Promise<Arrival>} resolves when the page and all it needs have loaded, or a download has begun
    */
-  follow(tabId, aim, signal) {
+  follow(tabId, aim, signal, onDocument = () => {}) {
     return /** @type {Promise<Arrival>} */ (new Promise((done, failed) => {
-      this.#watches.set(tabId, { aim, from: null, current: null, hasPage: false, download: null, done, failed });
+      this.#watches.set(tabId, { aim, from: null, current: null, hasPage: false, download: null, onDocument, done, failed });
       signal.addEventListener('abort', () => failed(signal.reason));
     })).finally(() => this.#watches.delete(tabId));
   }
@@ -92,6 +95,7 @@ export class Navigations {
     watch.current = details.url;
     watch.hasPage = true;
     this.#follow(watch, details.url);
+    watch.onDocument(details);
   }
 
   /** Fails a redirect to a closed site: the outcome there stays unknown to the agent. @param {NavigationWatch} watch @param {string} url */
@@ -172,10 +176,10 @@ export class Navigations {
 
 /**
  * The fields of a navigation's result besides the place and the title of its tab.
- * @param {Arrival} arrival @param {string} url where its tab is now @param {{url: string, status: number} | null} [answered] by the server of a page
+ * @param {Arrival} arrival @param {string} url where its tab is now
  * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
  */
-export function navigationFields({ from, download }, url, answered) {
+export function navigationFields({ from, download, answered }, url) {
   const isElsewhere = from !== null && from !== (download?.url ?? url);
   return {
     // Another page may have come meanwhile.

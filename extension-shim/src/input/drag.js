@@ -12,7 +12,7 @@ import { cdp, onEventOf } from '../browser/debugger.js';
 import { askDocument } from '../browser/page_world.js';
 import { whilePainting } from '../browser/painting.js';
 import { within } from '../lib/within.js';
-import { DRAG_SWAY, DRAG_BEGIN_MS } from './limits.js';
+import { DRAG_SWAY, DRAG_BEGIN_MS, MOVES_AT_ONCE } from './limits.js';
 import { flush, moved, pointOf, pressed, released } from './mouse_events.js';
 import { assertQuiet } from './pointer.js';
 
@@ -37,16 +37,15 @@ async function carry(input, start, to, steps) {
   try {
     await input.send({ method: 'Input.setInterceptDrags', enabled: true });
     await pointer.press();
-    for (const by of [3, 9]) await pointer.step({ x: pointer.at.x + by, y: pointer.at.y + by });
+    for (const by of [3, 9]) await pointer.move({ x: pointer.at.x + by, y: pointer.at.y + by });
     if (await askDocument(start.tabId, start.document, 'hasDragStarted')) await pointer.intercepted();
     // It may have to be scrolled to, and something that is dragged may cover it.
     const end = 'point' in to ? await input.at(to.point, { arm: false }) : await input.reach(to, { kind: 'view', atOnce: true, arm: false });
     const aim = end.point ?? middleOf(end.box);
     await input.ready(end);
     const origin = pointer.at;
-    for (let step = 1; step <= steps; step += 1) {
-      await pointer.step({ x: origin.x + ((aim.x - origin.x) * step) / steps, y: origin.y + ((aim.y - origin.y) * step) / steps });
-    }
+    const way = Array.from({ length: steps }, (_, at) => (at + 1) / steps).map((part) => ({ x: origin.x + (aim.x - origin.x) * part, y: origin.y + (aim.y - origin.y) * part }));
+    for (let at = 0; at < steps; at += MOVES_AT_ONCE) await pointer.move(...way.slice(at, at + MOVES_AT_ONCE));
     // Pages look where it is when they paint.
     await askDocument(input.tabId, end.document, 'twoFrames');
     await sway(pointer, end.document);
@@ -67,7 +66,7 @@ async function carry(input, start, to, steps) {
 async function sway(pointer, document) {
   const { x, y } = pointer.at;
   for (const by of [-DRAG_SWAY, DRAG_SWAY, 0]) {
-    await pointer.step({ x: Math.max(0, x + by), y: Math.max(0, y + by) });
+    await pointer.move({ x: Math.max(0, x + by), y: Math.max(0, y + by) });
     await askDocument(pointer.tabId, document, 'timersTurn');
   }
 }
@@ -112,14 +111,18 @@ class DragPointer {
     await this.#input.send(moved(this.at), pressed(this.at, 'left'));
   }
 
-  /** @param {ViewPoint} to */
-  async step(to) {
+  /** @param {ViewPoint[]} way */
+  async move(...way) {
     await this.#input.ready(this.#start);
-    this.at = to;
-    if (this.data === null) return this.#input.send(moved(to, { held: 'left' }), flush(to, { held: 'left' }));
-    const entered = this.#hasEntered ? [] : [this.#dragEvent('dragEnter')];
-    this.#hasEntered = true;
-    await this.#input.send(...entered, this.#dragEvent('dragOver'));
+    const hasData = this.data !== null;
+    const isEntering = hasData && !this.#hasEntered;
+    this.#hasEntered ||= hasData;
+    const events = way.flatMap((to, at) => {
+      this.at = to;
+      if (!hasData) return [moved(to, { held: 'left' }), flush(to, { held: 'left' })];
+      return [...(isEntering && at === 0 ? [this.#dragEvent('dragEnter')] : []), this.#dragEvent('dragOver')];
+    });
+    await this.#input.send(...events);
   }
 
   async drop() {

@@ -37,6 +37,8 @@ export const COORDINATES = { least: 0, most: 100_000 };
 export const LOAD_MS = 5_000;
 /** The browser reports a drag and drop that the page has begun within a few ms. */
 export const DRAG_BEGIN_MS = 1_000;
+/** Moves of a drag between which it is not asked whether it may go on: they take a few ms. */
+export const MOVES_AT_ONCE = 10;
 /** How far a drag goes around its end, in CSS px: over both halves of a row whose middle is meant. */
 export const DRAG_SWAY = 2;
 /** How many views are scrolled until a text appears: a list without an end must end. */

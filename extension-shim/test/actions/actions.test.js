@@ -203,9 +203,10 @@ test('a navigation that was led elsewhere tells where it began', async () => {
   await report('BeforeNavigate', 'http://a/');
   await report('Committed', 'http://b/');
   assert.equal(await report('Completed', 'http://b/'), 'done');
-  assert.deepEqual(navigationFields(outcome.arrival, 'http://b/', { url: 'http://b/', status: 404 }), { http_status: 404, redirected_from: 'http://a/' });
-  assert.deepEqual(navigationFields(outcome.arrival, 'http://a/', { url: 'http://a/', status: 200 }), { http_status: 200 });
-  assert.deepEqual(navigationFields(outcome.arrival, 'http://a/', { url: 'http://b/', status: 200 }), {}, 'the status of another page');
+  const answered = (url, status) => ({ ...outcome.arrival, answered: { url, status } });
+  assert.deepEqual(navigationFields(answered('http://b/', 404), 'http://b/'), { http_status: 404, redirected_from: 'http://a/' });
+  assert.deepEqual(navigationFields(answered('http://a/', 200), 'http://a/'), { http_status: 200 });
+  assert.deepEqual(navigationFields(answered('http://b/', 200), 'http://a/'), {}, 'the status of another page');
   assert.deepEqual(navigationFields(outcome.arrival, 'http://a/'), {});
 });
 

@@ -248,14 +248,16 @@ async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file
     let told = stage.act("trace", json!({"phase": "stop", "path": "slow.json.gz"})).await;
     let costs = told["costs"].as_array().unwrap();
     assert_eq!(costs.len(), 3, "{told:#}");
-    let [click, load, _] = costs.as_slice() else { panic!("{told:#}") };
-    assert_eq!((&click["cost"], &click["url"]), (&json!("script"), &stage.url("slow.js").into()));
+    // A busy machine makes the rest of a load longer than its script.
+    let own: Vec<_> = costs.iter().filter(|cost| cost["url"] == stage.url("slow.js")).collect();
+    let [click, load] = own.as_slice() else { panic!("{told:#}") };
+    assert_eq!(click["cost"], "script", "{told:#}");
     assert_eq!(
         (&click["function"], &click["line"]),
         (&json!("document.querySelector.onclick"), &json!(6))
     );
     assert!(click["ms"].as_f64().unwrap() >= 150.0, "{told:#}");
-    assert_eq!(load["url"], stage.url("slow.js"), "{told:#}");
+    assert_eq!(load["cost"], "script", "{told:#}");
     assert!(told["busy_ms"].as_f64().unwrap() >= 300.0, "{told:#}");
     let requests = told["slowest_requests"].as_array().unwrap();
     assert!(requests.iter().any(|one| one["url"] == stage.url("slow.js")), "{told:#}");
