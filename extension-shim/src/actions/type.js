@@ -19,7 +19,7 @@ export async function type({ target, text, clear, submit, slowly, snapshot }, co
   const isSubmitted = checkedFlag('submit', submit);
   const wanted = target === undefined ? undefined : parseTarget(target);
   return withInput(context, { snapshot }, async (input) => {
-    const field = wanted ? await input.findParsed(wanted, { kind: 'choose' }) : await input.focused();
+    const field = wanted ? await input.findField(wanted, how.clear) : await input.focused();
     const entered = await enterText(input, field, text, { ...how, wanted, isLast: !isSubmitted });
     const entries = isSubmitted ? undefined : entriesBeside([entered], field);
     const [value] = entries ? [] : await differingValues([entered]);

@@ -55,6 +55,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} [type] of an input, such as `date`
  * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
  * @property {FieldReading} [field] what can be entered
+ * @property {{found?: any, count: number}} [entry] it has the focus for text by now: the answer of `enter` in entry.js
  *
  * @typedef {object} ReadyOptions
  * @property {'click' | 'hover' | 'edit' | 'choose' | 'view' | 'file'} kind
@@ -62,6 +63,9 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {boolean} [atOnce]
  * @property {boolean} [arm] events are watched from now on, for `landed`
  * @property {number} [part] of it that is aimed at, as in readiness.js
+ * @property {TextFocus} [enter] a field for text gets the focus as soon as it is found ready
+ *
+ * @typedef {{clear: boolean, isFocused: boolean}} TextFocus as of `enter` in entry.js
  *
  * @typedef {{tabId: number, signal: AbortSignal}} TargetTab
  */
@@ -112,8 +116,8 @@ export async function findTarget({ tabId }, wanted) {
  * ref or as the only one that fits.
  * @param {number} tabId @param {WantedTarget} wanted @param {ReadyOptions} options @returns {WorldQuestion | null}
  */
-function openingQuestion(tabId, wanted, { kind, atOnce = false, arm = false, part = 0 }) {
-  const ready = { options: { kind, atOnce, part }, arm };
+function openingQuestion(tabId, wanted, { kind, atOnce = false, arm = false, part = 0, enter }) {
+  const ready = { options: { kind, atOnce, part }, arm, ...(enter && { enter }) };
   if ('query' in wanted) return findQuestion(wanted.query, FITTING_MAX, ready);
   const known = elementRefs.find(wanted.ref);
   return known?.tabId === tabId ? { name: 'check', argument: { id: known.id, ...ready }, documentId: known.documentId } : null;
@@ -143,9 +147,11 @@ export async function findTargets(tabId, query, most, known) {
  */
 async function findIn(tabId, query, most, { documents, answer, question: { name, argument } }) {
   const { splits } = argument.query;
-  // Only where no other document can have another one that fits may the one that is found be readied.
-  const { ready: _, ...plain } = argument;
-  const asked = documents.seen.length === 1 ? argument : plain;
+  // Only where no other document can have another one that fits may the one that is found be readied, and given the
+  // focus only in a page that need not be asked for first.
+  const { ready, ...plain } = argument;
+  const isFirst = documents.seen.length === 1 && (!ready?.enter || /^https?:/.test(documents.url));
+  const asked = isFirst ? argument : plain;
   const answers = answer ? [{ document: documents.seen[0], value: answer.value }] : await askDocuments(tabId, documents.seen, name, asked);
   if (answers.some(({ value }) => value.isWrong)) {
     throw new ActionError('invalid_params', `${JSON.stringify(query.css)} is no CSS selector`, undefined, { hint: 'Write one such as form input[name="q"], or text=Save, or role=button[name="Save"].' });
@@ -277,11 +283,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = refOf(tabId, found.document, answer.count, answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place, tag, type, checked: state, field } = answer;
+  const { point, box, place, tag, type, checked: state, field, entry } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, ...(entry && { entry }), box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**

@@ -103,7 +103,7 @@ function refusedChoice(target, { refused, which, options = [] }) {
  */
 export async function fillField(input, wanted, value) {
   const parsed = parseTarget(wanted);
-  const target = await input.findParsed(parsed, { kind: 'choose' });
+  const target = await input.findField(parsed, true);
   const { kind, type = '', isGroup = false } = target.field ?? {};
   switch (kind) {
     case 'check': return fillBox(input, parsed, target, isGroup, value);

@@ -217,11 +217,21 @@ export class InputSession {
     return this.findParsed(parseTarget(target), options);
   }
 
+  /**
+   * A field for text, which has the focus by then where every site may be used: a page of another site must not be touched
+   * before it is asked for. @param {WantedTarget} wanted @param {boolean} clear @returns {Promise<ReadyTarget>}
+   */
+  findField(wanted, clear) {
+    return this.findParsed(wanted, { kind: 'choose', ...(policy.allowsEverySite && { enter: { clear, isFocused: false } }) });
+  }
+
   /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
   async findParsed(wanted, options) {
     this.#context.begin();
     if (options.kind === 'click') this.#askRaising();
-    return waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
+    const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
+    if (target.entry) this.#hasActed = true;
+    return target;
   }
 
   /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */

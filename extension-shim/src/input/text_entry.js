@@ -63,7 +63,7 @@ export function entriesBeside(entered, { document }) {
  */
 export async function readyForText(input, target, clear, wanted, isAgain = false) {
   await input.ready(target);
-  const { found: entry, count } = await input.ask(target, 'enter', { clear, isFocused: wanted === undefined });
+  const { found: entry, count } = target.entry?.found ? target.entry : await input.ask(target, 'enter', { clear, isFocused: wanted === undefined });
   if (entry.refused === 'focus' && !isAgain && wanted && 'query' in wanted) {
     // A page may put another field in the place of one that gets the focus.
     return readyForText(input, await input.findParsed(wanted, { kind: 'choose' }), clear, wanted, true);

@@ -27,7 +27,7 @@ beforeEach(async () => {
   calls = [];
   isFocused = true;
   world = {
-    find: ({ ready }) => ({ total: 1, matches: [MATCH], ...(ready && { checked: { ...READY, checked: 'false' } }), ...ABOUT }), check: READY, twoFrames: undefined,
+    find: ({ ready }) => ({ total: 1, matches: [MATCH], ...(ready && { checked: { ...READY, checked: 'false', ...(ready.enter && { entry: world.enter }) } }), ...ABOUT }), check: READY, twoFrames: undefined,
     focused: { hit: { id: 1, role: 'textbox', name: 'Name' }, ...ABOUT }, enter: { found: { kind: 'text', id: 1, role: 'textbox', name: 'Name' }, ...ABOUT },
     landedAfter: { ...LANDED, entered: [{}] }, landed: LANDED, choose: { found: { chosen: ['Green'] }, ...ABOUT },
   };
@@ -75,9 +75,9 @@ test('on a page that was looked at before, acts ask no more than they need', asy
     ['hover', { target: '#a' }, ['getAllFrames', 'find', ...MOVE, 'landed']],
     ['click', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
     ['check', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
-    ['type', { target: '#a', text: 'Ann' }, ['getAllFrames', 'find', 'enter', 'insertText', ...KEY, 'landedAfter']],
+    ['type', { target: '#a', text: 'Ann' }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landedAfter']],
     ['select_option', { target: '#a', values: ['Green'] }, ['getAllFrames', 'find', 'choose', 'landed']],
-    ['fill_form', { fields: [{ target: '#a', value: 'Ann' }] }, ['getAllFrames', 'find', 'enter', 'insertText', ...KEY, 'landed']],
+    ['fill_form', { fields: [{ target: '#a', value: 'Ann' }] }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landed']],
   ]) {
     const { asked } = await act(name, params);
     assert.deepEqual(sorted(asked), sorted([...CHOOSER, ...needed]), name);

@@ -5,6 +5,14 @@
 /** In place of the text of a PDF. */
 const PDF_TEXT = 'This tab shows a PDF, whose text is not in the page. A screenshot shows the part in view; execute_js gets the file: fetch(location.href).';
 
+/**
+ * @typedef {object} CheckQuestion
+ * @property {number} id
+ * @property {ReadinessOptions} options
+ * @property {boolean} [arm] its events are watched from now on
+ * @property {{clear: boolean, isFocused: boolean}} [enter] a ready field for text gets the focus, as by `enter`
+ */
+
 class PageWorld {
   #dom = new PageDom();
   #secrets = new Secrets(SECRET_TABLE);
@@ -59,7 +67,7 @@ class PageWorld {
     return this.#read(options.id, (element) => ({ text: this.#snapshot.text(element, options), isCut: this.#tree.isCut || this.#snapshot.isCut }));
   }
 
-  /** @param {{query: TargetQuery, most: number, ready?: {options: ReadinessOptions, arm?: boolean}}} asked `ready`: the only one that fits is checked at once */
+  /** @param {{query: TargetQuery, most: number, ready?: Omit<CheckQuestion, 'id'>}} asked `ready`: the only one that fits is checked at once */
   find({ query, most, ready }) {
     try {
       const found = this.#finder.matches(query, most);
@@ -88,12 +96,13 @@ class PageWorld {
     return known && { role: known.role, name: known.name };
   }
 
-  /** @param {{id: number, options: ReadinessOptions, arm?: boolean}} asked */
-  check({ id, options, arm = false }) {
+  /** @param {CheckQuestion} asked */
+  check({ id, options, arm = false, enter }) {
     const checked = this.#readiness.check(id, options);
     if (arm) this.#events.arm(checked.id);
     const field = checked.verdict === 'ready' && this.#fields.reading(this.#tree.stated(this.#refs.find(checked.id)?.element));
-    return { ...checked, ...(field && { field }), ...this.#about() };
+    const entry = enter && field && field.kind === 'text' && this.enter({ id: checked.id, ...enter });
+    return { ...checked, ...(field && { field }), ...(entry && { entry }), ...this.#about() };
   }
 
   /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
