@@ -50,7 +50,7 @@ doctests:
 # The tests with a real Chromium, and the editors of others that they type into.
 EDITORS = tests/editors
 
-browsers: nextest browser target/editors/react.js
+browsers: nextest browser xvfb target/editors/react.js
 	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|hostile)/)'
 
 target/editors/react.js: $(EDITORS)/node_modules/.package-lock.json $(EDITORS)/build.js $(wildcard $(EDITORS)/src/*.js)
@@ -208,6 +208,9 @@ macos:
 
 browser:
 	@sh scripts/need-chromium.sh
+
+xvfb:
+	@sh scripts/need-xvfb.sh
 
 nextest:
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest

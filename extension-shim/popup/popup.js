@@ -2,16 +2,17 @@
 // The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
 // pages and agents is set as text, never as HTML.
 
-/** @import {AskRow, HeldRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {AskRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
+import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -20,6 +21,8 @@ const REFRESH_MS = 500;
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const line = /** @type {HTMLInputElement} */ (element('line'));
+const keepTabs = /** @type {HTMLInputElement} */ (element('keep-tabs'));
+const groupTabs = /** @type {HTMLInputElement} */ (element('group-tabs'));
 const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
 
 /** @param {PanelRequest} ask */
@@ -70,6 +73,7 @@ function show(state) {
   showSiteHere(state.rules);
   showDrawings(state.drawings);
   showHeld(state.held);
+  showOpened(state);
   showRecording(state);
 }
 
@@ -163,6 +167,38 @@ function heldRow(held) {
     }, console.debug);
   });
   row.append(text, take);
+  return row;
+}
+
+let shownOpened = '';
+
+/** @param {PanelState} state */
+function showOpened(state) {
+  // The switch can be taken back where there is no tab.
+  element('opened').hidden = state.opened.length === 0 && state.restored.length === 0 && !state.keeps_tabs && !state.groups_tabs;
+  keepTabs.checked = state.keeps_tabs;
+  groupTabs.checked = state.groups_tabs;
+  element('restored').hidden = state.restored.length === 0;
+  const lines = state.opened.map((one) => openedLine(one, state));
+  const text = JSON.stringify([state.opened, state.restored, lines]);
+  if (text === shownOpened) return;
+  shownOpened = text;
+  element('restored-list').replaceChildren(...state.restored.map(({ tab_title }) => listed(nameLine(tab_title))));
+  element('opened-list').replaceChildren(...state.opened.map((one, index) => openedRow(one, lines[index] ?? '')));
+}
+
+/** @param {OpenedRow} opened @param {string} words */
+function openedRow({ tab_id, tab_title }, words) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const keep = document.createElement('button');
+  text.append(words, nameLine(tab_title));
+  Object.assign(keep, { textContent: 'Keep', type: 'button', ariaLabel: `Keep ${tab_title}` });
+  keep.addEventListener('click', () => {
+    keep.disabled = true;
+    tell({ ask: 'keep_tab', tab_id }).then((trouble) => setText('opened-trouble', trouble), console.debug);
+  });
+  row.append(text, keep);
   return row;
 }
 
@@ -444,6 +480,15 @@ element('keep-out').addEventListener('click', () => { keepOut().catch(console.de
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);
+keepTabs.addEventListener('change', () => {
+  tell({ ask: 'keep_tabs', on: keepTabs.checked }).then((trouble) => setText('opened-trouble', trouble), console.debug);
+});
+groupTabs.addEventListener('change', () => {
+  const isOn = groupTabs.checked;
+  // The browser asks only in answer to a click.
+  const allowed = isOn ? chrome.permissions.request(GROUPS_PERMISSION) : Promise.resolve(true);
+  allowed.then((isAllowed) => tell({ ask: 'group_tabs', on: isOn && isAllowed })).then((trouble) => setText('opened-trouble', trouble), console.debug);
+});
 filesOn.addEventListener('change', () => { changeFiles({ change: 'switch', enabled: filesOn.checked }).catch(console.debug); });
 element('reconnect').addEventListener('click', () => { tell({ ask: 'reconnect' }).catch(console.debug); });
 lookForNotifications().catch(console.debug);

@@ -1,7 +1,7 @@
 // @ts-check
 // The texts of the popup for each state. Pure.
 
-/** @import {HeldRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {OlderExtensionsFrame, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
@@ -125,6 +125,14 @@ export function since(startedAt, now) {
 /** @param {HeldRow} held @returns {string} who holds the tab, and why; the name is the agent's own words */
 export function heldLine({ client, opened }) {
   return opened ? `${client || 'An agent'} opened it` : `${client || 'An agent'} acts in it`;
+}
+
+/** @param {OpenedRow} opened @param {{now: number, keeps_tabs: boolean}} state @returns {string} whose it is, and when it closes */
+export function openedLine({ client, closes_at }, { now, keeps_tabs }) {
+  const who = `${client || 'An agent'} opened it`;
+  if (keeps_tabs || closes_at === undefined) return who;
+  const minutes = Math.ceil((Date.parse(closes_at) - now) / 60_000);
+  return minutes > 0 ? `${who} and has ended; it closes in ${minutes} min` : `${who} and has ended; it closes when you look elsewhere`;
 }
 
 /** @param {OlderExtensionsFrame['asking'][number]} older */

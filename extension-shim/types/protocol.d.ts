@@ -134,6 +134,20 @@ export type HeldTabsFrame = {
   held: HeldTab[];
 };
 
+/** All tabs of this browser that clients opened and the person has not made their own: after `ready` if there are any, and after every change. */
+export type OpenedTabsFrame = {
+  type: 'opened_tabs';
+  /** In the order of their numbers. */
+  opened: AgentTab[];
+};
+
+/** The clients that opened these tabs have ended a while ago: close them, but those that the person uses. */
+export type CloseTabsFrame = {
+  type: 'close_tabs';
+  /** In the order of their numbers. */
+  tab_ids: TabId[];
+};
+
 /** All questions of agents that wait for the person's answer: after `ready` if there are any, and after every change. */
 export type AsksFrame = {
   type: 'asks';
@@ -200,6 +214,8 @@ export type ToExtension =
   | OlderExtensionsFrame
   | WideningsFrame
   | HeldTabsFrame
+  | OpenedTabsFrame
+  | CloseTabsFrame
   | AsksFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
@@ -317,6 +333,20 @@ export type TakeTabFrame = {
   type: 'take_tab';
   /** The tab. */
   tab_id: TabId;
+};
+
+/** A tab that a client opened is the person's from now on: they said so, or have used, moved or pinned it, or its page asks before it is closed. */
+export type KeepTabFrame = {
+  type: 'keep_tab';
+  /** The tab. */
+  tab_id: TabId;
+};
+
+/** Tabs that clients opened in the browser's former run and that it has brought back: they stood in a group of the extension's own, show the same address, and nobody has touched them. */
+export type RestoredTabsFrame = {
+  type: 'restored_tabs';
+  /** The tabs. */
+  restored: RestoredTab[];
 };
 
 /** The person answers a question of an agent. */
@@ -441,6 +471,8 @@ export type FromExtension =
   | OlderExtensionFrame
   | ConfirmWideningFrame
   | TakeTabFrame
+  | KeepTabFrame
+  | RestoredTabsFrame
   | AskAnswerFrame
   | LocalFileRuleFrame
   | FileCheckFrame
@@ -517,8 +549,10 @@ export type ActionParams = {
     url?: string;
     /** Open it in front. */
     focus?: boolean;
-    /** Let other clients act in it, too. */
+    /** Others may act in it. */
     share?: boolean;
+    /** Stays when you end. */
+    keep?: boolean;
   };
   /** Closes the tab, also a stuck one. */
   tab_close: Record<string, never>;
@@ -988,6 +1022,18 @@ export type AdmittedExtension = {
   connected: boolean;
 };
 
+/** A tab that a client opened and the person has not made their own. */
+export type AgentTab = {
+  /** The tab. */
+  tab_id: TabId;
+  /** The name of the client. */
+  client: string;
+  /** The client. */
+  client_id: ClientId;
+  /** When it is closed; absent while the client or another one may still use it. */
+  closes_at?: Timestamp;
+};
+
 /** A person's answer. */
 export type AskAnswer = {
   kind: 'allow';
@@ -1297,6 +1343,14 @@ export type RequestBodies = {
   response_body?: string;
   base64?: boolean;
   truncated: boolean;
+};
+
+/** A tab that a browser has brought back when it was started anew. */
+export type RestoredTab = {
+  /** Its number in the browser's former run. */
+  former: TabId;
+  /** Its number now. */
+  tab_id: TabId;
 };
 
 /** The name under which drawings on several pages are collected. `check_name` holds for it. */

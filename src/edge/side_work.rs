@@ -123,6 +123,8 @@ impl<'a> SideWork<'a> {
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }
             | FromExtension::TakeTab { .. }
+            | FromExtension::KeepTab { .. }
+            | FromExtension::RestoredTabs { .. }
             | FromExtension::AskAnswer { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }

@@ -329,6 +329,7 @@ impl Transaction<'_> {
         let client = self.client(caller);
         client.streams += 1;
         client.has_left = false;
+        self.follow_presence(caller);
     }
 
     /// A stream of a client has ended.
@@ -336,6 +337,7 @@ impl Transaction<'_> {
         let client = self.client(caller);
         client.streams = client.streams.saturating_sub(1);
         client.has_left = client.streams == 0;
+        self.follow_presence(caller);
     }
 
     /// The state of a client, created on its first call.

@@ -70,13 +70,14 @@ impl Transaction<'_> {
         }
         self.lapse_pollers();
         self.sweep();
+        self.close_leftover_tabs();
     }
 
     /// When the timer must tick next. [`Effects::is_sooner`](super::Effects::is_sooner) says when that
     /// becomes earlier.
     pub fn next_tick(&mut self) -> Option<Timestamp> {
         let deadline = self.deadlines.sleep();
-        deadline.into_iter().chain(self.next_lapse()).min()
+        deadline.into_iter().chain(self.next_lapse()).chain(self.next_closing()).min()
     }
 
     /// Stops accepting and delivering commands. Commands that still wait continue in the next run.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::leases::TabLease;
+use super::opened_tabs::ClientTab;
 use crate::lifecycle::{CallKey, Command, Lane, TargetSelector, Tombstone};
 use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
@@ -48,6 +49,10 @@ pub enum JournalEntry {
     Leased(TabLease),
     /// The lease of a tab has ended.
     LeaseEnded(BrowserId, TabId),
+    /// A client has opened a tab.
+    TabOpened(ClientTab),
+    /// A tab that a client opened is closed, or the person's from now on.
+    OpenedTabGone(BrowserId, TabId),
     /// The session of a browser. Tab numbers mean something only within one session.
     Session(BrowserId, BrowserSession),
     /// A client was forgotten, with its whole history.
@@ -70,6 +75,8 @@ impl JournalEntry {
             | Self::CurrentTab(_)
             | Self::Leased(_)
             | Self::LeaseEnded(..)
+            | Self::TabOpened(_)
+            | Self::OpenedTabGone(..)
             | Self::Session(..)
             | Self::ClientForgotten(_)
             | Self::DropKeys(_) => 0,

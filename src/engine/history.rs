@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::entry::{ClockAnchor, CurrentTabRecord};
 use super::leases::TabLease;
+use super::opened_tabs::ClientTab;
 use crate::lifecycle::{
     CallDigest, CallKey, CommandSpec, Lane, SavedCommand, TargetSelector, Tombstone,
 };
@@ -25,6 +26,8 @@ pub struct RecordedHistory {
     pub clients: Vec<CurrentTabRecord>,
     /// The leases of tabs.
     pub leases: Vec<TabLease>,
+    /// The tabs that clients opened.
+    pub opened_tabs: Vec<ClientTab>,
     /// The last session of each browser.
     pub sessions: Vec<(BrowserId, BrowserSession)>,
     /// The clocks at the start of the last run.

@@ -53,8 +53,8 @@ pub struct TabLease {
 /// A tab of a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TabPlace {
-    browser: BrowserId,
-    tab: TabId,
+    pub(super) browser: BrowserId,
+    pub(super) tab: TabId,
 }
 
 impl TabPlace {
@@ -170,6 +170,17 @@ impl Engine {
         held
     }
 
+    /// Whether a client other than this one holds a tab.
+    pub(super) fn is_held_by_another(
+        &self,
+        place: &TabPlace,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> bool {
+        let lease = self.leases.0.get(place).filter(|lease| lease.holder != *caller);
+        lease.is_some_and(|lease| !self.is_lease_over(lease, None, now))
+    }
+
     /// The command that waits for the answer to a dialog in this tab.
     fn holder_of_dialog(&self, place: &TabPlace) -> Option<&Command> {
         let here = self.scheduler.of_browser(&place.browser).into_iter();
@@ -275,6 +286,7 @@ impl Transaction<'_> {
             return;
         };
         let now = self.now();
+        self.opened_tabs.note_use(&place, now);
         match self.leases.0.get_mut(&place) {
             Some(lease) if lease.holder == *caller => lease.used = now,
             // It is shared: the one that opened it keeps it.
@@ -292,9 +304,17 @@ impl Transaction<'_> {
         let Some(action) = spec.work.action() else { return };
         let holder = Caller { owner: spec.owner.clone(), client: spec.client.clone() };
         let lane = self.scheduler.lane_of(&spec.id).cloned();
-        let own = lane
-            .as_ref()
-            .and_then(TabPlace::of)
+        let here = lane.as_ref().and_then(TabPlace::of);
+        if let Some(place) = here.as_ref().filter(|_| acts(Some(action))) {
+            self.opened_tabs.note_use(place, now);
+        }
+        // A tab that a person has kept, or that its client keeps, leads to none that are closed.
+        let is_left_over = if let Action::TabOpen(opening) = action {
+            opening.keep != Some(true)
+        } else {
+            here.as_ref().is_some_and(|place| self.opened_tabs.is_opened_by(place, &holder))
+        };
+        let own = here
             .and_then(|place| self.leases.0.get_mut(&place).filter(|lease| lease.holder == holder));
         let (mut kind, mut is_shared) = (None, false);
         if let Some(lease) = own {
@@ -311,7 +331,10 @@ impl Transaction<'_> {
         for tab in opened_tabs(command) {
             let place = TabPlace { browser: browser.clone(), tab };
             if !self.leases.0.contains_key(&place) {
-                self.begin_lease(place, &holder, kind, is_shared);
+                self.begin_lease(place.clone(), &holder, kind, is_shared);
+            }
+            if is_left_over {
+                self.note_opened(&place, &holder);
             }
         }
     }
@@ -381,6 +404,7 @@ impl Transaction<'_> {
     /// The person at a browser takes a tab back from the client that holds it.
     pub(super) fn take_tab_back(&mut self, browser: &BrowserId, tab: TabId) {
         self.end_lease(&TabPlace { browser: browser.clone(), tab });
+        self.keep_tab(browser, tab);
     }
 
     /// Ends the leases of tabs that a connected browser no longer has.

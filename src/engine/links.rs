@@ -99,6 +99,10 @@ impl Transaction<'_> {
                 self.answer_in_browser(&peer.browser, &correlation_id, answer);
             }
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
+            FromExtension::KeepTab { tab_id } => self.keep_tab(&peer.browser, tab_id),
+            FromExtension::RestoredTabs { restored } => {
+                self.restore_opened_tabs(&peer.browser, restored);
+            }
             FromExtension::Stopped { stopped } => self.set_stopped(&peer.browser, stopped),
             // `pong` only shows that it lives; streams, drawings and rules do not come here;
             // a second `hello` says nothing new; nothing that is sent needs to be known.
@@ -194,6 +198,8 @@ impl Transaction<'_> {
         self.forget_closed_captures(&peer.browser);
         self.forget_closed_leases(&peer.browser);
         self.show_held_tabs_to_newcomer(&peer.browser);
+        self.forget_closed_opened_tabs(&peer.browser);
+        self.show_opened_tabs_to_newcomer(&peer.browser);
         self.end_asks_of_closed_tabs(&peer.browser);
         self.show_asks_to_newcomer(&peer.browser);
         self.place_waiting(&peer.browser);
@@ -208,6 +214,7 @@ impl Transaction<'_> {
         }
         self.forget_closed_captures(browser);
         self.forget_closed_leases(browser);
+        self.forget_closed_opened_tabs(browser);
         self.end_asks_of_closed_tabs(browser);
     }
 }

@@ -22,6 +22,7 @@ mod host_tasks;
 mod keys;
 mod leases;
 mod links;
+mod opened_tabs;
 mod polling;
 mod quotas;
 mod reading;
@@ -54,6 +55,7 @@ pub use history::{RecordedCommand, RecordedHistory, RecordedKey};
 pub use host_tasks::HostTask;
 pub use leases::{LeaseKind, TabHolder, TabLease};
 pub use links::{LinkId, NewLink};
+pub use opened_tabs::ClientTab;
 pub use polling::{
     Assignment, BegunSync, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollId,
     PollRequest, ReportDisposition,
@@ -73,6 +75,7 @@ use deadlines::DeadlineQueue;
 use drawing_tools::DrawingTools;
 use keys::IdempotencyKeys;
 use leases::TabLeases;
+use opened_tabs::ClientTabs;
 use polling::{Knocks, PollerSessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
@@ -103,6 +106,7 @@ pub struct Engine {
     retention: Retention,
     keys: IdempotencyKeys,
     leases: TabLeases,
+    opened_tabs: ClientTabs,
     deadlines: DeadlineQueue,
     browsers: HashMap<BrowserId, BrowserState>,
     clients: ClientRegistry,
@@ -138,6 +142,7 @@ impl Engine {
             retention: Retention::default(),
             keys: IdempotencyKeys::default(),
             leases: TabLeases::default(),
+            opened_tabs: ClientTabs::default(),
             deadlines: DeadlineQueue::default(),
             browsers: HashMap::new(),
             clients: ClientRegistry::default(),

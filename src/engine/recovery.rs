@@ -30,6 +30,11 @@ impl Transaction<'_> {
         for lease in history.leases {
             self.recover_lease(lease);
         }
+        for tab in history.opened_tabs {
+            // Else its session would be forgotten, and with it that the number is of a former run.
+            self.expect_browser(&tab.browser);
+            self.recover_opened_tab(tab);
+        }
         for (id, client, gone) in history.gone {
             // There can be too many only if the limits were lowered since; then the oldest go.
             let _ = self.retention.add_tombstone(&client, &id, gone, &limits);

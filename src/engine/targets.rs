@@ -243,6 +243,7 @@ impl Transaction<'_> {
     pub(super) fn forget_tabs_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
         self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
         self.forget_leases_but(browser, kept);
+        self.forget_former_opened_tabs(browser, kept);
         self.end_asks_but(browser, kept);
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))

@@ -26,6 +26,7 @@ mod host_tasks;
 mod knocks;
 mod leases;
 mod links;
+mod opened_tabs;
 mod pollers;
 mod recorded;
 mod scenarios;

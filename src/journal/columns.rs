@@ -48,6 +48,7 @@ pub(super) fn read_columns(from: &Connection, version: i64) -> rusqlite::Result<
         keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
         clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
         leases: Vec::new(),
+        opened_tabs: Vec::new(),
         sessions: all(from, "SELECT * FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,

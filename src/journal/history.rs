@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 
 use super::record::{
     AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, LeaseRecord,
-    RecordError, RunRecord, TombstoneRecord,
+    OpenedTabRecord, RecordError, RunRecord, TombstoneRecord,
 };
 use crate::engine::{
-    ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey, TabLease,
+    ClientTab, ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey,
+    TabLease,
 };
 use crate::lifecycle::Tombstone;
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
@@ -23,6 +24,7 @@ pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistor
         keys: all(from, "SELECT * FROM idempotency ORDER BY accepted", key)?,
         clients: all(from, "SELECT id, record FROM client ORDER BY at", current_tab)?,
         leases: all(from, "SELECT browser, tab, record FROM lease", lease)?,
+        opened_tabs: all(from, "SELECT browser, tab, record FROM opened_tab", opened_tab)?,
         sessions: all(from, "SELECT id, record FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,
@@ -79,6 +81,11 @@ fn current_tab(row: &Row<'_>) -> rusqlite::Result<CurrentTabRecord> {
 fn lease(row: &Row<'_>) -> rusqlite::Result<TabLease> {
     let browser = row.get::<_, String>("browser")?.into();
     Ok(record::<LeaseRecord>(row, "record")?.lease(browser, TabId(row.get("tab")?)))
+}
+
+fn opened_tab(row: &Row<'_>) -> rusqlite::Result<ClientTab> {
+    let browser = row.get::<_, String>("browser")?.into();
+    Ok(record::<OpenedTabRecord>(row, "record")?.opened_tab(browser, TabId(row.get("tab")?)))
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<(BrowserId, BrowserSession)> {

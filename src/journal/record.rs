@@ -16,7 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use crate::engine::{
-    Caller, ClockAnchor, CurrentTabRecord, LeaseKind, RecordedCommand, RecordedKey, TabLease,
+    Caller, ClientTab, ClockAnchor, CurrentTabRecord, LeaseKind, RecordedCommand, RecordedKey,
+    TabLease,
 };
 use crate::lifecycle::{
     CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
@@ -201,6 +202,15 @@ pub(super) struct LeaseRecord {
     client: ClientId,
     kind: LeaseKind,
     is_shared: bool,
+    since_us: u64,
+}
+
+/// The client that opened a tab.
+#[derive(Serialize, Deserialize)]
+pub(super) struct OpenedTabRecord {
+    v: RecordVersion,
+    owner: Owner,
+    client: ClientId,
     since_us: u64,
 }
 
@@ -516,6 +526,20 @@ impl LeaseRecord {
         let since = Timestamp::from_unix_micros(since_us);
         let holder = Caller { owner, client };
         TabLease { browser, tab, holder, kind, is_shared, since, used: since }
+    }
+}
+
+impl OpenedTabRecord {
+    pub(super) fn of(opened: &ClientTab) -> Self {
+        let ClientTab { browser: _, tab: _, opener, since, used: _ } = opened.clone();
+        let Caller { owner, client } = opener;
+        Self { v: RecordVersion, owner, client, since_us: since.unix_micros() }
+    }
+
+    pub(super) fn opened_tab(self, browser: BrowserId, tab: TabId) -> ClientTab {
+        let Self { owner, client, since_us, .. } = self;
+        let since = Timestamp::from_unix_micros(since_us);
+        ClientTab { browser, tab, opener: Caller { owner, client }, since, used: since }
     }
 }
 

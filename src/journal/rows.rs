@@ -4,13 +4,13 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, LeaseRecord, ReadRecord,
-    RunRecord, StageRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, LeaseRecord,
+    OpenedTabRecord, ReadRecord, RunRecord, StageRecord, TombstoneRecord,
 };
 use super::row_ids::RowIds;
 use crate::engine::{
-    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedHistory,
-    RecordedKey, TabLease,
+    AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry,
+    RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::CommandSpec;
 use crate::lifecycle::{Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
@@ -51,6 +51,11 @@ pub(super) fn write_entry(
             let ended = "DELETE FROM lease WHERE browser = ? AND tab = ?";
             to.prepare_cached(ended)?.execute(params![browser.as_str(), tab.0])?;
         }
+        JournalEntry::TabOpened(opened) => put_opened_tab(to, opened)?,
+        JournalEntry::OpenedTabGone(browser, tab) => {
+            let gone = "DELETE FROM opened_tab WHERE browser = ? AND tab = ?";
+            to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
+        }
         JournalEntry::Session(browser, session) => put_browser(to, browser, session)?,
         JournalEntry::ClientForgotten(client) => {
             for all in [
@@ -88,6 +93,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
     history.keys.iter().try_for_each(|key| put_key(to, key))?;
     history.clients.iter().try_for_each(|current| put_client(to, current))?;
     history.leases.iter().try_for_each(|lease| put_lease(to, lease))?;
+    history.opened_tabs.iter().try_for_each(|opened| put_opened_tab(to, opened))?;
     for (browser, session) in &history.sessions {
         put_browser(to, browser, session)?;
     }
@@ -231,6 +237,13 @@ fn put_lease(to: &Connection, lease: &TabLease) -> rusqlite::Result<()> {
     let record = json(&LeaseRecord::of(lease));
     let put = "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)";
     to.prepare_cached(put)?.execute(params![lease.browser.as_str(), lease.tab.0, record])?;
+    Ok(())
+}
+
+fn put_opened_tab(to: &Connection, opened: &ClientTab) -> rusqlite::Result<()> {
+    let record = json(&OpenedTabRecord::of(opened));
+    let put = "INSERT OR REPLACE INTO opened_tab VALUES (?, ?, ?)";
+    to.prepare_cached(put)?.execute(params![opened.browser.as_str(), opened.tab.0, record])?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
--- The schema of the journal, version 7. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 8. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
@@ -56,6 +56,14 @@ CREATE TABLE IF NOT EXISTS client (
 
 -- Which client holds which tab.
 CREATE TABLE IF NOT EXISTS lease (
+  browser TEXT NOT NULL,
+  tab     INTEGER NOT NULL,
+  record  TEXT NOT NULL,
+  PRIMARY KEY (browser, tab)
+) WITHOUT ROWID;
+
+-- Which client opened which tab.
+CREATE TABLE IF NOT EXISTS opened_tab (
   browser TEXT NOT NULL,
   tab     INTEGER NOT NULL,
   record  TEXT NOT NULL,

@@ -16,7 +16,7 @@ use super::writer::Writer;
 use crate::engine::RecordedHistory;
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -176,7 +176,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 /// middle leaves the old one.
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    if from == 6 {
+    if from >= 6 {
         // It lacks tables only.
         transaction.execute_batch(include_str!("schema.sql"))?;
         transaction.pragma_update(None, "user_version", VERSION)?;

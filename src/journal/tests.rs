@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::{
-    AcceptedCommand, Caller, ClockAnchor, CurrentTabRecord, Eviction, LeaseKind, RecordedCommand,
-    RecordedHistory, RecordedKey, TabLease,
+    AcceptedCommand, Caller, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, LeaseKind,
+    RecordedCommand, RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::{
     AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
@@ -271,6 +271,11 @@ fn lease(tab: i64) -> TabLease {
     TabLease { browser, tab, holder, kind, is_shared: false, since: NOW, used: NOW }
 }
 
+fn opened(tab: i64) -> ClientTab {
+    let opener = Caller { owner: "user".into(), client: "ann".into() };
+    ClientTab { browser: "browser".into(), tab: TabId(tab), opener, since: NOW, used: NOW }
+}
+
 #[tokio::test]
 async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not()
  {
@@ -295,9 +300,13 @@ async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_fo
         JournalEntry::Leased(lease(1)),
         JournalEntry::Leased(lease(2)),
         JournalEntry::LeaseEnded("browser".into(), TabId(1)),
+        JournalEntry::TabOpened(opened(1)),
+        JournalEntry::TabOpened(opened(2)),
+        JournalEntry::OpenedTabGone("browser".into(), TabId(1)),
     ])
     .await;
     assert_eq!(history.leases, [lease(2)]);
+    assert_eq!(history.opened_tabs, [opened(2)]);
     assert_eq!(history.sessions, [("browser".into(), "2".into())]);
     let [CurrentTabRecord { client, tab, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
@@ -409,7 +418,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 7"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 8"), "{why}");
 }
 
 #[tokio::test]

@@ -115,6 +115,12 @@ pub const LEASE_ABSENT: Duration = Duration::from_secs(60);
 /// did not give it away.
 pub const LEASE_BORROWED: Duration = Duration::from_secs(30);
 
+/// How often a browser is asked to close a tab whose time has come, while it leaves it open.
+pub const LEFTOVER_TAB_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long it is remembered that a client opened a tab in a browser that does not come back.
+pub const OPENED_TAB_REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
+
 /// How long a client with nothing of its own left is remembered, above all its current tab.
 pub const CLIENT_REMEMBERED: Duration = Duration::from_secs(3_600);
 
@@ -191,6 +197,8 @@ capacities! {
     outbound: 64, at least 8;
     /// Clients known at the same time; the one idle the longest leaves first.
     clients: 1_000, at least 1;
+    /// Seconds after a client has ended until the tabs that it opened are closed. 0: they stay open.
+    leftover_tabs_s: 600, at least 0;
     /// Idempotency keys remembered for one client; the oldest leaves first.
     // The calls of ten minutes at the default rate (decision 96).
     idempotency_keys: 10_000, at least 1;
@@ -216,6 +224,15 @@ capacities! {
     /// MiB of all streams together; the oldest entry of all leaves first.
     // Rings full of usual entries take 3 MiB.
     streams_mib: 16, at least 1;
+}
+
+impl Limits {
+    /// How long after a client has ended the tabs that it opened are closed. `None`: never.
+    #[must_use]
+    pub fn leftover_tabs_delay(&self) -> Option<Duration> {
+        let seconds = u64::try_from(self.leftover_tabs_s).unwrap_or(u64::MAX);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
 }
 
 impl Limits {
@@ -255,7 +272,7 @@ mod tests {
     fn the_smallest_that_works_can_be_set_and_nothing_below() {
         for name in Limits::NAMES {
             let least = match name {
-                "calls_per_minute" | "mib_per_minute" => 0,
+                "calls_per_minute" | "mib_per_minute" | "leftover_tabs_s" => 0,
                 "outbound" => 8,
                 _ => 1,
             };

@@ -1,6 +1,7 @@
 //! The vocabulary of the wire, shared by every transport. No runtime, no sockets, no clock.
 
 pub mod actions;
+mod agent_tab;
 mod ask;
 mod capture;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod uploads;
 mod widening;
 
 pub use actions::Action;
+pub use agent_tab::{AgentTab, RestoredTab};
 pub use ask::{
     ASK_OPTIONS, AnswerChannel, AskAnswer, AskOption, AskQuestion, AskRefusal, AskResult, OpenAsk,
     PersonAsk, PersonWords,

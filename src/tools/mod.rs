@@ -23,6 +23,7 @@ mod observe;
 mod page_line;
 mod parts;
 mod picture;
+mod picture_size;
 mod result;
 mod sites;
 mod split;

@@ -9,10 +9,12 @@ use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
+use super::picture_size::picture_size;
 use crate::home::AgentFiles;
 use crate::protocol::{CommandReport, CommandStatus, WorkKind};
 
-/// The largest picture of a drawing that goes along, in bytes; a larger one is only named.
+/// The largest picture of a drawing that goes along, in bytes; a larger one is only named, and so is
+/// one with a longer side than [`LONGEST_SIDE`].
 /// Model APIs take 5 MB of base64.
 const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
 
@@ -102,8 +104,14 @@ const NOT_SHOWN: &str = "(not shown: a picture in an answer has at most 2000 px 
 impl InlinePicture {
     /// Whether models refuse it, by its data or by the size in its description.
     fn is_too_large(&self, described: &Value) -> bool {
-        let is_long = |side: &str| described[side].as_u64().is_some_and(|px| px > LONGEST_SIDE);
-        self.data.len() > LARGEST_INLINE || is_long("width") || is_long("height")
+        if self.data.len() > LARGEST_INLINE {
+            return true;
+        }
+        match (described["width"].as_u64(), described["height"].as_u64()) {
+            (Some(width), Some(height)) => width.max(height) > LONGEST_SIDE,
+            // An extension that polls does not describe it.
+            (None, _) | (_, None) => STANDARD.decode(&self.data).is_ok_and(|it| is_too_long(&it)),
+        }
     }
 
     /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
@@ -116,6 +124,12 @@ impl InlinePicture {
             format!("cannot write {name}: {error}. {}", error.hint(&open))
         })
     }
+}
+
+/// Whether a side of a picture is longer than models take.
+fn is_too_long(picture: &[u8]) -> bool {
+    let size = picture_size(picture);
+    size.is_some_and(|(width, height)| u64::from(width.max(height)) > LONGEST_SIDE)
 }
 
 /// The screenshot of the drawing that came last, unless it is too large to be shown.
@@ -133,7 +147,8 @@ pub(super) fn newest_drawing(report: &CommandReport) -> Option<InlinePicture> {
     }
     let is_png = path.extension().is_some_and(|extension| extension == "png");
     let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
-    Some(InlinePicture { data: STANDARD.encode(fs::read(&path).ok()?), mime_type })
+    let bytes = fs::read(&path).ok().filter(|bytes| !is_too_long(bytes))?;
+    Some(InlinePicture { data: STANDARD.encode(bytes), mime_type })
 }
 
 /// The fields of a drawing's result that locate its screenshots.
@@ -145,4 +160,26 @@ struct DrawnPages {
 #[derive(Deserialize)]
 struct DrawnPage {
     screenshot: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::picture_size::tests::png_head;
+
+    fn picture(width: u32, height: u32) -> InlinePicture {
+        let data = STANDARD.encode(png_head(width, height));
+        InlinePicture { data, mime_type: "image/png".into() }
+    }
+
+    #[test]
+    fn a_picture_whose_size_nobody_tells_is_measured() {
+        let unknown = json!({});
+        assert!(!picture(2_000, 2_000).is_too_large(&unknown));
+        assert!(picture(2_001, 10).is_too_large(&unknown));
+        assert!(picture(10, 2_001).is_too_large(&json!({"width": 10})));
+        assert!(picture(10, 10).is_too_large(&json!({"width": 10, "height": 2_001})));
+        let endless = InlinePicture { data: "A".repeat(LARGEST_INLINE + 1), ..picture(1, 1) };
+        assert!(endless.is_too_large(&unknown));
+    }
 }

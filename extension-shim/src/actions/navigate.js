@@ -9,7 +9,7 @@ import { attach, cdp, findCrash } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
 import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
-import { navigations, policy, tabs } from '../browser/state.js';
+import { agentTabs, navigations, policy, tabs } from '../browser/state.js';
 import { stopNavigation, stopWaiting } from '../browser/unstick.js';
 import { recorder } from '../capture/index.js';
 import { checkedFlag, checkedUrl } from '../commands/params.js';
@@ -26,6 +26,7 @@ export async function navigate({ url, focus }, context) {
   const outcome = await arrive(id, { url: wanted }, context, () => chrome.tabs.update(id, { url: wanted }));
   if (!inFront) return outcome;
   context.begin();
+  agentTabs.bring(id);
   await tabs.bringToFront(id);
   return outcome;
 }

@@ -7,7 +7,7 @@
 
 import { navigationFields } from '../browser/navigations.js';
 import { withOwner } from '../browser/site_guard.js';
-import { policy, tabs } from '../browser/state.js';
+import { agentTabs, policy, tabs } from '../browser/state.js';
 import { stopNavigation } from '../browser/unstick.js';
 import { checkedFlag, checkedUrl } from '../commands/params.js';
 import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
@@ -29,7 +29,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   const id = await openBlank(inFront).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   context.begin();
-  if (inFront) await tabs.bringToFront(id);
+  if (inFront) await bringToFront(id, { isNew: true });
   /** @type {Arrival} */
   const arrival = wanted === 'about:blank' ? { from: null } : await loadInNewTab(id, wanted, context);
   await tabs.tellNow();
@@ -56,7 +56,9 @@ async function openBlank(inFront) {
   if (windows.length > 0) return (await chrome.tabs.create({ url, active: inFront })).id;
   // A browser may go on without any; then there is none that could take a tab.
   const window = await chrome.windows.create({ url, focused: inFront });
-  return window?.tabs?.[0]?.id;
+  const id = window?.tabs?.[0]?.id;
+  if (id !== undefined) agentTabs.bring(id, { isNew: true });
+  return id;
 }
 
 /**
@@ -90,10 +92,22 @@ export async function tab_activate({ focus }, { tab_id, begin }) {
   const withWindow = checkedFlag('focus', focus);
   const { id, url = '', title = '' } = await permitted(tab_id);
   begin();
-  if (withWindow) await tabs.bringToFront(id);
-  else await chrome.tabs.update(id, { active: true }).catch(refused);
+  if (withWindow) await bringToFront(id);
+  else await show(id).catch(refused);
   await tabs.tellNow();
   return { value: { tab_id: id, url, title }, type: 'object' };
+}
+
+/** @param {number} id @param {{isNew?: boolean}} [tab] */
+async function bringToFront(id, tab) {
+  agentTabs.bring(id, tab);
+  await tabs.bringToFront(id);
+}
+
+/** In its window. @param {number} id */
+async function show(id) {
+  agentTabs.bring(id);
+  await chrome.tabs.update(id, { active: true });
 }
 
 /** It may have gone somewhere since it was looked at. @param {number | undefined} tabId */

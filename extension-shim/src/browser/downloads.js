@@ -5,7 +5,7 @@
 
 import { clip, headOf } from '../lib/clip.js';
 import { originOf } from '../policy/pages.js';
-import { DOWNLOAD_RECENT_MS, DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
+import { ACT_RECENT_MS, DOWNLOAD_RECENT_MS, DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
 import { ActionError } from '../lib/errors.js';
 
 /**
@@ -92,6 +92,18 @@ export class TabDownloads {
       act.running -= 1;
       act.endedAt = Date.now();
     };
+  }
+
+  /** @param {number} tabId @returns {boolean} whether an act of a client runs in a tab, or has just ended */
+  isActing(tabId) {
+    const act = this.#acts.get(tabId);
+    return act !== undefined && (act.running > 0 || Date.now() - act.endedAt < ACT_RECENT_MS);
+  }
+
+  /** @param {string} clientId @returns {Promise<boolean>} whether a download of this client runs */
+  async isDownloading(clientId) {
+    const running = await chrome.downloads.search({ state: 'in_progress' });
+    return running.some(({ id }) => this.#owners.get(id) === clientId);
   }
 
   /** @param {number} tabId */

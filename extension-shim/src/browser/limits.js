@@ -91,3 +91,21 @@ export const DOWNLOAD_URL_KEPT = 2_000;
 /** How much of a page's own words on a tool agents get. */
 export const PAGE_TOOL_DESCRIPTION_MAX = 1_000;
 export const PAGE_TOOL_SCHEMA_MAX = 8_000;
+/** A tab that an agent brings to the front is there by then; later it is the person who goes to it. */
+export const BROUGHT_MS = 2_000;
+/** The browser shows a neighbour of a closed tab within this time. */
+export const CLOSED_BESIDE_MS = 500;
+/** A page answers by then whether it asks before it is closed, or is left open for now. */
+export const UNLOAD_ASK_MS = 1_000;
+/** A tab that is open this long after it was closed asks the person. */
+export const CLOSING_MS = 1_000;
+/** Events of an act may come this long after its end. */
+export const ACT_RECENT_MS = 500;
+/** Events of a move that we make come within this time. */
+export const OWN_MOVE_MS = 2_000;
+/** The longest title of a group of tabs. */
+export const GROUP_TITLE_MAX = 40;
+/** A daemon that has a list of agents' tabs has sent it this long after the connection. */
+export const LIST_MS = 2_000;
+/** Tabs that a browser brings back are looked for this long after its start. */
+export const FORMER_MS = 10 * 60_000;

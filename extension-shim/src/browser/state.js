@@ -2,6 +2,8 @@
 // The policy, the tabs and the navigations of this browser: one of each a worker.
 
 import { Policy } from '../policy/policy.js';
+import { AgentGroups } from './agent_groups.js';
+import { AgentTabs } from './agent_tabs.js';
 import { TabDownloads } from './downloads.js';
 import { ElementRefs } from './element_refs.js';
 import { FrontWindow } from './front_window.js';
@@ -23,3 +25,5 @@ export const pictures = new PictureMemory();
 export const frontWindow = new FrontWindow();
 export const tabEvents = new TabEvents();
 export const tabDownloads = new TabDownloads(policy);
+export const agentGroups = new AgentGroups();
+export const agentTabs = new AgentTabs(policy, tabDownloads, agentGroups);

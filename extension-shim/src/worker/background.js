@@ -7,7 +7,7 @@ import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
-import { elementRefs, frontWindow, navigations, pictures, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -33,6 +33,8 @@ chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
 chrome.runtime.onMessage.addListener((ask, sender, answer) => {
+  // From a script of ours in a page. Nothing is decided by it but that a tab stays open.
+  if (agentTabs.handleMessage(ask, sender)) return false;
   // Only our own pages may decide for the person: a script in a page may send messages, too.
   if (sender.origin !== location.origin) return false;
   const answered = drawMode.handleMessage(ask, sender) ?? panel(ask);
@@ -48,11 +50,13 @@ chrome.tabs.onCreated.addListener((tab) => {
 chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
+  agentTabs.handleUpdated(tabId, change);
   if (change.status === 'complete') navigations.handleTabComplete(tabId);
   tabEvents.handle(tabId);
   ensureConnected();
 });
-chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing }) => {
+chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
+  agentTabs.handleRemoved(tabId, windowId);
   tabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   tabEvents.handle(tabId);
@@ -74,11 +78,16 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
 });
 chrome.tabs.onActivated.addListener((shown) => {
   tabs.handleActivated(shown);
+  agentTabs.handleActivated(shown);
   drawMode.handleFront();
   clipboardGuards.lift(shown.tabId);
 });
-chrome.tabs.onMoved.addListener(tabsChanged);
-chrome.tabs.onAttached.addListener(tabsChanged);
+for (const event of [chrome.tabs.onMoved, chrome.tabs.onAttached]) {
+  event.addListener((/** @type {number} */ tabId) => {
+    tabsChanged();
+    agentTabs.handleMoved(tabId);
+  });
+}
 chrome.windows.onFocusChanged.addListener((windowId) => {
   frontChanged();
   frontWindow.handleFocusChanged(windowId);
@@ -101,6 +110,7 @@ chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
   tabEvents.handle(details.tabId);
 });
 chrome.webNavigation.onCommitted.addListener((details) => {
+  agentTabs.handleCommitted(details);
   policy.files.handleCommitted(details);
   navigations.handleCommitted(details);
   tabEvents.handle(details.tabId);

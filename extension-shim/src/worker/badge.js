@@ -4,6 +4,8 @@
 
 /** @import {Status} from '../connection/link.js' */
 
+import { clip } from '../lib/clip.js';
+
 /**
  * @typedef {{text: string, color: string, title: string, isGrey?: true}} BadgeFace no text: no badge
  *
@@ -16,6 +18,9 @@
  * @property {number} asking how many older extensions ask to be let in that the person has not seen
  * @property {boolean} hasUnconfirmed something was allowed that no person has confirmed
  */
+
+/** The longest name of an agent in a title. */
+const CLIENT_MAX = 60;
 
 const [GREY, RED, AMBER, INK] = ['#5f6368', '#b3261e', '#9a6700', '#b5005f'];
 
@@ -41,6 +46,10 @@ const UNCONFIRMED = { text: '!', color: AMBER, title: 'Tabwire: connected; somet
 /** @type {BadgeState} */
 const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asks: 0, asking: 0, hasUnconfirmed: false };
 let shown = '';
+/** The tabs that agents opened, and by whom. @type {{tabId: number, client: string}[]} */
+let opened = [];
+/** Tabs with a face of their own. @type {Set<number>} */
+let marked = new Set();
 
 /** @param {Status} status @param {string} detail */
 export function showStatus(status, detail) {
@@ -74,6 +83,27 @@ export function showUnconfirmed(hasUnconfirmed) {
   change({ hasUnconfirmed });
 }
 
+/** Says in each tab that an agent opened whose it is. @param {{tabId: number, client: string}[]} tabs */
+export function showOpenedTabs(tabs) {
+  opened = tabs;
+  markTabs(faceOf(state));
+}
+
+/** @param {BadgeFace} face */
+function markTabs({ text, title }) {
+  const now = new Map(opened.map(({ tabId, client }) => [tabId, client || 'an agent']));
+  for (const tabId of new Set([...marked, ...now.keys()])) {
+    const client = now.get(tabId);
+    Promise.all([
+      chrome.action.setTitle({ tabId, title: client === undefined ? title : `${title}. ${clip(client, CLIENT_MAX)} opened this tab` }),
+      // A badge that asks for the person stands above it.
+      // Null: that of all tabs again.
+      chrome.action.setBadgeText({ tabId, text: /** @type {any} */ (client === undefined ? null : text || '•') }),
+    ]).catch(console.debug);
+  }
+  marked = new Set(now.keys());
+}
+
 /** @param {Partial<BadgeState>} changes */
 function change(changes) {
   Object.assign(state, changes);
@@ -82,6 +112,7 @@ function change(changes) {
   if (text === shown) return;
   shown = text;
   show(face);
+  markTabs(face);
 }
 
 /**

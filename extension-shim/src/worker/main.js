@@ -10,7 +10,7 @@ import { actions } from '../actions/index.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { elementRefs, policy, tabDownloads, tabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, policy, tabDownloads, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -24,7 +24,7 @@ import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
-import { showAsking, showAsks, showDrawings, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { showAsking, showAsks, showDrawings, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { makePanel } from './panel.js';
 
 const olderExtensions = new OlderExtensions();
@@ -101,6 +101,10 @@ export const panel = makePanel({
   },
   unconfirmed: () => unconfirmed,
   heldTabs: () => heldTabs,
+  openedTabs: () => ({ list: agentTabs.list, keepsAll: agentTabs.keepsAll, isGrouped: agentGroups.isOn, doubtful: agentGroups.doubtful }),
+  keepTab: (tabId) => agentTabs.keep(tabId),
+  keepTabs: (on) => agentTabs.setKeepsAll(on),
+  groupTabs: (on) => agentGroups.setOn(on),
   asks: () => asks.open,
   answerAsk: (correlationId, answer) => asks.answer(correlationId, answer),
   takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
@@ -125,7 +129,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(),
   ]);
 });
 let session = '';
@@ -183,6 +187,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   outbox.replay();
   drawMode.handleConnected();
   uploads.handleConnected();
+  agentTabs.handleReady();
   recorder.configure(capture);
 }
 
@@ -201,6 +206,8 @@ function onFrame(frame) {
     case 'older_extensions': olderExtensions.handleFrame(frame); break;
     case 'asks': asks.handleFrame(frame); break;
     case 'held_tabs': heldTabs = frame.held; break;
+    case 'opened_tabs': agentTabs.handleList(frame.opened); break;
+    case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.handleRules(frame); break;
@@ -230,6 +237,9 @@ policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));
+agentTabs.send = (text) => link.sendText(text);
+agentTabs.tellTabs = () => tabs.tellNow();
+agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 asks.send = (text) => link.sendText(text);
 asks.onChange = (open) => {
   showAsks(open.length);

@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {AskAnswer, HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {AgentTab, AskAnswer, HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -17,6 +17,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {HeldTab & {tab_title: string}} HeldRow
+ * @typedef {AgentTab & {tab_title: string}} OpenedRow
  * @typedef {OpenAsk & {tab_title: string}} AskRow `tab_title`: '' if it is about no tab
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
@@ -24,11 +25,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[],
+ * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -58,6 +59,11 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => OpenAsk[]} asks questions of agents, the oldest first
  * @property {(correlationId: string, answer: AskAnswer) => boolean} answerAsk false: no daemon is connected
  * @property {() => HeldTab[]} heldTabs
+ * @property {() => {list: AgentTab[], keepsAll: boolean, isGrouped: boolean, doubtful: number[]}} openedTabs tabs that agents opened; whether the
+ *   person keeps all of them, has them grouped; and tabs that may be agents' of the browser's former run
+ * @property {(tabId: number) => boolean} keepTab the person keeps a tab that an agent opened; false: no daemon is connected
+ * @property {(on: boolean) => Promise<void>} keepTabs the person keeps all of them, or not
+ * @property {(on: boolean) => Promise<void>} groupTabs the person has them grouped, or not
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
@@ -90,6 +96,7 @@ export function makePanel(parts) {
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     asks: parts.asks().map((one) => ({ ...one, tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    ...openedTabs(parts),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording_ended: parts.recordingEnded(),
     taken: takenControl(parts),
@@ -118,6 +125,10 @@ export function makePanel(parts) {
       case 'take_tab':
         if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
         break;
+      // Without a daemon nothing closes it, and the next one is told.
+      case 'keep_tab': parts.keepTab(Number(ask.tab_id)); break;
+      case 'group_tabs': return parts.groupTabs(ask.on === true).then(state, notStored);
+      case 'keep_tabs': return parts.keepTabs(ask.on === true).then(state, notStored);
       case 'answer_ask':
         if (!parts.answerAsk(String(ask.correlation_id), askAnswer(ask.answer))) return Promise.resolve({ trouble: NOT_ANSWERED });
         break;
@@ -136,6 +147,19 @@ export function makePanel(parts) {
 function takenControl({ taken, titleOf }) {
   const now = taken();
   return now && { tabs: now.tab_ids.map((tab_id) => ({ tab_id, tab_title: titleOf(tab_id) })), scripts_run: now.scripts_run };
+}
+
+/** Those that are held stand in the list of held ones. @param {PanelParts} parts @returns {Pick<PanelState, 'opened' | 'keeps_tabs' | 'groups_tabs' | 'restored'>} */
+function openedTabs({ openedTabs: all, heldTabs, titleOf }) {
+  const held = new Set(heldTabs().map(({ tab_id }) => tab_id));
+  const { list, keepsAll, isGrouped, doubtful } = all();
+  const others = list.filter(({ tab_id, closes_at }) => closes_at !== undefined || !held.has(tab_id));
+  return {
+    opened: others.map((one) => ({ ...one, tab_title: titleOf(one.tab_id) })),
+    keeps_tabs: keepsAll,
+    groups_tabs: isGrouped,
+    restored: doubtful.map((tab_id) => ({ tab_id, tab_title: titleOf(tab_id) })),
+  };
 }
 
 /** @param {SiteChange} ask @returns {SiteChange} */

@@ -45,6 +45,7 @@ export class FakeStorage {
 
   async get(key) {
     const all = Object.fromEntries(Object.entries(structuredClone(this.data)).sort());
+    if (Array.isArray(key)) return Object.fromEntries(key.map((one) => [one, all[one]]));
     return key === null ? all : { [key]: all[key] };
   }
 
@@ -74,6 +75,7 @@ export function installChrome() {
       getURL: (path) => `chrome-extension://ours/${path}`,
       connectNative: (name) => new FakeHost(name),
     },
+    scripting: { executeScript: mock.fn(async () => []) },
     webNavigation: { getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) },
     windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },
     tabs: {

@@ -7,7 +7,7 @@ import { decodePng } from '../../../scripts/png.mjs';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { showAsking, showAsks, showDrawings, showStatus, showStopped, showUnconfirmed } = await import('../../src/worker/badge.js');
+const { showAsking, showAsks, showDrawings, showOpenedTabs, showStatus, showStopped, showUnconfirmed } = await import('../../src/worker/badge.js');
 
 const ours = (path) => new URL(`../../${path}`, import.meta.url);
 let face;
@@ -87,4 +87,21 @@ test('without a daemon the icon is grey, and its title names the reason', async 
   await settled();
   assert.doesNotMatch(face.icons[0], /grey/);
   assert.match(face.title, /connected \(Tabwire 0\.1\.0\)/);
+});
+
+test('a tab that an agent opened says whose it is, below anything that asks for the person, and not for longer than it is', async () => {
+  const tabs = {};
+  chrome.action.setBadgeText = async ({ tabId, text }) => { if (tabId) tabs[tabId] = { ...tabs[tabId], text }; };
+  chrome.action.setTitle = async ({ tabId, title }) => { if (tabId) tabs[tabId] = { ...tabs[tabId], title }; };
+  showStatus('connected', '');
+  showOpenedTabs([{ tabId: 7, client: 'Claude Code' }]);
+  await settled();
+  assert.deepEqual(tabs[7], { text: '•', title: 'Tabwire: connected. Claude Code opened this tab' });
+  showStopped(true);
+  await settled();
+  assert.equal(tabs[7].text, '■');
+  showStopped(false);
+  showOpenedTabs([]);
+  await settled();
+  assert.deepEqual(tabs[7], { text: null, title: 'Tabwire: connected' });
 });

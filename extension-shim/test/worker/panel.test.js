@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
-  heldLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  heldLine, openedLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -22,6 +22,7 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 
 const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
+const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
 let done;
 let broken;
 let isHeard;
@@ -56,6 +57,10 @@ beforeEach(() => {
     policy: () => ({ stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '' }),
     setStopped: (stopped) => done.push(`stopped ${stopped}`),
     unconfirmed: () => WIDENINGS,
+    openedTabs: () => ({ list: OPENED, keepsAll: false, isGrouped: true, doubtful: [11] }),
+    groupTabs: async (on) => done.push(`group tabs ${on}`),
+    keepTab: (tabId) => done.push(`keep tab ${tabId}`) > 0,
+    keepTabs: async (on) => done.push(`keep tabs ${on}`),
     asks: () => ASKS,
     answerAsk: (id, answer) => isHeard && done.push([id, answer]) > 0,
     heldTabs: () => [HELD],
@@ -78,7 +83,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
-    held: [{ ...HELD, tab_title: 'title of 9' }],
+    held: [{ ...HELD, tab_title: 'title of 9' }], opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
   });
   assert.deepEqual(done, []);
@@ -86,7 +91,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], asks: () => [],
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [],
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -107,13 +112,13 @@ test('does what is clicked, and tells what is then', async () => {
     { ask: 'site_rule', ...change, more: 1 }, { ask: 'older_extension', ...letIn, more: 1 }, { ask: 'keep', id: 'w1' }, { ask: 'forget' },
     { ask: 'site_rule', ...clears, more: 1 }, { ask: 'site_rule', ...allows, more: 1 },
     { ask: 'local_file_rule', ...closes, more: 1 }, { ask: 'local_file_rule', ...removes, more: 1 },
-    { ask: 'give_back' }, { ask: 'record', on: false }, { ask: 'record', on: true }, { ask: 'show_drawing', tab_id: 7 },
+    { ask: 'give_back' }, { ask: 'record', on: false }, { ask: 'record', on: true }, { ask: 'show_drawing', tab_id: 7 }, { ask: 'keep_tab', tab_id: 10 }, { ask: 'keep_tabs', on: true }, { ask: 'keep_tabs' }, { ask: 'group_tabs', on: true },
   ];
   for (const ask of asks) {
     assert.equal((await panel(ask)).status, 'connected');
   }
   assert.deepEqual(done, ['opened', 'reconnect', 'stop x', 'stopped true', 'stopped false', change, letIn, 'keep w1', 'forget', clears, allows, closes, removes,
-    'give back', 'record false', 'record true', 'show 7']);
+    'give back', 'record false', 'record true', 'show 7', 'keep tab 10', 'keep tabs true', 'keep tabs false', 'group tabs true']);
 });
 
 test('an answer is passed on as one of those that there are, and not without a daemon', async () => {
@@ -227,6 +232,15 @@ test('a tab that an agent holds is taken back by a click, and where nobody hears
 test('a held tab is told with the agent that opened it or acts in it', () => {
   assert.equal(heldLine(HELD), 'Claude Code opened it');
   assert.equal(heldLine({ ...HELD, client: '', opened: false }), 'An agent acts in it');
+});
+
+test('a tab that an agent opened is told with its end, and once: one that is held stands with those', async () => {
+  assert.deepEqual((await panel({ ask: 'state' })).opened.map(({ tab_id }) => tab_id), [10]);
+  const at = (now, keeps_tabs = false) => openedLine(OPENED[1], { now: Date.parse(now), keeps_tabs });
+  assert.equal(at('2026-01-01T00:00:00.000Z'), 'An agent opened it and has ended; it closes in 10 min');
+  assert.match(at('2026-01-01T00:10:00.000Z'), /closes when you look elsewhere/);
+  assert.equal(at('2026-01-01T00:00:00.000Z', true), 'An agent opened it');
+  assert.equal(openedLine(OPENED[0], { now: 0, keeps_tabs: false }), 'Claude Code opened it');
 });
 
 test('a widening that nobody hears is not confirmed, and the way in a terminal is named', async () => {

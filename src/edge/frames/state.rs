@@ -101,6 +101,8 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::OlderExtension(_)
         | FromExtension::ConfirmWidening { .. }
         | FromExtension::TakeTab { .. }
+        | FromExtension::KeepTab { .. }
+        | FromExtension::RestoredTabs { .. }
         | FromExtension::AskAnswer { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
@@ -132,6 +134,8 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::OlderExtensions { .. }
         | ToExtension::Widenings { .. }
         | ToExtension::HeldTabs { .. }
+        | ToExtension::OpenedTabs { .. }
+        | ToExtension::CloseTabs { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }

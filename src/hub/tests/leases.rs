@@ -20,32 +20,35 @@ fn clicking(tab: i64) -> Submission {
 }
 
 fn opening(share: bool) -> Submission {
-    let action = TabOpenAction { url: None, focus: None, share: share.then_some(true) };
+    let action = TabOpenAction { url: None, focus: None, share: share.then_some(true), keep: None };
     Submission { action: action.into(), ..script() }
 }
 
 impl Extension {
     /// Takes the next command up to the point where it runs.
-    async fn starts(&mut self) -> (CorrelationId, Attempt) {
+    pub(super) async fn starts(&mut self) -> (CorrelationId, Attempt) {
         loop {
             match self.frame().await {
                 ToExtension::Command { attempt, command } => {
                     self.claim(&command.correlation_id, attempt);
                 }
                 ToExtension::Go { correlation_id, attempt } => return (correlation_id, attempt),
-                ToExtension::HeldTabs { .. } | ToExtension::ResultAck { .. } => {}
+                ToExtension::HeldTabs { .. }
+                | ToExtension::OpenedTabs { .. }
+                | ToExtension::CloseTabs { .. }
+                | ToExtension::ResultAck { .. } => {}
                 other => panic!("expected a command, got {other:?}"),
             }
         }
     }
 
     /// Runs the next command, which does this.
-    async fn does(&mut self, value: &str) {
+    pub(super) async fn does(&mut self, value: &str) {
         let running = self.starts().await;
         self.has_done(running, value).await;
     }
 
-    async fn has_done(&self, (id, attempt): (CorrelationId, Attempt), value: &str) {
+    pub(super) async fn has_done(&self, (id, attempt): (CorrelationId, Attempt), value: &str) {
         let json = format!("{{\"success\":true,\"value\":{value}}}");
         let result = RawValue::from_string(json).unwrap().into();
         self.report(&id, attempt, ExtensionReport::Complete { result, origin: None });

@@ -101,7 +101,12 @@ async fn an_extension_that_enforces_nothing_is_sent_to_no_local_file() {
     for url in ["file:///etc/passwd", "FILE:/etc/passwd", "view-source:file:///etc/passwd"] {
         for action in [
             Action::Navigate(NavigateAction { url: url.into(), focus: None }),
-            Action::TabOpen(TabOpenAction { url: Some(url.into()), focus: None, share: None }),
+            Action::TabOpen(TabOpenAction {
+                url: Some(url.into()),
+                focus: None,
+                share: None,
+                keep: None,
+            }),
         ] {
             let asked = Submission { action, ..script() };
             let id = hub.submit(&agent("a"), asked).await.unwrap().id;

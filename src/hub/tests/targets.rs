@@ -43,7 +43,7 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
     let open = Submission {
-        action: Action::TabOpen(TabOpenAction { url: None, focus: None, share: None }),
+        action: Action::TabOpen(TabOpenAction { url: None, focus: None, share: None, keep: None }),
         ..script()
     };
     hub.submit(&agent("a"), open.clone()).await.unwrap();
@@ -52,6 +52,7 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     let result = RawValue::from_string(opened.to_owned()).unwrap().into();
     browser.report(&id, attempt, ExtensionReport::Complete { result, origin: None });
     assert!(matches!(browser.frame().await, ToExtension::HeldTabs { .. }));
+    assert!(matches!(browser.frame().await, ToExtension::OpenedTabs { .. }));
     assert!(matches!(browser.frame().await, ToExtension::ResultAck { .. }));
     let current = |client| {
         hub.tabs(&agent(client)).into_iter().find(|tab| tab.current).map(|tab| tab.tab.tab_id.0)

@@ -18,10 +18,14 @@ pub struct TabOpenAction {
     /// Open it in front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
-    /// Let other clients act in it, too.
+    /// Others may act in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub share: Option<bool>,
+    /// Stays when you end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub keep: Option<bool>,
 }
 
 impl BrowserAction for TabOpenAction {

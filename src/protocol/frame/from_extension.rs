@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId,
-    InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, SiteChange, TabId,
-    UploadRequest, well_formed,
+    InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, RestoredTab,
+    SiteChange, TabId, UploadRequest, well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -66,6 +66,18 @@ pub enum FromExtension {
     TakeTab {
         /// The tab.
         tab_id: TabId,
+    },
+    /// A tab that a client opened is the person's from now on: they said so, or have used, moved or
+    /// pinned it, or its page asks before it is closed.
+    KeepTab {
+        /// The tab.
+        tab_id: TabId,
+    },
+    /// Tabs that clients opened in the browser's former run and that it has brought back: they stood in a
+    /// group of the extension's own, show the same address, and nobody has touched them.
+    RestoredTabs {
+        /// The tabs.
+        restored: Vec<RestoredTab>,
     },
     /// The person answers a question of an agent.
     AskAnswer {
@@ -287,6 +299,12 @@ impl FromExtension {
             "take_tab" => {
                 Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
+            "keep_tab" => {
+                Self::KeepTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
+            }
+            "restored_tabs" => Self::RestoredTabs {
+                restored: serde_json::from_str::<RestoredTabsBody>(text)?.restored,
+            },
             "ask_answer" => {
                 let AskAnswerBody { correlation_id, answer } = serde_json::from_str(text)?;
                 Self::AskAnswer { correlation_id, answer }
@@ -369,6 +387,11 @@ struct ConfirmBody {
 #[derive(Deserialize)]
 struct TakeTabBody {
     tab_id: TabId,
+}
+
+#[derive(Deserialize)]
+struct RestoredTabsBody {
+    restored: Vec<RestoredTab>,
 }
 
 #[derive(Deserialize)]

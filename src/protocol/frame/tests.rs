@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
-    AdmittedExtension, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
+    AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
     CorrelationId, DrawingId, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError,
     LocalFileRules, OlderExtensions, OpenAsk, PersonAsk, SiteRuleError, SiteRules, StreamKind,
     TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
@@ -264,11 +264,22 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
             since: Timestamp::from_unix_micros(1_763_763_345_123_000),
         }],
     };
+    let opened = ToExtension::OpenedTabs {
+        opened: vec![AgentTab {
+            tab_id: TabId(7),
+            client: "Claude Code".into(),
+            client_id: "c1".into(),
+            closes_at: Some(Timestamp::from_unix_micros(1_763_763_945_123_000)),
+        }],
+    };
+    let close = ToExtension::CloseTabs { tab_ids: vec![TabId(7), TabId(9)] };
     let asks = ToExtension::Asks { asks: golden_asks() };
     [
         ("widenings".to_owned(), frame),
         ("asks".to_owned(), asks),
         ("held_tabs".to_owned(), held),
+        ("opened_tabs".to_owned(), opened),
+        ("close_tabs".to_owned(), close),
         ("extension_changed".to_owned(), changed),
     ]
     .into_iter()
@@ -363,6 +374,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "events",
         "file_check",
         "hello",
+        "keep_tab",
         "key_stored",
         "local_file_rule",
         "nack",
@@ -370,6 +382,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "pending",
         "pong",
         "ready",
+        "restored_tabs",
         "site_rule",
         "stop",
         "stopped",
@@ -396,6 +409,8 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
         FromExtension::TakeTab { .. } => "take_tab",
+        FromExtension::KeepTab { .. } => "keep_tab",
+        FromExtension::RestoredTabs { .. } => "restored_tabs",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    Attempt, CaptureSettings, ClientId, CorrelationId, DrawingId, HeldTab, LocalFileRules,
-    OlderExtensions, OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
-    UploadRefusal,
+    AgentTab, Attempt, CaptureSettings, ClientId, CorrelationId, DrawingId, HeldTab,
+    LocalFileRules, OlderExtensions, OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening,
+    UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -126,6 +126,18 @@ pub enum ToExtension {
         /// In the order of their numbers.
         held: Vec<HeldTab>,
     },
+    /// All tabs of this browser that clients opened and the person has not made their own: after
+    /// `ready` if there are any, and after every change.
+    OpenedTabs {
+        /// In the order of their numbers.
+        opened: Vec<AgentTab>,
+    },
+    /// The clients that opened these tabs have ended a while ago: close them, but those that the person
+    /// uses.
+    CloseTabs {
+        /// In the order of their numbers.
+        tab_ids: Vec<TabId>,
+    },
     /// All questions of agents that wait for the person's answer: after `ready` if there are any, and
     /// after every change.
     Asks {
@@ -191,6 +203,8 @@ impl ToExtension {
             | Self::OlderExtensions { .. }
             | Self::Widenings { .. }
             | Self::HeldTabs { .. }
+            | Self::OpenedTabs { .. }
+            | Self::CloseTabs { .. }
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }

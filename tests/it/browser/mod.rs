@@ -16,8 +16,10 @@ mod draw_observed;
 mod first_command;
 mod hand_over;
 mod kills;
+mod leftovers;
 mod pairing;
 mod popup;
+mod private_windows;
 mod sites;
 pub(crate) mod trouble;
 

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use tabwire::engine::{
-    AcceptedCommand, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, RecordedCommand,
-    RecordedHistory, RecordedKey, TabLease,
+    AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry,
+    RecordedCommand, RecordedHistory, RecordedKey, TabLease,
 };
 use tabwire::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
 use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
@@ -19,6 +19,7 @@ pub struct SimulatedDisk {
     keys: Vec<RecordedKey>,
     clients: Vec<CurrentTabRecord>,
     leases: Vec<TabLease>,
+    opened_tabs: Vec<ClientTab>,
     sessions: BTreeMap<BrowserId, BrowserSession>,
     anchor: Option<ClockAnchor>,
     /// Every start that was ever recorded, with its attempt.
@@ -73,6 +74,13 @@ impl SimulatedDisk {
             }
             JournalEntry::LeaseEnded(browser, tab) => {
                 self.leases.retain(|lease| !is_in_one_tab(lease, browser, *tab));
+            }
+            JournalEntry::TabOpened(opened) => {
+                self.opened_tabs.retain(|other| !is_same_tab(other, &opened.browser, opened.tab));
+                self.opened_tabs.push(opened.clone());
+            }
+            JournalEntry::OpenedTabGone(browser, tab) => {
+                self.opened_tabs.retain(|opened| !is_same_tab(opened, browser, *tab));
             }
             JournalEntry::Session(browser, session) => {
                 self.sessions.insert(browser.clone(), session.clone());
@@ -170,11 +178,16 @@ impl SimulatedDisk {
             keys,
             clients,
             leases: self.leases.clone(),
+            opened_tabs: self.opened_tabs.clone(),
             sessions: self.sessions.clone().into_iter().collect(),
             anchor: self.anchor.clone(),
             moved_aside: None,
         }
     }
+}
+
+fn is_same_tab(opened: &ClientTab, browser: &BrowserId, tab: TabId) -> bool {
+    opened.browser == *browser && opened.tab == tab
 }
 
 fn is_in_one_tab(lease: &TabLease, browser: &BrowserId, tab: TabId) -> bool {

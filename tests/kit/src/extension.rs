@@ -551,7 +551,8 @@ async fn serve(
                 extension.send(&json!({"type": "pong", "t": frame["t"]})).await;
                 None
             }
-            "result_ack" | "cancel" | "capture" | "extension_changed" | "held_tabs" => None,
+            "result_ack" | "cancel" | "capture" | "extension_changed" | "held_tabs"
+            | "opened_tabs" | "close_tabs" => None,
             unexpected => panic!("{unexpected}: {frame}"),
         };
         if let Some(command) = ready {

@@ -224,6 +224,11 @@ impl BrowserUser {
         self.corner = (0.0, 0.0);
     }
 
+    /// Goes to the tab that it has turned to.
+    pub async fn show(&mut self) {
+        self.ask("Page.bringToFront", json!({})).await;
+    }
+
     /// The types of the events that scripts of any world listen to at the window and the document.
     pub async fn listeners(&mut self) -> Vec<String> {
         let mut types = Vec::new();

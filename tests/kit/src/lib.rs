@@ -10,6 +10,7 @@ mod cutter;
 mod daemon;
 mod dice;
 mod disk;
+mod display;
 mod event_stream;
 mod extension;
 mod first_tab;
@@ -38,6 +39,7 @@ pub use cutter::CuttingRelay;
 pub use daemon::{StateDir, TestDaemon};
 pub use dice::{SeededRandom, any_seed};
 pub use disk::SimulatedDisk;
+pub use display::VirtualDisplay;
 pub use event_stream::EventStream;
 pub use extension::{
     AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, active_tab, tab,

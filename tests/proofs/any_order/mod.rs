@@ -42,6 +42,7 @@ const LIMITS: Limits = Limits {
     clients: 3,
     // The core has no business with these.
     idempotency_keys: 1,
+    leftover_tabs_s: 600,
     kept_mib: 1,
     logs: 1,
     network: 1,
@@ -148,7 +149,7 @@ fn order() -> impl Strategy<Value = Order> {
         5 => Just(script()),
         2 => Just(Action::PageInfo(PageInfoAction {})),
         1 => Just(Action::TabClose(TabCloseAction {})),
-        1 => Just(Action::TabOpen(TabOpenAction { url: None, focus: None, share: None })),
+        1 => Just(Action::TabOpen(TabOpenAction { url: None, focus: None, share: None, keep: None })),
         1 => Just(Action::TabList(TabListAction {})),
     ];
     (0..3_u8, action, proptest::option::weighted(0.8, browser()), 0..3_u8, 1..20_u64).prop_map(

@@ -116,6 +116,8 @@ impl Oracle {
             | JournalEntry::CurrentTab(_)
             | JournalEntry::Leased(_)
             | JournalEntry::LeaseEnded(..)
+            | JournalEntry::TabOpened(_)
+            | JournalEntry::OpenedTabGone(..)
             | JournalEntry::Session(..)
             | JournalEntry::DropKeys(_) => {}
         }
