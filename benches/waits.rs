@@ -89,6 +89,7 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
                 deadline: limits::PERSON,
                 estimate: Duration::ZERO,
                 idempotency_key: None,
+                must_name_tab: false,
             };
             let taken = hub.start_host_task(&caller, asked);
             let taken = taken.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;

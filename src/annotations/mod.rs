@@ -60,6 +60,8 @@ pub struct DrawingRequest {
     pub prompt: Option<DrawingPrompt>,
     /// See [`Submission::idempotency_key`].
     pub idempotency_key: Option<Arc<str>>,
+    /// See [`HostTask::must_name_tab`].
+    pub must_name_tab: bool,
 }
 
 /// An accepted wait for a drawing.
@@ -185,8 +187,16 @@ impl AnnotationService {
         caller: &Caller,
         request: DrawingRequest,
     ) -> Result<DrawingWait, AnnotationError> {
-        let DrawingRequest { session, selector, styles, prompt, idempotency_key } = request;
-        let submitted = self.begin(caller, session.clone(), selector.clone(), idempotency_key)?;
+        let DrawingRequest { session, selector, styles, prompt, idempotency_key, must_name_tab } =
+            request;
+        let submitted = self.begin(
+            caller,
+            HostTask {
+                idempotency_key,
+                must_name_tab,
+                ..wait_for(session.clone(), selector.clone())
+            },
+        )?;
         let (hub, id) = (&self.0.hub, submitted.accepted.id.clone());
         hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         // The wait exists before the search: a drawing that arrives from here on ends it.
@@ -231,7 +241,8 @@ impl AnnotationService {
             (Some(_), Some(_)) => of_session.iter().collect(),
         };
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
-        let submitted = self.begin(caller, session.clone(), TargetSelector::default(), key)?;
+        let wait = wait_for(session.clone(), TargetSelector::default());
+        let submitted = self.begin(caller, HostTask { idempotency_key: key, ..wait })?;
         self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         Ok(Some(submitted))
@@ -266,20 +277,7 @@ impl AnnotationService {
         self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref())).await
     }
 
-    fn begin(
-        &self,
-        caller: &Caller,
-        session: Option<SessionName>,
-        target: TargetSelector,
-        key: Option<Arc<str>>,
-    ) -> Result<SubmittedCommand, AnnotationError> {
-        let asked = HostTask {
-            work: CommandWork::Annotations { annotations: AwaitedDrawings { session } },
-            target,
-            deadline: limits::PERSON,
-            estimate: USUAL,
-            idempotency_key: key,
-        };
+    fn begin(&self, caller: &Caller, asked: HostTask) -> Result<SubmittedCommand, AnnotationError> {
         self.0.hub.start_host_task(caller, asked).map_err(AnnotationError::Refused)
     }
 
@@ -382,6 +380,18 @@ impl AnnotationService {
         tokio::task::spawn_blocking(move || work(&drawings)).await.unwrap_or_else(|broken| {
             Err(FileError { path, source: io::Error::other(broken) }.into())
         })
+    }
+}
+
+/// A wait for drawings of this session.
+fn wait_for(session: Option<SessionName>, target: TargetSelector) -> HostTask {
+    HostTask {
+        work: CommandWork::Annotations { annotations: AwaitedDrawings { session } },
+        target,
+        deadline: limits::PERSON,
+        estimate: USUAL,
+        idempotency_key: None,
+        must_name_tab: false,
     }
 }
 

@@ -164,12 +164,12 @@ impl Transaction<'_> {
     pub(super) fn place_of_ask(
         &mut self,
         caller: &Caller,
-        ask: &PersonAsk,
+        work: &CommandWork,
         selector: &TargetSelector,
     ) -> Result<TargetSelector, RefusalReason> {
         let current = self.client(caller).current();
         let works_in_tab = current.as_ref().is_some_and(|current| current.tab.is_some());
-        let is_about_page = matches!(ask, PersonAsk::Approve { .. }) && works_in_tab;
+        let is_about_page = work.is_about_page() && works_in_tab;
         let found = targets::find_tab(&self.browsers, current.as_ref(), selector);
         match found {
             Ok((browser, tab)) if selector.tab.is_some() || is_about_page => Ok(TargetSelector {

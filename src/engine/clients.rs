@@ -1,12 +1,13 @@
 //! The clients: their calls, their commands, and how long the engine remembers them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::browsers::BrowserState;
 use super::entry::{CurrentTabRecord, JournalEntry};
 use super::refusal::{CallRefusal, RefusalReason};
+use super::used_tabs::{UsedTab, UsedTabs};
 use super::{Caller, DialogHandling, Engine, Transaction};
 use crate::lifecycle::{Limits, TokenBucket, limits};
 use crate::protocol::{BrowserId, ClientId, ClientProgram, CorrelationId, Owner, TabId, Timestamp};
@@ -21,6 +22,8 @@ pub(super) struct ClientState {
     owner: Owner,
     /// The tab for its commands that name none.
     current: Option<CurrentTab>,
+    /// The tabs that it uses.
+    used: UsedTabs,
     /// Its commands that are not over, oldest first.
     active: Vec<CorrelationId>,
     /// How many of its calls are waiting.
@@ -90,6 +93,7 @@ impl ClientState {
         Self {
             owner,
             current: None,
+            used: UsedTabs::default(),
             active: Vec::new(),
             waiters: 0,
             streams: 0,
@@ -131,7 +135,16 @@ impl ClientState {
     }
 
     /// Continues from the journal.
-    pub(super) fn restore(&mut self, current: CurrentTab, last_seen: Timestamp) {
+    pub(super) fn restore(
+        &mut self,
+        current: CurrentTab,
+        used: Vec<UsedTab>,
+        last_seen: Timestamp,
+        now: Timestamp,
+    ) {
+        self.used.restore(used, now);
+        // Only a change of the current tab is recorded, so the time of its last use is not known.
+        self.used.note(&current, now);
         self.current = Some(current);
         // The recorded time lies in the future if the clock was set back.
         self.last_seen = last_seen.min(self.last_seen);
@@ -210,6 +223,16 @@ impl ClientRegistry {
     /// The tab that a client used last.
     pub(super) fn current(&self, id: &ClientId) -> Option<&CurrentTab> {
         self.0.get(id).and_then(|client| client.current.as_ref())
+    }
+
+    /// The tabs of a browser's former run are nobody's any more, but for these.
+    pub(super) fn forget_used_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
+        self.0.values_mut().for_each(|client| client.used.forget_but(kept, browser));
+    }
+
+    /// The tabs that a client uses.
+    pub(super) fn used_tabs(&self, id: &ClientId) -> Option<&UsedTabs> {
+        self.0.get(id).map(|client| &client.used)
     }
 
     /// Whether a client is there, as far as its calls and its streams tell.
@@ -395,13 +418,15 @@ impl Transaction<'_> {
     pub(super) fn set_current(&mut self, client: &ClientId, current: CurrentTab) {
         let at = self.now();
         let Some(known) = self.clients.0.get_mut(client) else { return };
+        known.used.note(&current, at);
         // Most commands go to the current tab again, and every entry costs a write.
         if known.current.as_ref() == Some(&current) {
             return;
         }
         known.current = Some(current.clone());
-        let (client, owner) = (client.clone(), known.owner.clone());
+        let (client, owner, used) = (client.clone(), known.owner.clone(), known.used.to_record());
         let CurrentTab { browser, tab } = current;
-        self.record(JournalEntry::CurrentTab(CurrentTabRecord { client, owner, browser, tab, at }));
+        let current = CurrentTabRecord { client, owner, browser, tab, at, used };
+        self.record(JournalEntry::CurrentTab(current));
     }
 }

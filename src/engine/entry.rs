@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::leases::TabLease;
 use super::opened_tabs::ClientTab;
+use super::used_tabs::UsedTab;
 use crate::lifecycle::{CallKey, Command, Lane, TargetSelector, Tombstone};
 use crate::protocol::{
     BrowserId, BrowserSession, ClientId, CorrelationId, Owner, TabId, Timestamp,
@@ -137,4 +138,6 @@ pub struct CurrentTabRecord {
     pub tab: Option<TabId>,
     /// Since when.
     pub at: Timestamp,
+    /// The tabs that the client uses.
+    pub used: Vec<UsedTab>,
 }

@@ -31,6 +31,9 @@ pub struct HostTask {
     pub estimate: Duration,
     /// See [`Submission::idempotency_key`](super::Submission::idempotency_key).
     pub idempotency_key: Option<Arc<str>>,
+    /// Whether a task for a page is refused while its client uses several tabs and the call names
+    /// none.
+    pub must_name_tab: bool,
 }
 
 impl Engine {
@@ -133,7 +136,7 @@ impl Transaction<'_> {
         caller: &Caller,
         asked: HostTask,
     ) -> Result<SubmittedCommand, CallRefusal> {
-        let HostTask { work, target, deadline, estimate, idempotency_key } = asked;
+        let HostTask { work, target, deadline, estimate, idempotency_key, must_name_tab } = asked;
         let key = CallKey::of(idempotency_key, &work, &target);
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
@@ -141,6 +144,10 @@ impl Transaction<'_> {
         let taken = self
             .check_accepting(caller)
             .and_then(|()| self.has_room_for(caller, work.kind()))
+            .and_then(|()| match must_name_tab && work.is_about_page() {
+                true => self.check_tab_named(caller, &target),
+                false => Ok(()),
+            })
             .and_then(|()| self.place_of_task(caller, &work, target));
         let place = taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
         let spec = self.new_spec(caller, work, deadline);
@@ -165,7 +172,7 @@ impl Transaction<'_> {
     ) -> Result<TargetSelector, RefusalReason> {
         match work {
             CommandWork::Annotations { .. } => Ok(self.browser_for_wait(caller, &target)),
-            CommandWork::Ask { ask } => self.place_of_ask(caller, ask, &target),
+            CommandWork::Ask { .. } => self.place_of_ask(caller, work, &target),
             CommandWork::Job { .. } | CommandWork::Browser(_) => Ok(target),
         }
     }

@@ -382,17 +382,19 @@ impl Transaction<'_> {
 
 /// What ends leases, and what continues them.
 impl Transaction<'_> {
-    /// A client gives a tab back. Returns the tab, and whether the client held it.
+    /// A client gives a tab back. Returns the tab, and whether the client held it. `must_name_tab`: a
+    /// call that names none is refused while its client uses several tabs.
     ///
     /// # Errors
     ///
-    /// There is no such tab, or several browsers have a tab of this number.
+    /// There is no such tab, it could be in several browsers, or the call has to name one.
     pub fn release_tab(
         &mut self,
         caller: &Caller,
         selector: &TargetSelector,
+        must_name_tab: bool,
     ) -> Result<(TabId, bool), CallRefusal> {
-        let (browser, tab) = self.find_tab(caller, selector)?;
+        let (browser, tab) = self.find_tab(caller, selector, must_name_tab)?;
         let place = TabPlace { browser, tab: tab.tab_id };
         let is_own = self.leases.0.get(&place).is_some_and(|lease| lease.holder == *caller);
         if is_own {

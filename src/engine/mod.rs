@@ -36,6 +36,7 @@ mod summaries;
 mod targets;
 mod transaction;
 mod uploads;
+mod used_tabs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,10 +62,11 @@ pub use polling::{
     PollRequest, ReportDisposition,
 };
 pub use reading::CommandLists;
-pub use refusal::{BrowserChoice, CallRefusal, RefusalReason};
+pub use refusal::{BrowserChoice, CallRefusal, RefusalReason, TabChoice};
 pub use submit::{CommandReceipt, DialogHandling, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
+pub use used_tabs::UsedTab;
 
 use absence::RejectedHandshakes;
 use browsers::BrowserState;

@@ -58,10 +58,11 @@ impl Transaction<'_> {
     }
 
     fn recover_client(&mut self, current: CurrentTabRecord) {
-        let CurrentTabRecord { client, owner, browser, tab, at } = current;
+        let CurrentTabRecord { client, owner, browser, tab, at, used } = current;
+        let now = self.now();
         self.expect_browser(&browser);
         let known = self.client(&Caller { owner, client });
-        known.restore(CurrentTab { browser, tab }, at);
+        known.restore(CurrentTab { browser, tab }, used, at, now);
     }
 
     /// Adds a browser that has not connected yet, so that commands for it wait.

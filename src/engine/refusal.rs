@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::leases::LeaseKind;
-use crate::lifecycle::{CommandOutcome, next_step_of_code};
+use crate::lifecycle::{CommandOutcome, limits, next_step_of_code};
 use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
 
 /// A refused call, under an id of its own.
@@ -78,6 +78,11 @@ pub enum RefusalReason {
         /// The tabs of the browser.
         tabs: Vec<BrowserTab>,
     },
+    /// The client uses several tabs, and the call names none.
+    WhichTab {
+        /// The tabs that it has used of late.
+        tabs: Vec<TabChoice>,
+    },
     /// The browser's extension does not know the action.
     UnsupportedAction {
         /// The action's name.
@@ -139,6 +144,17 @@ pub struct BrowserChoice {
     pub label: String,
 }
 
+/// A tab to choose.
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct TabChoice {
+    /// The browser that it is in, where the tabs are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<BrowserId>,
+    /// The tab.
+    #[serde(flatten)]
+    pub tab: BrowserTab,
+}
+
 impl RefusalReason {
     /// The word for a browser whose extension was changed.
     pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
@@ -182,6 +198,7 @@ impl RefusalReason {
             Self::AmbiguousBrowser { .. } => "ambiguous_browser",
             Self::BrowserGone { .. } => "browser_gone",
             Self::TabGone { .. } => "tab_gone",
+            Self::WhichTab { .. } => "which_tab",
             Self::UnsupportedAction { .. } => "unsupported_action",
             Self::ControlSwitchedOff { .. } => "control_switched_off",
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
@@ -234,6 +251,7 @@ impl RefusalReason {
             }
             Self::BrowserGone { wanted, .. } => format!("There is no browser `{wanted}`"),
             Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
+            Self::WhichTab { tabs } => too_many_used(tabs.len()),
             Self::UnsupportedAction { action, extension_version, polls: true } => {
                 Self::too_old_for(action, extension_version)
             }
@@ -298,6 +316,10 @@ impl RefusalReason {
             Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
             Self::BrowserGone { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
+            Self::WhichTab { .. } => {
+                "Name your own one of `tabs` in the parameter `tab_id`; a ref as the target names its \
+                 tab, too."
+            }
             Self::UnsupportedAction { polls: true, .. } => Self::NEEDS_OWN_EXTENSION,
             Self::UnsupportedAction { polls: false, .. } => {
                 "Install this version's extension with `tabwire install` and reload it in the browser."
@@ -344,6 +366,7 @@ impl RefusalReason {
             | Self::AmbiguousBrowser { .. }
             | Self::BrowserGone { .. }
             | Self::TabGone { .. }
+            | Self::WhichTab { .. }
             | Self::UnsupportedAction { .. }
             | Self::ControlSwitchedOff { .. }
             | Self::NoChoiceOfTab { .. }
@@ -355,6 +378,14 @@ impl RefusalReason {
             | Self::ShuttingDown => None,
         }
     }
+}
+
+/// A client that uses several tabs has to name one.
+fn too_many_used(tabs: usize) -> String {
+    let minutes = limits::TABS_TOLD_APART.as_secs() / 60;
+    format!(
+        "This client has used {tabs} tabs in the last {minutes} minutes, and this call names none"
+    )
 }
 
 #[cfg(test)]
@@ -394,6 +425,7 @@ mod tests {
             gone(None),
             gone(Some("No browser has connected.".to_owned())),
             RefusalReason::TabGone { wanted, tabs },
+            RefusalReason::WhichTab { tabs: Vec::new() },
             RefusalReason::UnsupportedAction {
                 action: "dom",
                 extension_version: "0.1.0".to_owned(),

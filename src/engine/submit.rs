@@ -27,7 +27,8 @@ pub struct Submission {
     /// The same call under the same key from the same client within [`limits::IDEMPOTENT`] is
     /// the same command: 1 to 128 visible ASCII characters.
     pub idempotency_key: Option<Arc<str>>,
-    /// Whether an act gives its client the lease of the tab that the call names.
+    /// Whether the client is to tell its tabs apart: an act gives it the lease of the tab that the call
+    /// names, and a call that names none is refused while the client uses several.
     pub takes_tab: bool,
     /// What becomes of dialogs that it meets; `None`: as its client has chosen.
     pub dialogs: Option<DialogHandling>,
@@ -141,7 +142,7 @@ impl Transaction<'_> {
         call: &Submission,
         key: Option<CallKey>,
     ) -> Result<SubmittedCommand, RefusalReason> {
-        let Submission { action, selector, timeout, .. } = call;
+        let Submission { action, timeout, .. } = call;
         let estimate = self.run_lengths.estimate(action);
         let work = CommandWork::Browser(action.clone());
         // First of all: a repeated call gets its answer even while new calls are refused.
@@ -154,6 +155,10 @@ impl Transaction<'_> {
             // About the time in which one of the queued commands ends.
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(RefusalReason::QueueFull { queued, retry_after });
+        }
+        let selector = &self.with_tab_of_ref(caller, &call.selector, action);
+        if call.takes_tab && !action.is_browser_wide() {
+            self.check_tab_named(caller, selector)?;
         }
         let current = self.client(caller).current();
         let lane = targets::resolve(&self.browsers, current.as_ref(), selector, action)?;
@@ -169,7 +174,12 @@ impl Transaction<'_> {
         }
         self.check_lease(caller, lane.as_ref(), action)?;
         // Nothing below can fail: a refused call must have changed nothing.
-        self.use_lease(caller, lane.as_ref(), action, call.takes_tab && selector.tab.is_some());
+        self.use_lease(
+            caller,
+            lane.as_ref(),
+            action,
+            call.takes_tab && call.selector.tab.is_some(),
+        );
         let handling = call.dialogs.unwrap_or_else(|| self.client(caller).dialogs());
         let holds_dialogs = handling == DialogHandling::Hold;
         // Whoever answers a dialog has to read it and to think.

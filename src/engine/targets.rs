@@ -220,16 +220,22 @@ pub(super) fn kept_by_new_session(
 }
 
 impl Transaction<'_> {
-    /// The named tab, or the client's current one.
+    /// The named tab, or the client's current one. `must_name_tab`: a call that names none is refused
+    /// while its client uses several tabs.
     ///
     /// # Errors
     ///
-    /// There is no such tab, or it could be in several browsers.
+    /// There is no such tab, it could be in several browsers, or the call has to name one.
     pub fn find_tab(
         &mut self,
         caller: &Caller,
         selector: &TargetSelector,
+        must_name_tab: bool,
     ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
+        if must_name_tab {
+            let named = self.check_tab_named(caller, selector);
+            named.map_err(|refusal| self.refuse(caller, refusal))?;
+        }
         let current = self.client(caller).current();
         let found = find_tab(&self.browsers, current.as_ref(), selector);
         found.map_err(|refusal| self.refuse(caller, refusal))
@@ -245,6 +251,7 @@ impl Transaction<'_> {
         self.forget_leases_but(browser, kept);
         self.forget_former_opened_tabs(browser, kept);
         self.end_asks_but(browser, kept);
+        self.clients.forget_used_but(kept, browser);
         let has_lost_tab = |current: &CurrentTab| {
             current.browser == *browser && current.tab.is_some_and(|tab| !kept.contains(&tab))
         };

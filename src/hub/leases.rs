@@ -13,17 +13,19 @@ impl Hub {
         PresenceGuard { hub: self.clone(), caller: caller.clone() }
     }
 
-    /// A client gives a tab back. Returns the tab, and whether the client held it.
+    /// A client gives a tab back. Returns the tab, and whether the client held it. `must_name_tab`: a
+    /// call that names none is refused while its client uses several tabs.
     ///
     /// # Errors
     ///
-    /// There is no such tab, or several browsers have a tab of this number.
+    /// There is no such tab, it could be in several browsers, or the call has to name one.
     pub fn release_tab(
         &self,
         caller: &Caller,
         selector: &TargetSelector,
+        must_name_tab: bool,
     ) -> Result<(TabId, bool), CallRefusal> {
-        self.transact(|tx| tx.release_tab(caller, selector))
+        self.transact(|tx| tx.release_tab(caller, selector, must_name_tab))
     }
 
     /// Sets what becomes of the dialogs that a client's commands meet.

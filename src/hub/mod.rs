@@ -42,7 +42,7 @@ pub use crate::engine::{
     CaptureStatus, CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists,
     CommandReceipt, DialogHandling, HostTask, KnockList, KnockSummary, NamelessPoller,
     PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition, Submission,
-    SubmittedCommand, TabSummary,
+    SubmittedCommand, TabChoice, TabSummary,
 };
 use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};
 use crate::home::AgentFiles;

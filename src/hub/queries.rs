@@ -34,17 +34,19 @@ impl Hub {
         self.view(|engine| engine.client_summaries(owner, now))
     }
 
-    /// The named tab, or the client's current one.
+    /// The named tab, or the client's current one. `must_name_tab`: a call that names none is refused
+    /// while its client uses several tabs.
     ///
     /// # Errors
     ///
-    /// There is no such tab, or it could be in several browsers.
+    /// There is no such tab, it could be in several browsers, or the call has to name one.
     pub fn find_tab(
         &self,
         caller: &Caller,
         selector: &TargetSelector,
+        must_name_tab: bool,
     ) -> Result<(BrowserId, BrowserTab), CallRefusal> {
-        self.transact(|tx| tx.find_tab(caller, selector))
+        self.transact(|tx| tx.find_tab(caller, selector, must_name_tab))
     }
 
     /// Applies a request to record and informs the browsers that it concerns. Returns the new status.

@@ -186,6 +186,22 @@ impl Extension {
         (id, attempt)
     }
 
+    /// Runs the next command, after the news that come before it; its tab.
+    async fn run_one(&mut self) -> Option<TabId> {
+        let (attempt, command) = loop {
+            if let ToExtension::Command { attempt, command } = self.frame().await {
+                break (attempt, command);
+            }
+        };
+        if !command.safe {
+            self.claim(&command.correlation_id, attempt);
+            while !matches!(self.frame().await, ToExtension::Go { .. }) {}
+        }
+        self.report(&command.correlation_id, attempt, result("x"));
+        while !matches!(self.frame().await, ToExtension::ResultAck { .. }) {}
+        command.tab_id
+    }
+
     async fn complete(&mut self, id: &CorrelationId, attempt: Attempt, value: &str) {
         self.report(id, attempt, result(value));
         assert!(matches!(self.frame().await, ToExtension::ResultAck { .. }));

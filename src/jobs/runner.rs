@@ -83,6 +83,7 @@ impl JobRunner {
             target: TargetSelector::default(),
             estimate,
             idempotency_key: key,
+            must_name_tab: false,
         };
         let submitted = hub.start_host_task(caller, asked).map_err(JobRejection::Refused)?;
         // A repeated call with the same key finds the first job, which runs or waits already.

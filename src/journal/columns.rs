@@ -175,6 +175,7 @@ fn client(row: &Row<'_>) -> rusqlite::Result<CurrentTabRecord> {
         browser: text(row, "browser")?.into(),
         tab: tab(row, "tab")?,
         at: moment(row, "at")?,
+        used: Vec::new(),
     })
 }
 

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::engine::{
     Caller, ClientTab, ClockAnchor, CurrentTabRecord, LeaseKind, RecordedCommand, RecordedKey,
-    TabLease,
+    TabLease, UsedTab,
 };
 use crate::lifecycle::{
     CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
@@ -192,7 +192,14 @@ pub(super) struct ClientRecord {
     browser: BrowserId,
     tab: Option<TabId>,
     at_us: u64,
+    /// Files of earlier builds do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    used: Vec<UsedTabRecord>,
 }
+
+/// A tab that a client has used: the browser, the tab, and when.
+#[derive(Serialize, Deserialize)]
+struct UsedTabRecord(BrowserId, TabId, u64);
 
 /// The client that holds a tab.
 #[derive(Serialize, Deserialize)]
@@ -503,13 +510,21 @@ impl KeyRecord {
 
 impl ClientRecord {
     pub(super) fn of(current: &CurrentTabRecord) -> Self {
-        let CurrentTabRecord { client: _, owner, browser, tab, at } = current.clone();
-        Self { v: RecordVersion, owner, browser, tab, at_us: at.unix_micros() }
+        let CurrentTabRecord { client: _, owner, browser, tab, at, used } = current.clone();
+        let of = |used: UsedTab| UsedTabRecord(used.browser, used.tab, used.at.unix_micros());
+        let used = used.into_iter().map(of).collect();
+        Self { v: RecordVersion, owner, browser, tab, at_us: at.unix_micros(), used }
     }
 
     pub(super) fn current_tab(self, client: ClientId) -> CurrentTabRecord {
-        let Self { owner, browser, tab, at_us, .. } = self;
-        CurrentTabRecord { client, owner, browser, tab, at: Timestamp::from_unix_micros(at_us) }
+        let Self { owner, browser, tab, at_us, used, .. } = self;
+        let at = Timestamp::from_unix_micros(at_us);
+        let used = used.into_iter().map(|UsedTabRecord(browser, tab, at_us)| UsedTab {
+            browser,
+            tab,
+            at: Timestamp::from_unix_micros(at_us),
+        });
+        CurrentTabRecord { client, owner, browser, tab, at, used: used.collect() }
     }
 }
 

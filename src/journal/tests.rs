@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::*;
 use crate::engine::{
     AcceptedCommand, Caller, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, LeaseKind,
-    RecordedCommand, RecordedHistory, RecordedKey, TabLease,
+    RecordedCommand, RecordedHistory, RecordedKey, TabLease, UsedTab,
 };
 use crate::lifecycle::{
     AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
@@ -286,6 +286,7 @@ async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_fo
             browser: "browser".into(),
             tab: Some(TabId(tab)),
             at: NOW,
+            used: vec![UsedTab { browser: "browser".into(), tab: TabId(tab), at: NOW }],
         })
     };
     let anchor = ClockAnchor { boot: "boot".into(), monotonic: Duration::from_micros(5), at: NOW };
@@ -308,8 +309,9 @@ async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_fo
     assert_eq!(history.leases, [lease(2)]);
     assert_eq!(history.opened_tabs, [opened(2)]);
     assert_eq!(history.sessions, [("browser".into(), "2".into())]);
-    let [CurrentTabRecord { client, tab, .. }] = &history.clients[..] else { panic!() };
+    let [CurrentTabRecord { client, tab, used, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));
+    assert_eq!(used, &[UsedTab { browser: "browser".into(), tab: TabId(3), at: NOW }]);
     assert_eq!(history.anchor, Some(anchor));
 }
 

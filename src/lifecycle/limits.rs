@@ -103,6 +103,13 @@ pub const BROWSER_REMEMBERED: Duration = Duration::from_secs(600);
 /// time.
 pub const CLIENT_LISTED: Duration = Duration::from_secs(600);
 
+/// How long a tab that a client has used counts as one that it uses: several agents may share the
+/// client, and each may think for minutes.
+pub const TABS_TOLD_APART: Duration = Duration::from_secs(600);
+
+/// How many tabs a client is known to use.
+pub const USED_TABS: usize = 32;
+
 /// How long a client holds a tab that it opened and does not use: an agent thinks for minutes, and one
 /// that has forgotten its tab must not hold it for ever.
 pub const LEASE_IDLE: Duration = Duration::from_secs(600);

@@ -95,6 +95,16 @@ impl CommandWork {
         }
     }
 
+    /// Whether it shows the person the page of a tab.
+    #[must_use]
+    pub const fn is_about_page(&self) -> bool {
+        match self {
+            Self::Annotations { .. } | Self::Browser(_) => true,
+            Self::Ask { ask } => matches!(ask, PersonAsk::Approve { .. }),
+            Self::Job { .. } => false,
+        }
+    }
+
     /// The action, if an extension runs it.
     #[must_use]
     pub const fn action(&self) -> Option<&Action> {

@@ -55,11 +55,12 @@ pub(super) async fn call(
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
+    is_split: bool,
 ) -> ToolReply {
     if given.get("what").and_then(Value::as_str) == Some(annotations::NAME) {
-        return annotations::call(tools, caller, given, key).await;
+        return annotations::call(tools, caller, given, key, is_split).await;
     }
-    match read_request(given, key) {
+    match read_request(given, key).map(|request| request.taking_tab(is_split)) {
         Ok(request) => match check_path(tools, &request.submission.action) {
             Err(wrong) => ToolReply::done(wrong.into()),
             Ok(()) => request.submit(tools, caller).await,

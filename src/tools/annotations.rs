@@ -77,6 +77,7 @@ pub(super) async fn call(
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
+    must_name_tab: bool,
 ) -> ToolReply {
     let (asked, besides): (AnnotationsArguments, AnnotationsOptions) =
         match (read(given), read(given)) {
@@ -114,7 +115,9 @@ pub(super) async fn call(
     let with_trace = besides.trace == Some(true);
     let selector = besides.place.into_wish();
     let styles = asked.styles == Some(true);
-    let request = DrawingRequest { session, selector, styles, prompt, idempotency_key: key };
+    let idempotency_key = key;
+    let request =
+        DrawingRequest { session, selector, styles, prompt, idempotency_key, must_name_tab };
     match annotations.ask(caller, request).await {
         Ok(DrawingWait { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait, with_trace).await

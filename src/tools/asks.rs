@@ -94,6 +94,7 @@ pub(super) async fn call(
     caller: &Caller,
     given: &Map<String, Value>,
     key: Option<Arc<str>>,
+    must_name_tab: bool,
 ) -> ToolReply {
     let (asked, options): (AskArguments, AskCallOptions) = match (read(given), read(given)) {
         (Ok(PersonRequest::AskUser(asked)), Ok(options)) => (asked, options),
@@ -115,6 +116,7 @@ pub(super) async fn call(
         deadline: limits::PERSON,
         estimate: USUAL,
         idempotency_key,
+        must_name_tab,
     };
     let hub = &tools.hub;
     let submitted = match hub.start_host_task(caller, task) {

@@ -185,6 +185,7 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
+    must_name_tab: bool,
 ) -> ToolReply {
     let hub = &tools.hub;
     let action = match read(given) {
@@ -225,7 +226,8 @@ pub(super) async fn call(
             streams::capture(hub, caller, &CaptureChange { on: on != Some(false), streams, of })
         }
         ConfigureAction::TabRelease { tab_id, browser } => {
-            match hub.release_tab(caller, &TargetSelector { browser, tab: tab_id }) {
+            let selector = TargetSelector { browser, tab: tab_id };
+            match hub.release_tab(caller, &selector, must_name_tab) {
                 Ok((tab_id, was_yours)) => {
                     ToolResult::of(&ReleaseAnswer { status: status::Ok::Ok, tab_id, was_yours })
                 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ToolResult;
 use super::job_view::JobView;
 use super::result::status;
-use crate::hub::{BrowserChoice, CallRefusal, RefusalReason};
+use crate::hub::{BrowserChoice, CallRefusal, RefusalReason, TabChoice};
 use crate::protocol::{BrowserTab, CorrelationId, PageMark};
 use crate::streams::NoiseRule;
 
@@ -52,7 +52,7 @@ pub(super) struct RefusedCall {
     browsers: Option<Vec<BrowserChoice>>,
     /// The tabs that there are, or some of many.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tabs: Option<Vec<BrowserTab>>,
+    tabs: Option<Vec<TabChoice>>,
     /// The pages that decide part of its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<PageMark>,
@@ -151,8 +151,10 @@ impl RefusedCall {
                 Self { browsers: Some(browsers.clone()), ..plain }
             }
             RefusalReason::TabGone { tabs, .. } => {
-                Self { page: Some(PageMark::any()), ..plain.with_tabs(tabs) }
+                let choice = |tab: &BrowserTab| TabChoice { browser: None, tab: tab.clone() };
+                plain.with_tabs(tabs.iter().map(choice))
             }
+            RefusalReason::WhichTab { tabs } => plain.with_tabs(tabs.iter().cloned()),
             RefusalReason::RateLimited { .. }
             | RefusalReason::TabInUse { .. }
             | RefusalReason::TooManyWaiters { .. }
@@ -170,20 +172,20 @@ impl RefusedCall {
     }
 
     /// The same, naming these tabs, or the first ones of many.
-    fn with_tabs(self, tabs: &[BrowserTab]) -> Self {
-        let mut room = TABS_ROOM;
-        let fits = |tab: &&BrowserTab| {
+    fn with_tabs(self, tabs: impl ExactSizeIterator<Item = TabChoice>) -> Self {
+        let (mut room, count) = (TABS_ROOM, tabs.len());
+        let fits = |tab: &TabChoice| {
             let length = serde_json::to_string(tab).map_or(TABS_ROOM, |json| json.len());
             let left = room.checked_sub(length);
             room = left.unwrap_or(0);
             left.is_some()
         };
         // MCP clients cut long answers, and the hint must survive.
-        let named: Vec<_> = tabs.iter().take_while(fits).cloned().collect();
+        let named: Vec<_> = tabs.take_while(fits).collect();
         let mut failure = self.failure;
-        if named.len() < tabs.len() {
+        if named.len() < count {
             failure.hint = format!("{} observe({{what:\"tabs\"}}) lists all.", failure.hint).into();
         }
-        Self { failure, tabs: Some(named), ..self }
+        Self { failure, tabs: Some(named), page: Some(PageMark::any()), ..self }
     }
 }

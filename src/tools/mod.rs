@@ -446,32 +446,32 @@ impl ToolSet {
         Some(reply.map(move |result| call_text::with_steps_of(result, &surface)))
     }
 
-    /// Calls a tool of the five with arguments that were checked. `takes_tab`: an act gives the
-    /// caller the lease of the tab that it names.
+    /// Calls a tool of the five with arguments that were checked. `is_split`: the caller is to tell its
+    /// tabs apart.
     async fn call_of_five(
         &self,
         caller: &Caller,
         tool: &str,
         given: &Map<String, Value>,
         key: Option<Arc<str>>,
-        takes_tab: bool,
+        is_split: bool,
     ) -> ToolReply {
         let call = match tool {
             interact::NAME if asks::is_ask(given) => {
-                let call = asks::call(self, caller, given, key).await;
+                let call = asks::call(self, caller, given, key, is_split).await;
                 return self.with_notice(caller, call);
             }
             interact::NAME => {
-                let call = interact::call(self, caller, given, key, takes_tab).await;
+                let call = interact::call(self, caller, given, key, is_split).await;
                 return self.with_notice(caller, call);
             }
             analyze::NAME => {
-                let call = analyze::call(self, caller, given, key).await;
+                let call = analyze::call(self, caller, given, key, is_split).await;
                 return self.with_notice(caller, call);
             }
             jobs::NAME => return jobs::call(self, caller, given, key).await,
-            observe::NAME => observe::call(self, caller, given).await,
-            _ => configure::call(self, caller, given).await,
+            observe::NAME => observe::call(self, caller, given, is_split).await,
+            _ => configure::call(self, caller, given, is_split).await,
         };
         // An answer may tell of a change, so the change must be recorded before the answer goes
         // out.

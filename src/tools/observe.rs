@@ -167,6 +167,7 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
+    must_name_tab: bool,
 ) -> ToolReply {
     let hub = &tools.hub;
     let what: ObserveQuery = match read(given) {
@@ -218,7 +219,8 @@ pub(super) async fn call(
             streams::read(hub, caller, of(StreamKind::ExtensionLogs), wanted).await
         }
         ObserveQuery::Page { tab_id, browser } => {
-            streams::page(hub, caller, &TargetSelector { browser, tab: tab_id }).await
+            let selector = TargetSelector { browser, tab: tab_id };
+            streams::page(hub, caller, &selector, must_name_tab).await
         }
     };
     ToolReply::done(result.in_parts(range, &same_call(given)))

@@ -296,8 +296,13 @@ fn wrong_cursor(error: CursorError) -> ToolResult {
 }
 
 /// Answers with the state of a tab's page.
-pub(super) async fn page(hub: &Hub, caller: &Caller, selector: &TargetSelector) -> ToolResult {
-    let (browser, tab) = match hub.find_tab(caller, selector) {
+pub(super) async fn page(
+    hub: &Hub,
+    caller: &Caller,
+    selector: &TargetSelector,
+    must_name_tab: bool,
+) -> ToolResult {
+    let (browser, tab) = match hub.find_tab(caller, selector, must_name_tab) {
         Ok(found) => found,
         Err(refused) => return ToolResult::refused(&refused),
     };

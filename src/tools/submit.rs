@@ -114,7 +114,7 @@ impl CommonParameters {
 }
 
 impl CommandRequest {
-    /// The same, which gives the caller the lease of the tab that it names or does not.
+    /// The same, whose caller is to tell its tabs apart, or not.
     pub(super) fn taking_tab(mut self, takes_tab: bool) -> Self {
         self.submission.takes_tab = takes_tab;
         self

@@ -141,7 +141,7 @@ impl ToolSurface {
             (true, wait) => format!(
                 ": one tool for each action. A call waits up to {} for its result and then gives a \
                  correlation_id, which result reads; wait_ms: 0 gives it at once. Every action also \
-                 takes tab_id (default: the tab used last), browser, timeout_ms, wait_ms and trace.",
+                 takes tab_id (default: the tab of a ref, or the only one in use), browser, timeout_ms, wait_ms and trace.",
                 wait.unwrap_or(usual)
             ),
             (false, Some(wait)) => format!(

@@ -18,7 +18,7 @@ export const policy = new Policy();
 export const navigations = new Navigations(policy);
 export const elementRefs = new ElementRefs();
 export const tabs = new Tabs(policy, (tabId) => elementRefs.prefixOf(tabId));
-elementRefs.onNewPrefix = () => tabs.handleChange();
+elementRefs.onNewPrefix = () => tabs.handleNewPrefix();
 export const snapshots = new SnapshotMemory();
 export const ownClipboards = new OwnClipboards();
 export const pictures = new PictureMemory();

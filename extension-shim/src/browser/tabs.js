@@ -140,6 +140,12 @@ export class Tabs {
     return tab?.title || tab?.url || (tabId === undefined ? 'the browser' : `tab ${tabId}`);
   }
 
+  /** The daemon has the letters of a tab before it gets a report with a ref of them. */
+  handleNewPrefix() {
+    if (this.#lastTold === '') return this.handleChange();
+    this.onChange(this.listToTell());
+  }
+
   /** The daemon has every change before this resolves. */
   async tellNow() {
     clearTimeout(this.#timer);

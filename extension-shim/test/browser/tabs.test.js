@@ -6,7 +6,7 @@ import { installChrome, settled } from '../support/fakes.js';
 installChrome();
 const { actions } = await import('../../src/actions/index.js');
 const { checkedFlag, checkedInteger, checkedUrl } = await import('../../src/commands/params.js');
-const { navigations, policy, tabs } = await import('../../src/browser/state.js');
+const { elementRefs, navigations, policy, tabs } = await import('../../src/browser/state.js');
 
 policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
 
@@ -107,6 +107,15 @@ test('a browser without a window opens one for the tab, in front only when asked
   assert.deepEqual(done, ['window', 'told 9', 'done']);
   await run('tab_open', { focus: true });
   assert.ok(done.includes('window in front'));
+});
+
+test('the letters of a tab are told before the answer that has them in a ref', async () => {
+  await elementRefs.restore();
+  const ref = elementRefs.names(7, 'document', 3)(2);
+  assert.deepEqual(done, ['told 7']);
+  assert.deepEqual(tabs.list().map(({ ref_prefix }) => `${ref_prefix}2`), [ref]);
+  elementRefs.names(7, 'document', 5);
+  assert.deepEqual(done, ['told 7'], 'once');
 });
 
 test('with focus the tab and its window come to the front', async () => {

@@ -14,6 +14,7 @@ fn asking(ask: PersonAsk) -> HostTask {
         deadline: limits::PERSON,
         estimate: seconds(60),
         idempotency_key: None,
+        must_name_tab: false,
     }
 }
 

@@ -16,6 +16,7 @@ fn drawing_of(session: Option<&str>) -> HostTask {
         deadline: limits::PERSON,
         estimate: seconds(30),
         idempotency_key: None,
+        must_name_tab: false,
     }
 }
 
@@ -27,6 +28,7 @@ fn sync() -> HostTask {
         deadline: seconds(3_600),
         estimate: seconds(1),
         idempotency_key: None,
+        must_name_tab: false,
     }
 }
 

@@ -119,14 +119,14 @@ async fn a_client_may_share_the_tab_that_it_opens_or_give_it_back() {
     assert!(held(&hub, "b", 3).unwrap().shared);
     let (hub, mut browser) = opened(false).await;
     let tab = TargetSelector { browser: None, tab: Some(TabId(3)) };
-    assert_eq!(hub.release_tab(&agent("b"), &tab).unwrap(), (TabId(3), false));
+    assert_eq!(hub.release_tab(&agent("b"), &tab, false).unwrap(), (TabId(3), false));
     assert_in_use(&refused(&hub, "b", script_in(3)).await, "a");
-    assert_eq!(hub.release_tab(&agent("a"), &tab).unwrap(), (TabId(3), true));
+    assert_eq!(hub.release_tab(&agent("a"), &tab, false).unwrap(), (TabId(3), true));
     assert!(hub.submit(&agent("b"), script_in(3)).await.is_ok());
     assert!(browser.shown().await.is_empty());
     let nowhere = TargetSelector { browser: None, tab: Some(TabId(77)) };
     assert!(matches!(
-        hub.release_tab(&agent("a"), &nowhere).unwrap_err().why,
+        hub.release_tab(&agent("a"), &nowhere, false).unwrap_err().why,
         RefusalReason::TabGone { .. }
     ));
 }

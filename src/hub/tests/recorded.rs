@@ -1,7 +1,7 @@
 //! What waits for the journal, and how a hub goes on with what another has recorded.
 
 use super::*;
-use crate::engine::{JournalEntry, RecordedCommand, RecordedKey};
+use crate::engine::{JournalEntry, RecordedCommand, RecordedKey, UsedTab};
 use crate::journal::JournalReader;
 use crate::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
 use crate::protocol::actions::{BackAction, RefreshAction};
@@ -533,6 +533,7 @@ async fn a_browser_that_was_restarted_with_the_daemon_is_in_another_session() {
         browser: "b".into(),
         tab: Some(TabId(4)),
         at: reading("", 0).system,
+        used: Vec::new(),
     };
     for (session, tab) in [("of before", 4), ("another", 1)] {
         let left = RecordedHistory {
@@ -561,6 +562,7 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
         browser: "b".into(),
         tab: Some(TabId(4)),
         at: now,
+        used: [3, 4].map(|tab| UsedTab { browser: "b".into(), tab: TabId(tab), at: now }).into(),
     };
     let key = RecordedKey {
         owner: "user".into(),
@@ -584,6 +586,10 @@ async fn tombstones_keys_and_current_tabs_outlive_the_daemon() {
     ));
     let call = Submission { idempotency_key: Some("k".into()), ..script() };
     assert_eq!(hub.submit(&agent("a"), call).await.unwrap().id.as_str(), "exec_1");
+    // So do the tabs that it has to tell apart, before their browser is back, too.
+    let unnamed = Submission { takes_tab: true, ..script() };
+    let refused = hub.submit(&agent("a"), unnamed).await.unwrap_err();
+    assert!(matches!(&refused.why, RefusalReason::WhichTab { tabs } if tabs.len() == 2));
     // The browser is not back yet: the command waits for it, in the tab of the last life.
     let waiting = tokio::spawn(submit(hub.clone(), script()));
     settle().await;

@@ -231,7 +231,7 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let mut noise = crate::streams::NoiseRules::default();
     noise.add("[hmr]").unwrap();
     hub.set_noise(&"user".into(), noise);
-    let (found, tab) = hub.find_tab(&agent("a"), &TargetSelector::default()).unwrap();
+    let (found, tab) = hub.find_tab(&agent("a"), &TargetSelector::default(), false).unwrap();
     assert_eq!((&found, tab.tab_id), (&browser, TabId(1)), "the active one");
     let record = hub.page_record(&agent("a"), &browser, TabId(1)).await;
     assert_eq!((record.errors, record.hidden, record.failed_requests), (1, 1, 0));

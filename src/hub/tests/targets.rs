@@ -123,6 +123,114 @@ async fn browsers_of_a_kind_are_told_apart_by_a_number_that_stays_with_them() {
     assert_eq!(labels()["third"], "Chrome");
 }
 
+/// A call of a client that is to tell its tabs apart.
+fn named(call: Submission) -> Submission {
+    Submission { takes_tab: true, ..call }
+}
+
+fn click(target: &str) -> Submission {
+    let click = format!(r#"{{"action":"click","target":"{target}"}}"#);
+    Submission { action: serde_json::from_str(&click).unwrap(), ..script() }
+}
+
+/// The code of the refusal of a call; empty if it is accepted.
+async fn refusal(hub: &Hub, call: Submission) -> &'static str {
+    hub.submit(&agent("a"), call).await.map_or_else(|refused| refused.why.code(), |_| "")
+}
+
+/// A browser whose tabs 1 to 3 have the letters a to c.
+fn lettered(hub: &Hub, browser: &str) -> Extension {
+    let extension = Extension::attach(hub, browser, "i1");
+    let mut tabs = tabs(1..=3, "http://127.0.0.1/");
+    for (tab, letters) in tabs.iter_mut().zip(["a", "b", "c"]) {
+        tab.ref_prefix = Some(letters.to_owned());
+    }
+    extension.ready_with(Some("s"), tabs, Vec::new());
+    extension
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_uses_two_tabs_says_which_and_a_ref_says_it_too() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = lettered(&hub, "b");
+    assert_eq!(refusal(&hub, named(script_in(1))).await, "");
+    browser.run_one().await;
+    // It has used one: its calls go on without a name.
+    assert_eq!(refusal(&hub, named(script())).await, "");
+    browser.run_one().await;
+    assert_eq!(refusal(&hub, named(script_in(2))).await, "");
+    browser.run_one().await;
+    let refused = hub.submit(&agent("a"), named(script())).await.unwrap_err();
+    let RefusalReason::WhichTab { tabs: used } = refused.why else { panic!("{refused:?}") };
+    assert_eq!(used.iter().map(|tab| tab.tab.tab_id.0).collect::<Vec<_>>(), [1, 2]);
+    // On the surface of the five tools the call goes to the tab that was used last.
+    assert_eq!(refusal(&hub, script()).await, "");
+    assert_eq!(browser.run_one().await, Some(TabId(2)));
+    // A ref names its tab on both, also a tab that was not used before.
+    for (target, tab) in [("a1", 1), ("b77", 2), ("c1", 3)] {
+        assert_eq!(refusal(&hub, named(click(target))).await, "", "{target}");
+        assert_eq!(browser.run_one().await, Some(TabId(tab)), "{target}");
+    }
+    // Letters that no tab has name none.
+    assert_eq!(refusal(&hub, named(click("z1"))).await, "which_tab");
+    assert_eq!(refusal(&hub, named(click("#save"))).await, "which_tab");
+    let at_tab = TargetSelector::default();
+    assert_eq!(hub.find_tab(&agent("a"), &at_tab, true).unwrap_err().why.code(), "which_tab");
+    assert!(hub.find_tab(&agent("a"), &at_tab, false).is_ok());
+    // Another client has used none: its call goes on to the active tab, which this one holds.
+    let others = hub.submit(&agent("b"), named(script())).await.unwrap_err();
+    assert_eq!(others.why.code(), "tab_in_use");
+    // In another run of the browser the numbers mean other tabs.
+    browser.ready_with(Some("another"), tabs(1..=3, "http://127.0.0.2/"), Vec::new());
+    assert_eq!(refusal(&hub, named(script())).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tabs_that_were_closed_or_not_used_for_ten_minutes_need_not_be_told_apart() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = lettered(&hub, "b");
+    for tab in [1, 2] {
+        assert_eq!(refusal(&hub, named(script_in(tab))).await, "");
+        browser.run_one().await;
+    }
+    assert_eq!(refusal(&hub, named(script())).await, "which_tab");
+    browser.link.receive(FromExtension::Tabs { tabs: tabs(2..=3, "http://127.0.0.1/") });
+    assert_eq!(refusal(&hub, named(script())).await, "");
+    assert_eq!(browser.run_one().await, Some(TabId(2)));
+    assert_eq!(refusal(&hub, named(script_in(3))).await, "");
+    browser.run_one().await;
+    advance(limits::TABS_TOLD_APART - seconds(1)).await;
+    assert_eq!(refusal(&hub, named(script())).await, "which_tab");
+    advance(seconds(1)).await;
+    assert_eq!(refusal(&hub, named(script())).await, "");
+    assert_eq!(browser.run_one().await, Some(TabId(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ref_of_letters_that_two_browsers_have_names_the_tab_that_the_client_uses() {
+    let hub = Hub::start(Limits::default());
+    let (mut one, mut two) = (lettered(&hub, "b1"), lettered(&hub, "b2"));
+    assert_eq!(refusal(&hub, named(click("a1"))).await, "ambiguous_browser");
+    let there = |browser: &str, tab| TargetSelector {
+        browser: Some(browser.to_owned()),
+        tab: Some(TabId(tab)),
+    };
+    let first = Submission { selector: there("b1", 1), ..script() };
+    assert_eq!(refusal(&hub, named(first)).await, "");
+    one.run_one().await;
+    let second = Submission { selector: there("b2", 2), ..script() };
+    assert_eq!(refusal(&hub, named(second)).await, "");
+    two.run_one().await;
+    assert_eq!(refusal(&hub, named(click("a1"))).await, "");
+    assert_eq!(one.run_one().await, Some(TabId(1)));
+    assert_eq!(refusal(&hub, named(click("b1"))).await, "");
+    assert_eq!(two.run_one().await, Some(TabId(2)));
+    let refused = hub.submit(&agent("a"), named(click("c1"))).await.unwrap_err();
+    let RefusalReason::WhichTab { tabs } = refused.why else { panic!("{refused:?}") };
+    let browsers: Vec<_> = tabs.into_iter().filter_map(|tab| tab.browser).collect();
+    assert_eq!(browsers.len(), 2, "{browsers:?}");
+}
+
 /// A browser whose run `before` is over, with two commands that wait for it: one for the
 /// tab that client `a` used last, which is 3, and one of client `b` for tab 4 by name.
 async fn away_with_two_waiting(hub: &Hub, before: Option<&str>) -> [CorrelationId; 2] {

@@ -34,7 +34,7 @@ fn described(history: &RecordedHistory) -> Value {
         json!([key.owner, key.client, key.key, key.id, key.query_id, accepted, digest])
     });
     let clients = history.clients.iter().map(|current| {
-        let CurrentTabRecord { client, owner, browser, tab, at } = current;
+        let CurrentTabRecord { client, owner, browser, tab, at, used: _ } = current;
         json!([client, owner, browser, tab.map(|tab| tab.0), at.unix_micros()])
     });
     let run = history.anchor.as_ref().map(|anchor| {

@@ -283,6 +283,16 @@ impl Action {
         steps.iter().enumerate().filter(|(_, step)| is_picture(step)).map(|(at, _)| at).collect()
     }
 
+    /// The letters of the first ref by which its parameters name an element: those of a tab.
+    #[must_use]
+    pub fn letters_of_ref(&self) -> Option<String> {
+        // A script can be long, and names no element.
+        if matches!(self, Self::ExecuteJs(_)) {
+            return None;
+        }
+        letters_of_first_ref(&serde_json::to_value(self).ok()?)
+    }
+
     /// Whether it concerns the browser as a whole and so needs no tab.
     #[must_use]
     pub const fn is_browser_wide(&self) -> bool {
@@ -315,6 +325,38 @@ impl Action {
         }
         value.to_string()
     }
+}
+
+/// The parameters that name elements.
+const ELEMENT_PARAMETERS: [&str; 4] = ["target", "startTarget", "endTarget", "gone"];
+
+/// The letters of the first ref in parameters, or in their fields or steps.
+fn letters_of_first_ref(params: &Value) -> Option<String> {
+    match params {
+        Value::Object(members) => members.iter().find_map(|(name, value)| match value {
+            Value::String(text) if ELEMENT_PARAMETERS.contains(&name.as_str()) => letters_of(text),
+            Value::Array(_) if ["fields", "steps"].contains(&name.as_str()) => {
+                letters_of_first_ref(value)
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => None,
+        }),
+        Value::Array(items) => items.iter().find_map(letters_of_first_ref),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// The letters of a ref: one to three, before a number.
+fn letters_of(text: &str) -> Option<String> {
+    let (letters, digits) = text.split_at(text.find(|c: char| !c.is_ascii_lowercase())?);
+    let is_number = digits.len() < 10
+        && !digits.starts_with('0')
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    ((1..=3).contains(&letters.len()) && is_number).then(|| letters.to_owned())
 }
 
 /// An action as it is recorded: its name under the parameter of the tool that offers it, then its

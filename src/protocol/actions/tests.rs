@@ -21,6 +21,41 @@ fn a_target_is_told_in_short_and_without_what_could_be_secret_in_a_url() {
 }
 
 #[test]
+fn the_letters_of_a_ref_are_found_wherever_an_element_can_be_named() {
+    for known in RegisteredAction::all() {
+        let schema = (known.schema)(SchemaGenerator::default()).to_value();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let by_ref = properties.filter(|(_, property)| {
+            let about = property["description"].as_str().unwrap_or_default();
+            // A flag names no element.
+            let is_text = !property["type"].to_string().contains("boolean");
+            let is_ref = about.contains(" ref,") || about.contains(" ref ");
+            is_text && is_ref || about.starts_with("Element that")
+        });
+        for (name, _) in by_ref {
+            assert!(ELEMENT_PARAMETERS.contains(&&**name), "{}: {name}", known.spec.name);
+        }
+    }
+    let letters = |text: &str| letters_of_first_ref(&serde_json::from_str(text).unwrap());
+    for (params, found) in [
+        (r#"{"action": "click", "target": "b12"}"#, Some("b")),
+        (r#"{"endTarget": "ab3", "startX": 1}"#, Some("ab")),
+        (r#"{"fields": [{"target": "label=Name", "value": "c1"}, {"target": "c2"}]}"#, Some("c")),
+        (r#"{"steps": [{"action": "navigate"}, {"action": "click", "target": "d9"}]}"#, Some("d")),
+        (r#"{"target": "b0"}"#, None),
+        (r#"{"target": "b"}"#, None),
+        (r#"{"target": "abcd1"}"#, None),
+        (r#"{"target": "b1 > a"}"#, None),
+        (r#"{"target": "B1"}"#, None),
+        (r#"{"target": "12"}"#, None),
+        (r#"{"target": "é1"}"#, None),
+        (r#"{"text": "b1"}"#, None),
+    ] {
+        assert_eq!(letters(params).as_deref(), found, "{params}");
+    }
+}
+
+#[test]
 fn every_action_has_a_name_of_its_own_and_an_example_that_is_an_action() {
     let mut names: Vec<_> = RegisteredAction::all().iter().map(|known| known.spec.name).collect();
     names.sort_unstable();

@@ -159,3 +159,73 @@ async fn the_bridge_passes_the_chosen_surface_on() {
         assert!(ran.stderr.contains("core, nav") || ran.stderr.contains("55000"), "{ran:?}");
     }
 }
+
+/// A tab whose refs begin with these letters.
+fn lettered(id: i64, letters: &str) -> Value {
+    let mut tab = active_tab(id);
+    tab["ref_prefix"] = letters.into();
+    tab
+}
+
+#[tokio::test]
+async fn of_two_hundred_calls_of_two_callers_on_one_connection_none_goes_to_the_others_tab() {
+    let place = ProgramSandbox::new();
+    let served = place.serve(&[]).await;
+    let tabs = vec![lettered(7, "a"), lettered(8, "b"), lettered(9, "c")];
+    let extension = ExtensionBuilder::at(served.port, &place.home()).tabs(tabs);
+    let extension =
+        extension.actions(&["execute_js", "click", "snapshot", "batch"]).connect().await;
+    let _runs = extension.auto(|delivered| {
+        let (tab, params) = (&delivered.command["tab_id"], &delivered.command["params"]);
+        result(&format!(
+            "{tab}: {}",
+            params["script"].as_str().or(params["target"].as_str()).unwrap()
+        ))
+    });
+    let mut client = StdioClient::spawn(place.command(&["mcp", "--tools", "split"]));
+    // (tab, letters) of each caller. Every third call names its tab by a ref.
+    let callers = [(7, "a"), (8, "b")];
+    for round in 1..=100 {
+        let asked = callers.map(|(tab, letters)| {
+            let id = json!(format!("{letters}{round}"));
+            if round % 3 == 0 {
+                let target = format!("{letters}{round}");
+                (id, tab, "click", json!({"target": target}), target)
+            } else {
+                let script = format!("caller {letters} {round}");
+                (id, tab, "execute_js", json!({"tab_id": tab, "script": script}), script)
+            }
+        });
+        for (id, _, tool, arguments, _) in &asked {
+            client.ask(id, tool, arguments.clone()).await;
+        }
+        for (id, tab, _, _, said) in &asked {
+            let told = client.answer(id).await;
+            assert_eq!(body(&told["result"])["result"], format!("{tab}: {said}"), "{told}");
+        }
+    }
+    // A caller that names neither is told so, and nothing is done.
+    for (tool, arguments) in [
+        ("execute_js", json!({"script": "1"})),
+        ("snapshot", json!({})),
+        ("click", json!({"target": "text=Save"})),
+        ("page_state", json!({})),
+        ("tab_release", json!({})),
+        ("ask_user", json!({"question": "Send it?", "kind": "approve"})),
+        ("annotations", json!({"wait": true})),
+        ("batch", json!({"steps": [{"action": "click", "target": "#a"}]})),
+    ] {
+        let params = json!({"name": tool, "arguments": arguments});
+        let told = client.rpc(json!(tool), "tools/call", params).await;
+        let told = body(&told["result"]);
+        assert_eq!(told["error"], "which_tab", "{tool}: {told}");
+        let tabs: Vec<_> =
+            told["tabs"].as_array().unwrap().iter().map(|tab| &tab["tab_id"]).collect();
+        assert_eq!(tabs, [7, 8], "{told}");
+        assert!(told["hint"].as_str().unwrap().contains("tab_id") && told["page"] == "*", "{told}");
+    }
+    // The list of tabs needs none.
+    let listed =
+        client.rpc(json!("list"), "tools/call", json!({"name": "known_tabs", "arguments": {}}));
+    assert_eq!(body(&listed.await["result"])["count"], 3);
+}
