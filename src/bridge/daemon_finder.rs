@@ -15,8 +15,7 @@ use tokio::sync::{Mutex, watch};
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
-use crate::proof::DEFAULT_OWNER;
-use crate::protocol::SERVER_VERSION;
+use crate::protocol::{Owner, SERVER_VERSION};
 use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
@@ -45,6 +44,8 @@ pub struct DaemonTarget {
     pub home: PathBuf,
     /// The port that it is started on; 0 for any that is free.
     pub port: u16,
+    /// The owner whose token the bridge sends.
+    pub owner: Owner,
     /// The client name of the bridge.
     pub client: String,
     /// The program to start it with.
@@ -78,7 +79,7 @@ pub(super) struct FoundDaemon {
 
 impl FoundDaemon {
     fn at(record: DaemonRecord, home: &StateDirectory, target: &DaemonTarget) -> Self {
-        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let token = home.auth().token(&target.owner);
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
         let authorization = format!("Bearer {token}");
         let (client, surface) = (target.client.clone(), target.surface.clone());

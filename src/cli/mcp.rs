@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use super::logs;
 use crate::bridge;
 use crate::config::DaemonLocation;
-use crate::proof;
+use crate::proof::{self, DEFAULT_OWNER};
+use crate::protocol::Owner;
 use crate::tools::ToolSurface;
 
 /// The first part of the names of bridges that nobody has named.
@@ -16,12 +17,14 @@ const UNNAMED: &str = "mcp";
 pub(super) async fn mcp(
     location: &DaemonLocation,
     client: Option<String>,
+    owner: Owner,
     job_notifications: bool,
     surface: ToolSurface,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target = bridge::DaemonTarget { job_notifications, surface, ..target(location, client)? };
+    let target =
+        bridge::DaemonTarget { owner, job_notifications, surface, ..target(location, client)? };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -34,6 +37,7 @@ pub(super) fn target(
     Ok(bridge::DaemonTarget {
         home: location.home()?,
         port: location.port,
+        owner: DEFAULT_OWNER.into(),
         client,
         program: std::env::current_exe().context("cannot find the path of this program")?,
         job_notifications: false,

@@ -145,12 +145,15 @@ enum CliCommand {
     },
     /// Run an MCP server over stdio; starts the daemon if none runs
     #[command(
-        after_help = "The default is five tools with the actions as parameters. `--tools split` makes each action a tool:\na person can then allow one of them for good, and a call waits up to 30 s for its result. The core is\nalways there; further groups are nav, input, page, files, streams, state and manage.\n\nExamples:\n  claude mcp add tabwire -- tabwire mcp --tools split\n  tabwire mcp --tools split,files,nav\n  tabwire mcp --wait 10000              five tools whose calls wait for their results"
+        after_help = "The default is five tools with the actions as parameters. `--tools split` makes each action a tool:\na person can then allow one of them for good, and a call waits up to 30 s for its result. The core is\nalways there; further groups are nav, input, page, files, streams, state and manage.\n\nExamples:\n  claude mcp add tabwire -- tabwire mcp --tools split\n  tabwire mcp --tools split,files,nav\n  tabwire mcp --wait 10000              five tools whose calls wait for their results\n  tabwire mcp --owner research           a program whose commands and values no other owner reads"
     )]
     Mcp {
         /// The client's name in lists [default: a new name for each start]
         #[arg(long, value_name = "NAME", value_parser = mcp::client_name)]
         client: Option<String>,
+        /// Call as this owner: other owners cannot read its commands, stored values and drawings
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
+        owner: String,
         /// Send job notifications even to a client that does not ask for them
         #[arg(long)]
         job_notifications: bool,
@@ -373,8 +376,9 @@ impl Cli {
                 monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
             }
-            CliCommand::Mcp { client, job_notifications, tools, wait } => {
-                mcp::mcp(&location, client, job_notifications, tools.with_wait(wait)).await
+            CliCommand::Mcp { client, owner, job_notifications, tools, wait } => {
+                let (owner, tools) = (read_owner(&owner)?, tools.with_wait(wait));
+                mcp::mcp(&location, client, owner, job_notifications, tools).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,

@@ -12,6 +12,7 @@ use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
+use crate::proof::DEFAULT_OWNER;
 use crate::terminal::{Spinner, TextStyle, clean, print_line, wrapped_behind};
 use crate::tools::ToolSurface;
 
@@ -75,6 +76,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
     let target = bridge::DaemonTarget {
         home: home.clone(),
         port,
+        owner: DEFAULT_OWNER.into(),
         client: "install".to_owned(),
         program: program()?,
         job_notifications: false,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 
 use testkit::{
     ExtensionBuilder, FakeDaemon, FrozenClock, ProgramSandbox, StdioClient, Stopwatch, active_tab,
-    modern_meta, signal, soon, tab, until,
+    body, modern_meta, signal, soon, tab, until,
 };
 
 fn health() -> Value {
@@ -420,6 +420,36 @@ async fn a_result_that_was_written_on_several_lines_is_one_line_to_the_client() 
     assert_eq!(place.run(&["stop"]).await.code, Some(0));
 }
 
+#[tokio::test]
+async fn a_bridge_calls_as_the_owner_that_it_was_started_for_and_its_name_makes_it_no_other() {
+    let place = ProgramSandbox::new();
+    let served = place.serve(&[]).await;
+    let extension = ExtensionBuilder::at(served.port, &place.home()).connect().await;
+    let _runs = extension.auto(|_| json!({"success": true, "value": "x", "type": "string"}));
+    let start = |arguments: &[&str]| {
+        StdioClient::spawn(place.command(&[&["mcp", "--client", "same"], arguments].concat()))
+    };
+    let mut own = start(&["--owner", "research"]);
+    let mut others = start(&[]);
+    let script = json!({"action": "execute_js", "script": "1", "wait_ms": 8_000, "trace": true});
+    let id = own.call("interact", script).await["correlation_id"].clone();
+    own.call("configure", json!({"action": "store", "name": "mine", "data": 1})).await;
+    let read = json!({"what": "command_result", "correlation_id": id});
+    assert_eq!(own.call("observe", read.clone()).await["status"], "complete");
+    assert_eq!(body(&others.call_raw("observe", read.clone()).await)["status"], "not_found");
+    let stored = others.call("configure", json!({"action": "list"})).await;
+    assert!(!stored.to_string().contains("mine"), "{stored}");
+    let clients = others.call("configure", json!({"action": "clients"})).await;
+    assert_eq!((&clients["you"], &clients["count"]), (&json!("same"), &json!(1)), "{clients}");
+    // A client's name is a label: that of the other owner's client opens nothing.
+    let posing = place.run(&["mcp", "--client", "research·same"]).await;
+    assert!(posing.code != Some(0) && posing.stderr.contains("ASCII"), "{posing:?}");
+    let another = start(&["--owner", "research"]).call("observe", read).await;
+    assert_eq!(another["status"], "complete", "another client of the same owner reads it");
+    let wrong = place.run(&["mcp", "--owner", "a b"]).await;
+    assert!(wrong.code != Some(0) && wrong.stderr.contains("letters, digits"), "{wrong:?}");
+}
+
 /// A bridge in this process, whose time is the test's: the client's end of its pipes.
 fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let (client, bridge_end) = tokio::io::duplex(64 * 1024);
@@ -427,6 +457,7 @@ fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let target = DaemonTarget {
         home: place.path().to_owned(),
         port: 0,
+        owner: "user".into(),
         client: "it".to_owned(),
         program: "there-is-none".into(),
         job_notifications: false,
