@@ -39,6 +39,9 @@ pub mod install;
 /// The only owner of commands: it wakes waiters, carries frames, keeps deadlines.
 pub mod hub;
 
+/// The person's history of agents' acts: kept for 30 days, off the way of commands.
+pub mod past_acts;
+
 /// Which local files agents may open: kept, told to every browser, decided by where a file is.
 pub mod local_files;
 

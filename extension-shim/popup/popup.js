@@ -4,7 +4,7 @@
 
 /** @import {AskRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
-/** @import {LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {HistoryWish, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
@@ -12,7 +12,7 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -23,6 +23,7 @@ const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 const line = /** @type {HTMLInputElement} */ (element('line'));
 const keepTabs = /** @type {HTMLInputElement} */ (element('keep-tabs'));
 const groupTabs = /** @type {HTMLInputElement} */ (element('group-tabs'));
+const historyOn = /** @type {HTMLInputElement} */ (element('history-on'));
 const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
 
 /** @param {PanelRequest} ask */
@@ -75,6 +76,7 @@ function show(state) {
   showHeld(state.held);
   showOpened(state);
   showRecording(state);
+  showHistory(state);
 }
 
 /** @param {TakenControl | null} taken */
@@ -139,6 +141,25 @@ function showDrawings(drawings) {
   element('drawings').hidden = drawings.length === 0;
   setText('drawings-text', drawingsText(drawings));
   element('drawing-list').replaceChildren(...drawings.map(drawingRow));
+}
+
+let shownActs = '';
+
+/** @param {PanelState} state */
+function showHistory({ history_on, past_acts, history_problem, now }) {
+  element('history').hidden = history_on === null && history_problem === '';
+  if (history_problem) setText('history-trouble', history_problem);
+  historyOn.checked = history_on === true;
+  const lines = past_acts.map((act) => pastActLine(act, now));
+  const text = JSON.stringify(lines);
+  if (text === shownActs) return;
+  shownActs = text;
+  element('past-acts').replaceChildren(...lines.map(({ did, where }) => listed(did, nameLine(where))));
+}
+
+/** @param {HistoryWish} wish */
+async function changeHistory(wish) {
+  setText('history-trouble', await tell({ ask: 'history', wish }));
 }
 
 let shownHeld = '';
@@ -479,6 +500,8 @@ element('record').addEventListener('click', () => {
 element('keep-out').addEventListener('click', () => { keepOut().catch(console.debug); });
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
+historyOn.addEventListener('change', () => { changeHistory(historyOn.checked ? 'on' : 'off').catch(console.debug); });
+element('history-clear').addEventListener('click', () => { changeHistory('clear').catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);
 keepTabs.addEventListener('change', () => {
   tell({ ask: 'keep_tabs', on: keepTabs.checked }).then((trouble) => setText('opened-trouble', trouble), console.debug);

@@ -2,7 +2,7 @@
 // The texts of the popup for each state. Pure.
 
 /** @import {HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
-/** @import {OlderExtensionsFrame, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
@@ -119,6 +119,8 @@ export function siteHereText({ site, isKeptOut }) {
 /** @param {number} startedAt @param {number} now @returns {string} for example "3 s" or "2 min 5 s" */
 export function since(startedAt, now) {
   const seconds = Math.max(0, Math.floor((now - startedAt) / 1000));
+  if (seconds >= 172_800) return `${Math.floor(seconds / 86_400)} days`;
+  if (seconds >= 3_600) return `${Math.floor(seconds / 3_600)} h ${Math.floor(seconds % 3_600 / 60)} min`;
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
@@ -133,6 +135,12 @@ export function openedLine({ client, closes_at }, { now, keeps_tabs }) {
   if (keeps_tabs || closes_at === undefined) return who;
   const minutes = Math.ceil((Date.parse(closes_at) - now) / 60_000);
   return minutes > 0 ? `${who} and has ended; it closes in ${minutes} min` : `${who} and has ended; it closes when you look elsewhere`;
+}
+
+/** @param {PastAct} act @param {number} now @returns {{did: string, where: string}} `where` is of an agent and a page: text, never HTML */
+export function pastActLine({ at, client, action, site, ended, reason }, now) {
+  const end = ended === 'complete' ? '' : `: ${reason ?? ended}`;
+  return { did: `${action}${end}`, where: [client || 'An agent', site, `${since(Date.parse(at), now)} ago`].filter(Boolean).join(' · ') };
 }
 
 /** @param {OlderExtensionsFrame['asking'][number]} older */

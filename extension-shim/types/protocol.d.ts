@@ -155,6 +155,17 @@ export type AsksFrame = {
   asks: OpenAsk[];
 };
 
+/** The last acts of agents, for the person: the answer to `history`. */
+export type HistoryFrame = {
+  type: 'history';
+  /** Whether acts are kept. */
+  on: boolean;
+  /** The newest first, at most ten. */
+  acts: PastAct[];
+  /** Why the person's wish was not carried out. */
+  problem?: string;
+};
+
 /** The extension's files on the disk are not the ones that Tabwire put there, so the extension gets no commands. Comes after `ready`. */
 export type ExtensionChangedFrame = {
   type: 'extension_changed';
@@ -217,6 +228,7 @@ export type ToExtension =
   | OpenedTabsFrame
   | CloseTabsFrame
   | AsksFrame
+  | HistoryFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
   | FileVerdictFrame
@@ -358,6 +370,13 @@ export type AskAnswerFrame = {
   answer: AskAnswer;
 };
 
+/** The person opens the history of agents' acts, or changes whether acts are kept. */
+export type ExtensionHistoryFrame = {
+  type: 'history';
+  /** What they want with it. */
+  wish: HistoryWish;
+};
+
 /** The person changes which local files agents may open. */
 export type LocalFileRuleFrame = LocalFileChange & {
   type: 'local_file_rule';
@@ -474,6 +493,7 @@ export type FromExtension =
   | KeepTabFrame
   | RestoredTabsFrame
   | AskAnswerFrame
+  | ExtensionHistoryFrame
   | LocalFileRuleFrame
   | FileCheckFrame
   | UploadRequestFrame
@@ -1220,6 +1240,9 @@ export type HeldTab = {
   since: Timestamp;
 };
 
+/** What the person wants with the history. */
+export type HistoryWish = 'look' | 'on' | 'off' | 'clear';
+
 /** A command that the extension has not finished, or whose report is not acknowledged. */
 export type InFlight = {
   /** The command. */
@@ -1313,6 +1336,26 @@ export type OpenAsk = {
 export type PagePerformance = {
   url: string;
   metrics: WebVitals;
+};
+
+/** One act of an agent that is over. */
+export type PastAct = {
+  /** When it ended. */
+  at: Timestamp;
+  /** The owner of the client's token. */
+  owner: string;
+  /** The client, by the name that it gave itself. */
+  client: string;
+  /** The action; of a batch, its actions too. */
+  action: string;
+  /** The host of its page, `file:` for local files. Absent if it was in no page. */
+  site?: string;
+  /** `complete`, `error`, `timeout`, `expired` or `cancelled`. */
+  ended: string;
+  /** The code of the end, if it has one. */
+  reason?: string;
+  /** From the acceptance to the end, in milliseconds. */
+  took_ms: number;
 };
 
 /** The command's second name, which an extension may use when it reports without a correlation id. */

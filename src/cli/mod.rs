@@ -10,6 +10,7 @@ mod drawings;
 mod errors;
 mod extension;
 mod files;
+mod history;
 mod install;
 mod legacy;
 mod logs;
@@ -297,6 +298,11 @@ enum CliCommand {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// List the acts of agents of the last 30 days: who did what on which site, and how it ended
+    #[command(
+        after_help = "The history has no texts, addresses, titles, scripts or results: of a page it has the host. Agents\ncannot read it. A terminal shows a table. A pipe gets one line for each act, with tabs between the\nfields: time (UTC), end, ms, action, site, client.\n\nExamples:\n  tabwire history --site shop.example --since 7d\n  tabwire history --client claude --json\n  tabwire history off      keep no more acts\n  tabwire history clear    remove all acts"
+    )]
+    History(history::HistoryArguments),
     /// List the questions that agents ask you, and answer them
     #[command(
         after_help = "Agents wait 10 minutes for an answer. A question whether an agent may do something is answered in\nthe popup of the Tabwire extension only.\n\nExamples:\n  tabwire asks                       list the open questions\n  tabwire asks choose 4f2a 2         choose the second option\n  tabwire asks answer 4f2a 'Ada Lovelace'\n  tabwire asks --json"
@@ -395,6 +401,7 @@ impl Cli {
             CliCommand::Drawings { command, owner, json } => {
                 drawings::run(&location, command, &owner, json)
             }
+            CliCommand::History(given) => history::run(&location, given),
             CliCommand::Asks { command, owner, json } => {
                 asks::run(&location, command, &read_owner(&owner)?, json).await
             }

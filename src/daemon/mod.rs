@@ -24,6 +24,7 @@ use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
 use crate::lifecycle::Limits;
 use crate::mcp::ExtraTools;
+use crate::past_acts::{HistoryKeeper, PastActFile};
 use crate::protocol::SERVER_VERSION;
 use crate::sites::LiveSiteRules;
 use crate::tools::ToolSet;
@@ -180,6 +181,7 @@ impl Daemon {
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
+        let history = HistoryKeeper::start(hub.clone(), PastActFile::at(&home.history_path()));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = ToolSet::new(hub.clone(), settings.default_wait);
         let annotations = AnnotationService::new(hub.clone(), home.drawings());
@@ -215,6 +217,7 @@ impl Daemon {
         drop((watching, removing));
         // A job may still write to the state directory.
         jobs.ended().await;
+        history.finish().await;
         // Only now may the next daemon start.
         drop(lock);
         served

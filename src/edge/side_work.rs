@@ -8,10 +8,11 @@ use futures_util::stream::FuturesUnordered;
 use super::EdgeState;
 use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
+use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
     AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
-    FILE_CHECK_MAX, FromExtension, LocalFileChange, NackReason, OlderExtensionChange, SiteChange,
-    UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
+    FILE_CHECK_MAX, FromExtension, HistoryWish, LocalFileChange, NackReason, OlderExtensionChange,
+    SiteChange, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -26,6 +27,9 @@ const FILE_CHECKS_AT_ONCE: usize = 16;
 /// 1,000 MiB to copy. One more is refused.
 const UPLOADS_AT_ONCE: usize = 4;
 
+/// How many looks into the history of one link are under way at the same time.
+const LOOKS_AT_ONCE: usize = 4;
+
 /// The refusal for another extension that would widen the rights of agents: only the Tabwire
 /// extension proves that a person has clicked.
 const ONLY_OURS_WIDENS: &str = "Only the popup of the Tabwire extension can widen the rights of agents. In a terminal, run `tabwire sites` or `tabwire legacy`";
@@ -39,6 +43,8 @@ pub(super) struct SideWork<'a> {
     drawings: FuturesUnordered<BoxFuture<'static, DrawingOutcome>>,
     /// Files that are being looked up: the number of the check, and whether each may be seen.
     files: FuturesUnordered<BoxFuture<'static, (u64, Vec<bool>)>>,
+    /// Looks into the history that are under way.
+    looks: FuturesUnordered<BoxFuture<'static, Result<PastActList, PastActError>>>,
     /// Files that are being copied: the number of the request, and the copies.
     uploads: FuturesUnordered<BoxFuture<'static, (u64, UploadAnswer)>>,
 }
@@ -48,7 +54,8 @@ type UploadAnswer = Result<Vec<UploadCopy>, UploadRefusal>;
 impl<'a> SideWork<'a> {
     pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
         let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Self { edge, extension_id, link, drawings, files, uploads: FuturesUnordered::new() }
+        let (looks, uploads) = (FuturesUnordered::new(), FuturesUnordered::new());
+        Self { edge, extension_id, link, drawings, files, looks, uploads }
     }
 
     /// Answers the next work that is done. Pending while there is none.
@@ -61,6 +68,7 @@ impl<'a> SideWork<'a> {
             Some((check, admitted)) = self.files.next() => {
                 self.link.tell_file_verdict(check, admitted);
             }
+            Some(looked) = self.looks.next() => self.tell_history(looked),
             Some((request, copied)) = self.uploads.next() => {
                 self.link.answer_upload(request, copied);
             }
@@ -109,6 +117,14 @@ impl<'a> SideWork<'a> {
                 tracing::warn!("an extension other than the Tabwire extension answers a question");
                 link.refuse(NackReason::UnknownType);
             }
+            // Another extension is not the person, whose history it is.
+            FromExtension::History { .. } if !self.is_ours() => {
+                tracing::warn!(
+                    "an extension other than the Tabwire extension asks for the history"
+                );
+                link.refuse(NackReason::UnknownType);
+            }
+            FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
             FromExtension::KeyStored {} if self.is_ours() => {
                 edge.forget_unpacked_key();
@@ -137,6 +153,29 @@ impl<'a> SideWork<'a> {
     /// Whether the Tabwire extension speaks.
     pub(super) fn is_ours(&self) -> bool {
         self.extension_id == EXTENSION_ID
+    }
+
+    /// Carries out a wish of the person, on a thread that may wait for the disk.
+    fn look_into_history(&self, wish: HistoryWish) {
+        // The popup asks again in two seconds; a change is never left out.
+        if wish == HistoryWish::Look && self.looks.len() >= LOOKS_AT_ONCE {
+            return;
+        }
+        let file = PastActFile::at(&self.edge.guard.home().history_path());
+        let now = self.link.now();
+        let look = move || past_acts::carry_out(&file, wish, now);
+        self.looks.push(Box::pin(async move {
+            let looked = tokio::task::spawn_blocking(look).await;
+            // A look that panics is told of in the log.
+            looked.unwrap_or_else(|_| Ok(PastActList::default()))
+        }));
+    }
+
+    fn tell_history(&self, looked: Result<PastActList, PastActError>) {
+        match looked {
+            Ok(PastActList { is_on, acts }) => self.link.tell_history(is_on, acts, None),
+            Err(error) => self.link.tell_history(false, Vec::new(), Some(error.to_string())),
+        }
     }
 
     fn check_files(&self, check: u64, urls: Vec<String>) {

@@ -4,7 +4,7 @@ use super::entry::{JournalEntry, JournalSeq};
 use super::links::LinkId;
 use super::polling::{Assignment, PollId};
 use crate::lifecycle::{Command, Lane};
-use crate::protocol::{CorrelationId, ToExtension};
+use crate::protocol::{CorrelationId, PastAct, ToExtension};
 
 /// The effects of one transaction. The shell carries out each list in order, and the lists in the
 /// order of the fields, before the next transaction begins.
@@ -26,6 +26,10 @@ pub struct Effects {
     pub polls: Vec<PollAnswer>,
     /// Links with too little room for the next command. The shell reports when there is more.
     pub starved: Vec<LinkId>,
+    /// Acts that are over, for the person's history.
+    pub past: Vec<PastAct>,
+    /// Whether the shell keeps a history. The shell sets it; without one `past` stays empty.
+    pub keeps_history: bool,
     /// Whether there are observers. The shell sets it; without observers `events` stays empty, which
     /// saves a copy of every command.
     pub is_observed: bool,

@@ -108,6 +108,7 @@ impl Transaction<'_> {
             // a second `hello` says nothing new; nothing that is sent needs to be known.
             FromExtension::Pong { .. }
             | FromExtension::Nack { .. }
+            | FromExtension::History { .. }
             | FromExtension::Events { .. }
             | FromExtension::Annotations(_)
             | FromExtension::SiteRule(_)

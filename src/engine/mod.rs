@@ -23,6 +23,7 @@ mod keys;
 mod leases;
 mod links;
 mod opened_tabs;
+mod past_acts;
 mod polling;
 mod quotas;
 mod reading;

@@ -224,6 +224,7 @@ impl<'a> Transaction<'a> {
         let spec = command.spec();
         tracing::debug!(id = %spec.id, outcome = ?command.phase(), "command ended");
         self.scheduler.forget_selector(&spec.id);
+        self.note_past(command);
         // At the end and not when it is read: the next call may come without reading the result.
         self.remember_opened(command);
         self.follow_lease(command);

@@ -77,6 +77,37 @@ pub(super) fn moment(micros: u64) -> Timestamp {
     Timestamp::from_unix_micros(micros.min(LAST_MICROS))
 }
 
+/// Renames a database of SQLite, and its log and index with it: the ending `aside` follows the name.
+/// Returns the new path of the file.
+pub(crate) fn rename_database(path: &Path, aside: &str) -> io::Result<PathBuf> {
+    let with = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    // These first: a new database would take the old log for its own.
+    for suffix in ["-wal", "-shm"] {
+        match fs::rename(with(suffix), with(&format!("{aside}{suffix}"))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    fs::rename(path, with(aside))?;
+    Ok(with(aside))
+}
+
+/// Renames a damaged database to the first free name of `….damaged-1`, `….damaged-2` and so on.
+pub(crate) fn move_damaged_database(path: &Path) -> io::Result<PathBuf> {
+    let taken = |aside: &String| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(aside);
+        PathBuf::from(name).exists()
+    };
+    let mut names = (1..).map(|number: u32| format!(".damaged-{number}"));
+    let free = names.find(|aside| !taken(aside)).unwrap_or_default();
+    rename_database(path, &free)
+}
+
 /// Makes a folder that only its owner can open, unless it is there.
 pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
     match DirBuilder::new().mode(0o700).create(folder) {

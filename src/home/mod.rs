@@ -37,6 +37,7 @@ pub use drawings::{
     KeptDrawing,
 };
 pub use files::FileError;
+pub(crate) use files::{move_damaged_database, rename_database};
 pub use legacy::{
     LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
 };
@@ -267,6 +268,12 @@ impl StateDirectory {
     #[must_use]
     pub fn monitor_path(&self) -> PathBuf {
         self.dir.join("monitor.db")
+    }
+
+    /// Where the history of agents' acts is.
+    #[must_use]
+    pub fn history_path(&self) -> PathBuf {
+        self.dir.join("history.db")
     }
 
     /// Where the daemon's log goes.

@@ -30,7 +30,8 @@ const FILES: [&str; 15] = [
 const LOGS: [&str; 3] = ["daemon.log", "daemon.log.1", "daemon.log.2"];
 
 /// The databases, each with the suffix of a copy that was moved aside: a number follows.
-const DATABASES: [(&str, &str); 2] = [("journal.db", ".unusable-"), ("monitor.db", ".damaged-")];
+const DATABASES: [(&str, &str); 3] =
+    [("journal.db", ".unusable-"), ("monitor.db", ".damaged-"), ("history.db", ".damaged-")];
 
 /// The suffixes of SQLite's own files.
 const SQLITE_ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];

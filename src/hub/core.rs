@@ -130,7 +130,8 @@ impl HubCore {
             self.engine.note_room(&end.browser, *id, end.outbound.capacity());
         }
         let is_observed = inner.changes.receiver_count() > 0;
-        let mut effects = Effects { is_observed, ..Effects::default() };
+        let keeps_history = inner.past_acts.get().is_some();
+        let mut effects = Effects { is_observed, keeps_history, ..Effects::default() };
         // Read under the lock, so that time never runs backwards between transactions.
         let now = inner.clock.now();
         let result = self.engine.transact(now, &mut effects, happen);
@@ -139,8 +140,9 @@ impl HubCore {
     }
 
     fn carry_out(&mut self, inner: &HubState, effects: Effects) {
-        let Effects { log, commands, events, frames, closed, is_sooner, polls, starved, .. } =
-            effects;
+        let Effects {
+            log, commands, events, frames, closed, is_sooner, polls, starved, past, ..
+        } = effects;
         // Entries first: the waiters that wake below wait for them.
         log.into_iter().for_each(|entry| append(inner, entry));
         commands.into_iter().for_each(|update| publish(inner, update));
@@ -149,6 +151,10 @@ impl HubCore {
             let _ = inner.changes.send(CommandChange::of(&event));
         }
         frames.into_iter().for_each(|frame| self.send(frame));
+        if let Some(keeper) = inner.past_acts.get() {
+            // A keeper that is slow or gone loses acts of the history; no command waits for it.
+            past.into_iter().for_each(|act| drop(keeper.try_send(act)));
+        }
         for (link, why) in closed {
             if let Some(end) = self.links.remove(&link) {
                 // An error means that the transport has gone first.

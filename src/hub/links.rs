@@ -15,8 +15,8 @@ use super::outbox::{OrdersWritten, Outbox};
 use crate::engine::{CloseReason, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    DrawingId, DrawingRefusal, FromExtension, NackReason, SERVER_VERSION, Timestamp, ToExtension,
-    Transport, UploadCopy, UploadRefusal,
+    DrawingId, DrawingRefusal, FromExtension, NackReason, PastAct, SERVER_VERSION, Timestamp,
+    ToExtension, Transport, UploadCopy, UploadRefusal,
 };
 
 /// The transport's end of a link, for the frames of the extension. Dropping it detaches the
@@ -125,6 +125,11 @@ impl ExtensionLink {
             Err(error) => (Vec::new(), Some(error)),
         };
         self.reply(ToExtension::UploadCopies { request, files, error });
+    }
+
+    /// Answers `history`.
+    pub fn tell_history(&self, on: bool, acts: Vec<PastAct>, problem: Option<String>) {
+        self.reply(ToExtension::History { on, acts, problem });
     }
 
     /// Tells the person why their change of the open folders does not count.

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{Notify, Semaphore, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -50,7 +50,7 @@ use crate::journal::{Journal, WriteFailure};
 use crate::lifecycle::Limits;
 pub use crate::lifecycle::TargetSelector;
 use crate::proof::{self, NameSource};
-use crate::protocol::{CorrelationId, Timestamp};
+use crate::protocol::{CorrelationId, PastAct, Timestamp};
 pub use clock::ClockSample;
 use clock::DaemonClock;
 use core::HubCore;
@@ -92,6 +92,8 @@ struct HubState {
     requests: RequestCounters,
     /// Lets one large entry at a time into the journal.
     large: Semaphore,
+    /// Takes the acts that are over, once the daemon has set it.
+    past_acts: OnceLock<mpsc::Sender<PastAct>>,
     /// Where agents may write results as files, once the daemon has set it.
     agent_files: OnceLock<AgentFiles>,
 }
@@ -154,6 +156,7 @@ impl Hub {
             tasks: TaskTracker::new(),
             requests: RequestCounters::default(),
             large: Semaphore::new(1),
+            past_acts: OnceLock::new(),
             agent_files: OnceLock::new(),
         }));
         // Before the timer starts, and before anybody else has the hub.
@@ -162,6 +165,13 @@ impl Hub {
         hub.0.tasks.spawn(streams::keep_events(hub.clone(), hub.0.closed.clone()));
         hub.0.tasks.spawn(write_unawaited(hub.0.journal.clone(), hub.0.closed.clone()));
         hub
+    }
+
+    /// Gives each act to the person's history when it is over. Only the first call counts. Acts for
+    /// which the channel has no room are lost.
+    pub fn keep_past_acts(&self, keeper: mpsc::Sender<PastAct>) {
+        // A daemon has one history.
+        let _ = self.0.past_acts.set(keeper);
     }
 
     /// Sets where agents may write results as files. Only the first call counts.

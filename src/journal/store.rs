@@ -14,6 +14,7 @@ use super::row_ids::RowIds;
 use super::rows::write_history;
 use super::writer::Writer;
 use crate::engine::RecordedHistory;
+use crate::home::rename_database;
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
 const VERSION: i64 = 8;
@@ -109,7 +110,8 @@ fn open_within(
         // A full disk or a lock says nothing of the content, so the file stays in its place.
         Err(FileFault::Access(why)) => return Err(unusable(why)),
         Err(FileFault::Contents(why)) => {
-            let to = move_aside(path, aside).map_err(|error| unusable(error.to_string()))?;
+            let to = rename_database(path, &format!(".{aside}"))
+                .map_err(|error| unusable(error.to_string()))?;
             match connect(path) {
                 Ok((connection, history)) => {
                     (connection, RecordedHistory { moved_aside: Some(to), ..history }, Some(why))
@@ -200,23 +202,4 @@ fn check(connection: &Connection) -> Result<(), FileFault> {
     }
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(FileFault::Contents(found)) }
-}
-
-/// Renames the file and its log. Returns the new path of the file.
-fn move_aside(path: &Path, aside: &str) -> io::Result<PathBuf> {
-    let with = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    // The log first, so that a new file never finds an old log.
-    for suffix in ["-wal", "-shm"] {
-        match std::fs::rename(with(suffix), with(&format!(".{aside}{suffix}"))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let to = with(&format!(".{aside}"));
-    std::fs::rename(path, &to)?;
-    Ok(to)
 }

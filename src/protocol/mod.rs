@@ -20,6 +20,7 @@ mod local_files;
 mod name;
 mod older;
 mod page_mark;
+mod past_act;
 mod prompt;
 mod report;
 mod short_text;
@@ -67,6 +68,7 @@ pub use older::{
     plain_version,
 };
 pub use page_mark::PageMark;
+pub use past_act::{HistoryWish, PastAct, site_of_address};
 pub use prompt::DrawingPrompt;
 pub use report::{
     CommandAim, CommandProgress, CommandReport, CommandStatus, CommandStory, CommandSummary,

@@ -283,6 +283,21 @@ pub enum StatusWord {
     Cancelled,
 }
 
+impl StatusWord {
+    /// The word, as it stands in answers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Complete => "complete",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// One command of any of an owner's clients, as the command line lists it. It has no parameters, no
 /// result and no other text of a page.
 #[derive(Clone, Debug, Serialize)]

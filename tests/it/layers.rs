@@ -257,7 +257,9 @@ fn packages_are_named_only_where_they_belong() {
         ("Router", |path| path == "edge/routes.rs"),
         ("clap::", |path| path == "config.rs" || path.starts_with("cli/")),
         ("rusqlite::", |path| {
-            ["journal/", "jobs/", "terminal/local_time.rs"].iter().any(|m| path.starts_with(m))
+            ["journal/", "jobs/", "past_acts/", "terminal/local_time.rs"]
+                .iter()
+                .any(|m| path.starts_with(m))
         }),
         ("anyhow::", |path| path.starts_with("cli/") || path.starts_with("demo/")),
         ("jsonc_parser::", |path| path == "install/settings.rs"),

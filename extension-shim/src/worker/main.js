@@ -26,8 +26,10 @@ import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { makePanel } from './panel.js';
+import { PastActs } from './past_acts.js';
 
 const olderExtensions = new OlderExtensions();
+const pastActs = new PastActs();
 const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
@@ -105,6 +107,8 @@ export const panel = makePanel({
   keepTab: (tabId) => agentTabs.keep(tabId),
   keepTabs: (on) => agentTabs.setKeepsAll(on),
   groupTabs: (on) => agentGroups.setOn(on),
+  history: () => pastActs.view(),
+  changeHistory: (wish) => pastActs.wish(wish),
   asks: () => asks.open,
   answerAsk: (correlationId, answer) => asks.answer(correlationId, answer),
   takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
@@ -151,6 +155,7 @@ function onStatus(status, detail) {
   // Both are the daemon's knowledge, which may be outdated when it returns.
   olderExtensions.forget();
   asks.forget();
+  pastActs.forget();
   policy.files.handleLost();
 }
 
@@ -208,6 +213,7 @@ function onFrame(frame) {
     case 'held_tabs': heldTabs = frame.held; break;
     case 'opened_tabs': agentTabs.handleList(frame.opened); break;
     case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
+    case 'history': pastActs.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.handleRules(frame); break;
@@ -241,6 +247,7 @@ agentTabs.send = (text) => link.sendText(text);
 agentTabs.tellTabs = () => tabs.tellNow();
 agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 asks.send = (text) => link.sendText(text);
+pastActs.send = (text) => link.sendText(text);
 asks.onChange = (open) => {
   showAsks(open.length);
   askPictures.follow(open);

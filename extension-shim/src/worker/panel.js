@@ -1,13 +1,14 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {AgentTab, AskAnswer, HeldTab, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
 /** @import {Status} from '../connection/link.js' */
 /** @import {PairingState} from '../connection/pairing.js' */
 /** @import {DrawingRequest} from '../draw/open_drawings.js' */
+/** @import {HistoryState} from './past_acts.js' */
 
 import { readPairingLine } from '../connection/pairing_line.js';
 import { messageOf } from '../lib/errors.js';
@@ -25,11 +26,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -65,6 +66,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(on: boolean) => Promise<void>} keepTabs the person keeps all of them, or not
  * @property {(on: boolean) => Promise<void>} groupTabs the person has them grouped, or not
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
+ * @property {() => HistoryState} history
+ * @property {(wish: HistoryWish) => boolean} changeHistory false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
@@ -79,6 +82,8 @@ const OLDER_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire 
 
 const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire confirm` in a terminal works without it.';
 
+const HISTORY_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire history` in a terminal works without it.';
+
 const NOT_TAKEN = 'Nothing has changed: the daemon does not run. Without it no agent can use the tab.';
 
 const NOT_ANSWERED = 'Your answer was not sent: the daemon does not run. The question is still open when it is back.';
@@ -89,6 +94,7 @@ export function makePanel(parts) {
     ...parts.connection(),
     ...parts.policy(),
     ...parts.older(),
+    ...parts.history(),
     unconfirmed: parts.unconfirmed(),
     extension_version: chrome.runtime.getManifest().version,
     now: Date.now(),
@@ -121,6 +127,9 @@ export function makePanel(parts) {
         break;
       case 'keep':
         if (!parts.keep(String(ask.id))) return Promise.resolve({ trouble: NOT_CONFIRMED });
+        break;
+      case 'history':
+        if (!parts.changeHistory(historyWish(ask.wish))) return Promise.resolve({ trouble: HISTORY_UNCHANGED });
         break;
       case 'take_tab':
         if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
@@ -172,6 +181,11 @@ function siteChange(ask) {
 /** @param {LocalFileChange} ask @returns {LocalFileChange} */
 function localFileChange(ask) {
   return ask.change === 'switch' ? { change: ask.change, enabled: ask.enabled } : { change: ask.change, folder: ask.folder };
+}
+
+/** @param {HistoryWish} wish @returns {HistoryWish} */
+function historyWish(wish) {
+  return wish === 'on' || wish === 'off' || wish === 'clear' ? wish : 'look';
 }
 
 /** @param {AskAnswer} given @returns {AskAnswer} */

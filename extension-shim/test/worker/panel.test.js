@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
-  heldLine, openedLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  heldLine, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -23,6 +23,8 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
+const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
+const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
 let done;
 let broken;
 let isHeard;
@@ -64,6 +66,8 @@ beforeEach(() => {
     asks: () => ASKS,
     answerAsk: (id, answer) => isHeard && done.push([id, answer]) > 0,
     heldTabs: () => [HELD],
+    history: () => HISTORY,
+    changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     takeTab: (tabId) => isHeard && done.push(`take ${tabId}`) > 0,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
     changeSites: (change) => isHeard && done.push(change) > 0,
@@ -82,7 +86,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY,
     held: [{ ...HELD, tab_title: 'title of 9' }], opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
   });
@@ -91,7 +95,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [],
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -227,6 +231,22 @@ test('a tab that an agent holds is taken back by a click, and where nobody hears
   isHeard = false;
   assert.match((await panel({ ask: 'take_tab', tab_id: 9 })).trouble, /daemon does not run/);
   assert.deepEqual(done, ['take 9']);
+});
+
+test('the person switches the history and removes it; a daemon that is away is told of', async () => {
+  for (const wish of ['on', 'off', 'clear', 'look']) assert.deepEqual((await panel({ ask: 'history', wish })).past_acts, ACTS);
+  await panel({ ask: 'history', wish: 'rewrite' });
+  assert.deepEqual(done, ['history on', 'history off', 'history clear', 'history look', 'history look']);
+  isHeard = false;
+  assert.match((await panel({ ask: 'history', wish: 'clear' })).trouble, /`tabwire history`/);
+});
+
+test('a past act is told with its end, its client, its site and its age', () => {
+  const now = Date.parse(ACTS[0].at);
+  assert.deepEqual(pastActLine(ACTS[0], now + 3_661_000), { did: 'click: no_match', where: 'Claude Code · shop.example · 1 h 1 min ago' });
+  const plain = { ...ACTS[0], client: '', site: undefined, ended: 'complete', reason: undefined };
+  assert.deepEqual(pastActLine(plain, now + 5_000), { did: 'click', where: 'An agent · 5 s ago' });
+  assert.equal(since(now, now + 3 * 86_400_000), '3 days');
 });
 
 test('a held tab is told with the agent that opened it or acts in it', () => {

@@ -103,6 +103,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::TakeTab { .. }
         | FromExtension::KeepTab { .. }
         | FromExtension::RestoredTabs { .. }
+        | FromExtension::History { .. }
         | FromExtension::AskAnswer { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
@@ -136,6 +137,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::HeldTabs { .. }
         | ToExtension::OpenedTabs { .. }
         | ToExtension::CloseTabs { .. }
+        | ToExtension::History { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 
 use super::disk::{ContentHash, FileStamp};
+use crate::home::move_damaged_database;
 
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 1;
@@ -94,22 +95,7 @@ impl MonitorDatabase {
 
     /// Renames the file and those that belong to it. Where the file is then.
     pub(super) fn move_aside(&self) -> io::Result<PathBuf> {
-        let with = |suffix: &str| {
-            let mut name = self.path.as_os_str().to_owned();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let free = (1..).map(|number| format!(".damaged-{number}"));
-        let aside = free.into_iter().find(|aside| !with(aside).exists()).unwrap_or_default();
-        // These first: a new database would take the old log for its own.
-        for suffix in ["-wal", "-shm"] {
-            match std::fs::rename(with(suffix), with(&format!("{aside}{suffix}"))) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        std::fs::rename(&self.path, with(&aside))?;
-        Ok(with(&aside))
+        move_damaged_database(&self.path)
     }
 
     /// The folder and the beginning of the names of the database's own files.

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId,
-    InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame, RestoredTab,
-    SiteChange, TabId, UploadRequest, well_formed,
+    HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame,
+    RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -85,6 +85,11 @@ pub enum FromExtension {
         correlation_id: CorrelationId,
         /// The answer.
         answer: AskAnswer,
+    },
+    /// The person opens the history of agents' acts, or changes whether acts are kept.
+    History {
+        /// What they want with it.
+        wish: HistoryWish,
     },
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
@@ -309,6 +314,7 @@ impl FromExtension {
                 let AskAnswerBody { correlation_id, answer } = serde_json::from_str(text)?;
                 Self::AskAnswer { correlation_id, answer }
             }
+            "history" => Self::History { wish: serde_json::from_str::<HistoryBody>(text)?.wish },
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;
@@ -398,6 +404,11 @@ struct RestoredTabsBody {
 struct AskAnswerBody {
     correlation_id: CorrelationId,
     answer: AskAnswer,
+}
+
+#[derive(Deserialize)]
+struct HistoryBody {
+    wish: HistoryWish,
 }
 
 #[derive(Deserialize)]

@@ -15,8 +15,8 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
     CorrelationId, DrawingId, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError,
-    LocalFileRules, OlderExtensions, OpenAsk, PersonAsk, SiteRuleError, SiteRules, StreamKind,
-    TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    LocalFileRules, OlderExtensions, OpenAsk, PastAct, PersonAsk, SiteRuleError, SiteRules,
+    StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
     UploadRefusalCode, garbled, well_formed,
 };
 
@@ -274,12 +274,32 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
     };
     let close = ToExtension::CloseTabs { tab_ids: vec![TabId(7), TabId(9)] };
     let asks = ToExtension::Asks { asks: golden_asks() };
+    let act = |action: &str, site: Option<&str>, reason: Option<&str>| PastAct {
+        at: Timestamp::from_unix_micros(1_795_298_985_123_000),
+        owner: "default".into(),
+        client: "Claude Code".into(),
+        action: action.into(),
+        site: site.map(Into::into),
+        ended: reason.map_or("complete", |_| "error").into(),
+        reason: reason.map(Into::into),
+        took_ms: 41,
+    };
+    let acts = vec![
+        act("batch: type, click", Some("shop.example"), None),
+        act("navigate", Some("bank.example"), Some("blocked_by_policy")),
+        act("tab_list", None, None),
+    ];
+    let history = ToExtension::History { on: true, acts, problem: None };
+    let damaged = "cannot use the history /state/history.db: disk I/O error".to_owned();
+    let no_history = ToExtension::History { on: false, acts: vec![], problem: Some(damaged) };
     [
         ("widenings".to_owned(), frame),
         ("asks".to_owned(), asks),
         ("held_tabs".to_owned(), held),
         ("opened_tabs".to_owned(), opened),
         ("close_tabs".to_owned(), close),
+        ("history".to_owned(), history),
+        ("history.problem".to_owned(), no_history),
         ("extension_changed".to_owned(), changed),
     ]
     .into_iter()
@@ -388,6 +408,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "stopped",
         "tabs",
         "take_tab",
+        "history",
         "timeout",
         "upload_request",
     ];
@@ -411,6 +432,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::TakeTab { .. } => "take_tab",
         FromExtension::KeepTab { .. } => "keep_tab",
         FromExtension::RestoredTabs { .. } => "restored_tabs",
+        FromExtension::History { .. } => "history",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",

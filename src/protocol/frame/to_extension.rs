@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AgentTab, Attempt, CaptureSettings, ClientId, CorrelationId, DrawingId, HeldTab,
-    LocalFileRules, OlderExtensions, OpenAsk, QueryId, SiteRules, TabId, UnconfirmedWidening,
-    UploadCopy, UploadRefusal,
+    LocalFileRules, OlderExtensions, OpenAsk, PastAct, QueryId, SiteRules, TabId,
+    UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -144,6 +144,16 @@ pub enum ToExtension {
         /// Oldest first.
         asks: Vec<OpenAsk>,
     },
+    /// The last acts of agents, for the person: the answer to `history`.
+    History {
+        /// Whether acts are kept.
+        on: bool,
+        /// The newest first, at most ten.
+        acts: Vec<PastAct>,
+        /// Why the person's wish was not carried out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// The extension's files on the disk are not the ones that Tabwire put there, so the extension
     /// gets no commands. Comes after `ready`.
     ExtensionChanged {},
@@ -205,6 +215,7 @@ impl ToExtension {
             | Self::HeldTabs { .. }
             | Self::OpenedTabs { .. }
             | Self::CloseTabs { .. }
+            | Self::History { .. }
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }

@@ -15,6 +15,7 @@ pub(crate) mod draw;
 mod draw_observed;
 mod first_command;
 mod hand_over;
+mod history;
 mod kills;
 mod leftovers;
 mod pairing;
