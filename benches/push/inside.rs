@@ -70,6 +70,7 @@ impl Inside {
             stopped: None,
             older_extensions: None,
             act_rules: None,
+            asks_first: None,
         }));
         Self { hub, caller, link, outbox }
     }

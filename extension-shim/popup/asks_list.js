@@ -2,14 +2,24 @@
 // The questions of agents in the popup. A row stays as long as its question, so that nothing goes away under the
 // hands of a person who types.
 
-/** @import {AskAnswer} from '../types/protocol.js' */
+/** @import {AskAnswer, ConsentAnswer} from '../types/protocol.js' */
 /** @import {AskRow} from '../src/worker/panel.js' */
 
 import { keptAskPicture } from '../src/asks/kept_pictures.js';
 import { agentWords, wordsButton } from '../src/lib/agent_words.js';
+import { purposeOf } from '../src/lib/consent.js';
 
 /** For this long after the list has changed a click does not count: it was meant for what stood there before. */
 export const SETTLING_MS = 700;
+
+/** The words on a held command. @type {[string, ConsentAnswer, string][]} */
+const WORDS = [
+  ['Deny', 'deny', 'Not this time'],
+  ['Never', 'never', 'This agent is never to do so on this site'],
+  ['Once', 'once', 'This command on this page'],
+  ['This session', 'session', 'This agent may do so on this site until the browser starts anew, 12 hours at most'],
+  ['Always', 'always', 'This agent may do so on this site until you take it back'],
+];
 
 /** The longest line that the daemon takes. */
 const LINE_MAX = 2_000;
@@ -55,6 +65,7 @@ export class AsksList {
     row.id = ask.correlation_id;
     const words = document.createElement('div');
     words.append(...agentWords({ client: ask.client, prompt: ask.question }));
+    if (ask.kind === 'consent') words.children[0].append(` wants to ${purposeOf(ask.need)}:`);
     row.append(words);
     if (ask.tab_title) row.append(Object.assign(document.createElement('div'), { className: 'tab', textContent: ask.tab_title, title: ask.tab_title }));
     row.append(...this.#controls(ask));
@@ -71,6 +82,9 @@ export class AsksList {
           this.#button(ask, 'Deny', () => ({ kind: 'deny', ...words() })),
           this.#button(ask, 'Allow', () => ({ kind: 'allow', ...words() })),
         ])];
+      }
+      case 'consent': {
+        return [buttons(WORDS.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
       case 'choose': {
         const options = ask.options.map((option, index) => this.#bind(ask, wordsButton(option), () => ({ kind: 'option', index })));
@@ -113,14 +127,14 @@ export class AsksList {
   /** @param {AskRow} ask */
   async #showPicture({ correlation_id, kind, tab_id }) {
     const row = document.getElementById(correlation_id);
-    if (kind !== 'approve' || tab_id === undefined || !row || row.querySelector('.picture')) return;
+    if (!['approve', 'consent'].includes(kind) || tab_id === undefined || !row || row.querySelector('.picture')) return;
     const kept = await keptAskPicture(correlation_id);
     if (!kept || row.querySelector('.picture')) return;
     const shown = 'picture' in kept
       ? Object.assign(document.createElement('img'), { src: kept.picture, alt: 'The page now' })
       : Object.assign(document.createElement('p'), { textContent: kept.trouble });
     shown.className = 'picture';
-    row.querySelector('input')?.before(shown);
+    (row.querySelector('input') ?? row.querySelector('.buttons'))?.before(shown);
     // The buttons below it have moved.
     this.#settle();
   }

@@ -355,7 +355,7 @@ function showSites(rules) {
   element('sites-text').textContent = sitesSummary(rules);
   const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
   const acts = (rules?.deny_actions ?? []).map((denial) => ruleRow(`deny ${denial.action} on ${denial.pattern}`, { change: 'allow_action', ...denial }));
-  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('read'), ...acts, ...rows('allow'));
+  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('read'), ...rows('ask'), ...acts, ...rows('allow'));
 }
 
 /** @param {SiteList} list @param {string} pattern */

@@ -170,9 +170,10 @@ export function widenedHow({ at, take_back }) {
 /** @param {SiteRules | null} rules null: not known yet @returns {string} */
 export function sitesSummary(rules) {
   if (!rules) return 'Sites: not known yet';
-  const { allow, deny, agent_deny = [], read = [], deny_actions = [] } = rules;
-  const [denied, bounded] = [deny.length + agent_deny.length, read.length + deny_actions.length];
-  const acts = bounded > 0 ? `, ${bounded} with limits` : '';
+  const { allow, deny, agent_deny = [], read = [], deny_actions = [], ask = [] } = rules;
+  const [denied, bounded] = [deny.length + agent_deny.length, read.length + deny_actions.length + ask.length];
+  const asked = rules.default === 'ask' ? ', agents ask before they act' : '';
+  const acts = `${bounded > 0 ? `, ${bounded} with limits` : ''}${asked}`;
   if (allow.length > 0) return `Sites: only ${allow.length} allowed${denied > 0 ? `, ${denied} denied` : ''}${acts}`;
   return `${denied > 0 ? `Sites: all but ${denied}` : 'Sites: all'}${acts}`;
 }
@@ -180,6 +181,7 @@ export function sitesSummary(rules) {
 /** @param {SiteList} list @param {string} pattern @returns {string} */
 export function siteRule(list, pattern) {
   if (list === 'read') return `only read ${pattern}`;
+  if (list === 'ask') return `ask before agents act on ${pattern}`;
   return list === 'agent_deny' ? `deny ${pattern} (an agent)` : `${list} ${pattern}`;
 }
 

@@ -105,6 +105,9 @@ export type SiteRulesFrame = {
   agent_deny?: SitePattern[];
   read?: SitePattern[];
   deny_actions?: ActionDenial[];
+  ask?: SitePattern[];
+  /** Absent until somebody has chosen it. */
+  default?: SiteDefault;
   /** Why the person's last change in this browser was rejected. */
   problem?: string;
 };
@@ -273,6 +276,8 @@ export type ReadyFrame = {
   site_rules?: boolean;
   /** Whether it enforces rules about acts: sites that agents may only read, and denied actions. */
   act_rules?: boolean;
+  /** Whether it asks the person before a client acts, where the rules say so. */
+  asks_first?: boolean;
   /** Whether the person has stopped everything in this browser. Older extensions do not say. */
   stopped?: boolean;
   /** Whether it shows the person which extensions that only poll ask to be let in. */
@@ -286,6 +291,17 @@ export type ClaimFrame = {
   correlation_id: CorrelationId;
   /** The attempt. */
   attempt: Attempt;
+};
+
+/** The extension has not begun a command, which needs the person's word, and forgets it. */
+export type HoldFrame = {
+  type: 'hold';
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The attempt. */
+  attempt: Attempt;
+  /** What it needs the person's word for. */
+  need: ConsentNeed;
 };
 
 /** Entries of a stream, in batches. */
@@ -481,6 +497,7 @@ export type FromExtension =
   | HelloFrame
   | ReadyFrame
   | ClaimFrame
+  | HoldFrame
   | EventsFrame
   | AnnotationsFrame
   | TabsFrame
@@ -992,6 +1009,9 @@ export type ErrorCode =
   | 'invalid_params'
   | 'internal'
   | 'blocked_by_policy'
+  | 'denied_by_user'
+  | 'consent_needed'
+  | 'consent_stale'
   | 'stopped_by_user'
   | 'execution_timeout'
   | 'target_not_found'
@@ -1073,6 +1093,10 @@ export type AskAnswer = {
   text: string;
 } | {
   kind: 'decline';
+} | {
+  kind: 'consent';
+  /** The word. */
+  consent: ConsentAnswer;
 };
 
 /** An older extension that asks to be let in. */
@@ -1150,6 +1174,28 @@ export type CommandBody = {
   client: string;
   /** The client, which keeps apart what several agents of one name have begun. */
   client_id: ClientId;
+  /** The person's kept words about the client. */
+  consents?: KnownConsent[];
+  /** What the person has allowed this command alone. */
+  allowed?: ConsentNeed[];
+};
+
+/** A person's word. */
+export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never';
+
+/** What a command needs the person's word for. A kept word is for one of these. */
+export type ConsentKind = 'act';
+
+/** What a command needs the person's word for, and where. */
+export type ConsentNeed = {
+  /** What for. */
+  kind: ConsentKind;
+  /** The site. */
+  site: string;
+  /** The document that the browser showed then: a word for once is for this document. */
+  document?: string;
+  /** What else a word for once is for. */
+  detail?: string;
 };
 
 /** A line of the console, or an exception. */
@@ -1259,6 +1305,16 @@ export type InFlightState = 'claimed' | 'running' | 'done';
 /** Names one run of the extension's service worker. */
 export type InstanceId = string;
 
+/** A kept word, as a command carries it to the extension. */
+export type KnownConsent = {
+  /** What for. */
+  kind: ConsentKind;
+  /** The site. */
+  site: string;
+  /** Whether the person allows it. */
+  allowed: boolean;
+};
+
 /** A change of the rules for local files. */
 export type LocalFileChange = {
   change: 'add';
@@ -1330,6 +1386,12 @@ export type OpenAsk = {
   kind: 'answer';
   /** The question. */
   question: string;
+} | {
+  kind: 'consent';
+  /** The command, in a few words. */
+  question: string;
+  /** What it needs the person's word for. */
+  need: ConsentNeed;
 });
 
 /** The speed of a page. */
@@ -1418,10 +1480,17 @@ export type SiteChange = {
   change: 'deny_action';
 } | ActionDenial & {
   change: 'allow_action';
+} | {
+  change: 'default';
+  /** What. */
+  default: SiteDefault;
 };
 
+/** What holds on sites that no rule is about. */
+export type SiteDefault = 'allow' | 'ask';
+
 /** One of the lists. */
-export type SiteList = 'allow' | 'deny' | 'agent_deny' | 'read';
+export type SiteList = 'allow' | 'deny' | 'agent_deny' | 'read' | 'ask';
 
 /** A pattern of sites: `example.com` with all its subdomains, `*.example.com` for the subdomains alone, or an IP address; each may name a scheme and a port. Or `file:`. */
 export type SitePattern = string;

@@ -41,6 +41,16 @@ pub(super) enum AsksCommand {
         #[arg(value_parser = PersonWords::parse)]
         text: PersonWords,
     },
+    /// Take back your lasting words about a client: you are asked again
+    #[command(
+        after_help = "Examples:\n  tabwire asks forget 'Claude Code'\n  tabwire asks forget 'Claude Code' https://shop.example"
+    )]
+    Forget {
+        /// The client, as the list prints it
+        client: String,
+        /// The site, as the list prints it; without it all sites
+        site: Option<String>,
+    },
     /// Tell the agent that you do not answer
     #[command(after_help = "Example:\n  tabwire asks decline 4f2a")]
     Decline {
@@ -60,6 +70,9 @@ pub(super) async fn run(
     let asks = open["asks"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (id, answer) = match command.unwrap_or(AsksCommand::List) {
         AsksCommand::List => return list(&open, asks, json),
+        AsksCommand::Forget { client, site } => {
+            return forget(&daemon, &client, site.as_deref(), json).await;
+        }
         AsksCommand::Choose { id, option } => {
             let ask = ask_beginning_with(asks, &id)?;
             let index = option_index(ask, &option)?;
@@ -78,6 +91,24 @@ pub(super) async fn run(
         print_line(json!({"answered": id}))?;
     } else {
         print_line("The agent has your answer.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn forget(
+    daemon: &DaemonClient,
+    client: &str,
+    site: Option<&str>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let body = json!({"client": client, "site": site});
+    let told = daemon.post_json("/api/asks/forget", &body).await?.ok()?;
+    if json {
+        print_line(&told)?;
+    } else if told["forgotten"] == 0 {
+        bail!("there is no such word; `tabwire asks` lists them");
+    } else {
+        print_line("You are asked again.")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -123,6 +154,16 @@ fn list(open: &Value, asks: &[Value], json: bool) -> anyhow::Result<ExitCode> {
             print_line(line)?;
         }
     }
+    for kept in open["consents"].as_array().into_iter().flatten() {
+        let word = |field: &str| clean(text(&kept[field])).to_string();
+        print_line(format!(
+            "{}: {} may {} {}  (tabwire asks forget)",
+            word("word"),
+            word("client"),
+            word("kind"),
+            word("site")
+        ))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -134,6 +175,9 @@ fn lines(ask: &Value) -> Vec<String> {
         format!("{}  {}, {}", id, clean(text(&ask["client"])), since.unwrap_or_default()),
         format!("  {}", clean(text(&ask["question"]))),
     ];
+    if let Some(site) = ask["need"]["site"].as_str() {
+        lines.push(format!("  on {}", clean(site)));
+    }
     if let Some(page) = ask["page"].as_str() {
         lines.push(format!("  page: {}", clean(page)));
     }

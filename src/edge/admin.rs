@@ -143,8 +143,10 @@ pub(super) async fn asks(
     Extension(principal): Extension<Principal>,
 ) -> Response {
     let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
-    let asks = edge.tools.hub().asks_of(&caller.owner);
-    json_response(StatusCode::OK, json!({"count": asks.len(), "asks": asks}).to_string())
+    let hub = edge.tools.hub();
+    let (asks, consents) = (hub.asks_of(&caller.owner), hub.consents_of(&caller.owner));
+    let told = json!({"count": asks.len(), "asks": asks, "consents": consents});
+    json_response(StatusCode::OK, told.to_string())
 }
 
 /// The answer to a question, as the person gives it.
@@ -152,6 +154,42 @@ pub(super) async fn asks(
 struct GivenAnswer {
     correlation_id: CorrelationId,
     answer: AskAnswer,
+}
+
+/// The words of the person that are to be forgotten.
+#[derive(Deserialize)]
+struct ForgottenConsents {
+    client: String,
+    #[serde(default)]
+    site: Option<String>,
+}
+
+/// A person takes kept words about a client back. That widens nothing: the client's next act waits
+/// for the person again.
+pub(super) async fn forget_consents(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Response {
+    let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
+    let body = match read_body(body, ANSWER_BODY).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let told = match serde_json::from_slice::<ForgottenConsents>(&body) {
+        Ok(ForgottenConsents { client, site }) => {
+            let hub = edge.tools.hub();
+            let count = hub.forget_consents(&caller.owner, &client, site.as_deref()).await;
+            (StatusCode::OK, json!({"forgotten": count}))
+        }
+        Err(error) => {
+            let hint = "Name the client as `tabwire asks forget` does.";
+            let told =
+                json!({"error": "invalid_request", "message": error.to_string(), "hint": hint});
+            (StatusCode::BAD_REQUEST, told)
+        }
+    };
+    json_response(told.0, told.1.to_string())
 }
 
 /// A person answers a question at a terminal. Any program of the owner can send this request, so it

@@ -66,7 +66,7 @@ impl RouteRule {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 34] = [
+pub(super) static TABLE: [RouteRule; 35] = [
     read("/health", RouteAccess::Program, |method| on(method, health)),
     read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |method| on(method, frames::begin)),
@@ -108,6 +108,9 @@ pub(super) static TABLE: [RouteRule; 34] = [
     read("/api/commands/{id}", RouteAccess::Owner, |method| on(method, admin::command)),
     read("/api/asks", RouteAccess::Owner, |method| on(method, admin::asks)),
     post("/api/asks", RouteAccess::Owner, ANSWER_BODY, |method| on(method, admin::answer_ask)),
+    post("/api/asks/forget", RouteAccess::Owner, ANSWER_BODY, |method| {
+        on(method, admin::forget_consents)
+    }),
     post("/api/sites", RouteAccess::Owner, 0, |method| on(method, admin::reload_sites)),
 ];
 

@@ -135,6 +135,7 @@ impl<'a> SideWork<'a> {
             other @ (FromExtension::Hello(_)
             | FromExtension::Ready(_)
             | FromExtension::Claim { .. }
+            | FromExtension::Hold { .. }
             | FromExtension::Events { .. }
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }

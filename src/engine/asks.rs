@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 
 use super::browsers::BrowserState;
+use super::consents::question_about;
 use super::refusal::RefusalReason;
 use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{
@@ -50,10 +51,10 @@ pub enum AskReply {
 
 impl Engine {
     /// The open questions of all owners, oldest first.
-    fn open_asks(&self) -> Vec<(&Command, &PersonAsk)> {
-        let open = self.commands.all().filter(|command| command.phase() == CommandPhase::Waiting);
+    fn open_asks(&self) -> Vec<(&Command, PersonAsk)> {
+        let all = self.commands.all();
         let mut asks: Vec<_> =
-            open.filter_map(|command| Some((command, asked_by(command)?))).collect();
+            all.filter_map(|command| Some((command, open_question(command)?))).collect();
         // The map has no order, and the same inputs must have the same effects.
         asks.sort_by_key(|(command, _)| (command.spec().created, command.spec().id.clone()));
         asks
@@ -67,9 +68,9 @@ impl Engine {
         own.map(|(command, ask)| AskSummary {
             correlation_id: command.spec().id.clone(),
             client: self.clients.label_of(&command.spec().client),
-            ask: ask.clone(),
+            ask,
             page: self.page_of_ask(&command.spec().id),
-            asked_at: command.spec().created,
+            asked_at: asked_at(command),
             until: command.total_by(),
         })
         .collect()
@@ -78,7 +79,9 @@ impl Engine {
     /// How many questions of an owner's clients are open.
     pub(super) fn count_asks_of(&self, owner: &Owner) -> usize {
         let active = self.clients.active_of(owner);
-        active.filter(|id| self.commands.get(id).is_some_and(|of| asked_by(of).is_some())).count()
+        active
+            .filter(|id| self.commands.get(id).is_some_and(|of| open_question(of).is_some()))
+            .count()
     }
 
     /// Whether a browser is connected in which the person sees questions.
@@ -94,6 +97,10 @@ impl Engine {
     }
 
     fn tab_of_ask(&self, id: &CorrelationId) -> Option<(&BrowserId, TabId)> {
+        if self.commands.phase_of(id)? == CommandPhase::Held {
+            let lane = self.scheduler.lane_of(id)?;
+            return Some((&lane.browser, lane.tab?));
+        }
         let selector = self.scheduler.selector(id)?;
         let browser = selector.browser.as_deref()?;
         let (browser, _) = self.browsers.get_key_value(&BrowserId::from(browser))?;
@@ -105,12 +112,12 @@ impl Engine {
         let shown = self.open_asks().into_iter().map(|(command, ask)| OpenAsk {
             correlation_id: command.spec().id.clone(),
             client: self.clients.label_of(&command.spec().client),
-            ask: ask.clone(),
+            ask,
             // The number of a tab in another browser means nothing here.
             tab_id: self
                 .tab_of_ask(&command.spec().id)
                 .and_then(|(of, tab)| (of == browser).then_some(tab)),
-            asked_at: command.spec().created,
+            asked_at: asked_at(command),
             until: command.total_by(),
         });
         shown.collect()
@@ -125,11 +132,22 @@ impl Transaction<'_> {
         answer: AskAnswer,
         by: AnswerChannel,
     ) -> AskReply {
-        let open = self.commands.get(id).filter(|command| {
-            // A deadline that is over has ended it, even if the timer is late.
-            command.phase() == CommandPhase::Waiting && command.total_by() > self.now()
-        });
-        let Some(ask) = open.and_then(asked_by) else { return AskReply::Over };
+        self.answer_ask_in(id, answer, by, None)
+    }
+
+    fn answer_ask_in(
+        &mut self,
+        id: &CorrelationId,
+        answer: AskAnswer,
+        by: AnswerChannel,
+        browser: Option<&BrowserId>,
+    ) -> AskReply {
+        // A deadline that is over has ended it, even if the timer is late.
+        let open = self.commands.get(id).filter(|command| command.total_by() > self.now());
+        let Some(ask) = open.and_then(open_question) else { return AskReply::Over };
+        if matches!(ask, PersonAsk::Consent { .. }) {
+            return self.answer_consent(id, &answer, by, browser);
+        }
         let outcome = match ask.result(answer, by) {
             Ok(Some(result)) => complete(&result),
             Ok(None) => declined(),
@@ -146,7 +164,7 @@ impl Transaction<'_> {
         id: &CorrelationId,
         answer: AskAnswer,
     ) {
-        let reply = self.answer_ask(id, answer, AnswerChannel::Browser);
+        let reply = self.answer_ask_in(id, answer, AnswerChannel::Browser, Some(browser));
         if reply != AskReply::Taken {
             tracing::debug!(%id, ?reply, "an answer does not count");
             // The browser showed a question that is not open any more.
@@ -224,11 +242,17 @@ impl Transaction<'_> {
     }
 }
 
-fn asked_by(command: &Command) -> Option<&PersonAsk> {
-    match &command.spec().work {
-        CommandWork::Ask { ask } => Some(ask),
-        CommandWork::Annotations { .. } | CommandWork::Job { .. } | CommandWork::Browser(_) => None,
+/// The question that the person has to answer before a command ends or goes on.
+fn open_question(command: &Command) -> Option<PersonAsk> {
+    match (&command.spec().work, command.phase()) {
+        (CommandWork::Ask { ask }, CommandPhase::Waiting) => Some(ask.clone()),
+        (_, _) => question_about(command),
     }
+}
+
+/// Since when a question is open.
+fn asked_at(command: &Command) -> Timestamp {
+    command.hold().map_or(command.spec().created, |hold| hold.since)
 }
 
 fn complete(result: &AskResult) -> CommandOutcome {

@@ -42,6 +42,8 @@ pub(super) struct BrowserState {
     enforces_sites: bool,
     /// Whether its extension enforces rules about acts, too.
     enforces_acts: bool,
+    /// Whether its extension asks the person before a client acts, where the rules say so.
+    asks_first: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,
     /// Whether the person has stopped everything in it.
@@ -83,6 +85,7 @@ impl BrowserState {
             poller: None,
             enforces_sites: false,
             enforces_acts: false,
+            asks_first: false,
             shows_older_extensions: false,
             is_stopped: false,
             is_changed: false,
@@ -139,6 +142,7 @@ impl BrowserState {
         self.tabs.clone_from(&ready.tabs);
         self.enforces_sites = ready.site_rules == Some(true);
         self.enforces_acts = ready.act_rules == Some(true);
+        self.asks_first = ready.asks_first == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         if let Some(link) = &mut self.link {
             link.ready = true;
@@ -212,7 +216,9 @@ impl BrowserState {
 
     /// Whether its extension enforces these rules.
     pub(super) fn enforces(&self, rules: &SiteRules) -> bool {
-        self.enforces_sites && (self.enforces_acts || !rules.bounds_acts())
+        self.enforces_sites
+            && (self.enforces_acts || !rules.bounds_acts())
+            && (self.asks_first || !rules.asks_first())
     }
 
     /// Whether its extension shows the person which older extensions ask to be let in.

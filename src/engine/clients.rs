@@ -392,6 +392,7 @@ impl Transaction<'_> {
         self.swept = now;
         self.sweep_knocks();
         self.sweep_leases();
+        self.sweep_consents();
         let is_over = |browser: &BrowserState| {
             !browser.has_link() && now.since(browser.last_seen()) >= limits::BROWSER_REMEMBERED
         };

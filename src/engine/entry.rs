@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::consents::{ConsentSubject, KeptConsent};
 use super::leases::TabLease;
 use super::opened_tabs::ClientTab;
 use super::used_tabs::UsedTab;
@@ -54,6 +55,10 @@ pub enum JournalEntry {
     TabOpened(ClientTab),
     /// A tab that a client opened is closed, or the person's from now on.
     OpenedTabGone(BrowserId, TabId),
+    /// The person's word is kept.
+    ConsentKept(KeptConsent),
+    /// A kept word is over.
+    ConsentDropped(ConsentSubject),
     /// The session of a browser. Tab numbers mean something only within one session.
     Session(BrowserId, BrowserSession),
     /// A client was forgotten, with its whole history.
@@ -78,6 +83,8 @@ impl JournalEntry {
             | Self::LeaseEnded(..)
             | Self::TabOpened(_)
             | Self::OpenedTabGone(..)
+            | Self::ConsentKept(_)
+            | Self::ConsentDropped(_)
             | Self::Session(..)
             | Self::ClientForgotten(_)
             | Self::DropKeys(_) => 0,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::consents::KeptConsent;
 use super::entry::{ClockAnchor, CurrentTabRecord};
 use super::leases::TabLease;
 use super::opened_tabs::ClientTab;
@@ -28,6 +29,8 @@ pub struct RecordedHistory {
     pub leases: Vec<TabLease>,
     /// The tabs that clients opened.
     pub opened_tabs: Vec<ClientTab>,
+    /// The person's kept words.
+    pub consents: Vec<KeptConsent>,
     /// The last session of each browser.
     pub sessions: Vec<(BrowserId, BrowserSession)>,
     /// The clocks at the start of the last run.

@@ -211,7 +211,11 @@ fn is_at_work(
         let is_there = scheduler
             .lane_of(id)
             .is_some_and(|lane| lane.tab == Some(lease.tab) && lane.browser == lease.browser);
-        is_there && commands.get(id).is_some_and(|command| acts(command.spec().work.action()))
+        // One that waits for the person's word is not at work, and may wait for minutes.
+        is_there
+            && commands.get(id).is_some_and(|command| {
+                command.hold().is_none() && acts(command.spec().work.action())
+            })
     })
 }
 

@@ -1,8 +1,6 @@
 //! Attached extensions: one link a browser. A new link of a browser takes over from the old one;
 //! the old one's end, whenever it comes, no longer matters.
 
-use std::sync::Arc;
-
 use super::browsers::{BrowserState, is_room_for_command};
 use super::effects::CloseReason;
 use super::entry::JournalEntry;
@@ -89,6 +87,9 @@ impl Transaction<'_> {
             FromExtension::Claim { correlation_id, attempt } => {
                 let event = LifecycleEvent::Claim(peer.clone(), attempt);
                 self.answer(peer, &correlation_id, attempt, event);
+            }
+            FromExtension::Hold { correlation_id, attempt, need } => {
+                self.hold(peer, &correlation_id, attempt, need);
             }
             FromExtension::Ready(ready) => self.ready(peer, ready),
             FromExtension::Tabs { tabs } => self.set_tabs(&peer.browser, tabs),
@@ -184,6 +185,7 @@ impl Transaction<'_> {
         if let Some(session) = session {
             self.record(JournalEntry::Session(peer.browser.clone(), session));
         }
+        self.end_consents_of_session(&peer.browser);
         // Before any delivery: these commands hold their lanes until their fate is known.
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
@@ -224,7 +226,7 @@ impl Transaction<'_> {
 pub(super) fn command_frame(
     command: &Command,
     lane: &Lane,
-    client: Arc<str>,
+    engine: &Engine,
 ) -> Option<ToExtension> {
     let CommandState::Sent { delivery, .. } = command.state() else { return None };
     let spec = command.spec();
@@ -238,8 +240,10 @@ pub(super) fn command_frame(
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,
         holds_dialogs: spec.holds_dialogs,
-        client,
+        client: engine.clients.label_of(&spec.client),
         client_id: spec.client.clone(),
+        consents: engine.consents_of(command),
+        allowed: command.holds().allowed.clone(),
     };
     Some(ToExtension::Command { attempt: delivery.attempt, command })
 }

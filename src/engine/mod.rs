@@ -13,6 +13,7 @@ mod browsers;
 mod capture;
 mod clients;
 mod commands;
+mod consents;
 mod deadlines;
 mod drawing_tools;
 mod effects;
@@ -46,6 +47,7 @@ pub(crate) use analyses::redact_report;
 pub use asks::{AskReply, AskSummary};
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
+pub use consents::{ConsentSubject, ConsentSummary, ConsentTerm, KeptConsent};
 pub use effects::{
     CloseReason, CommandEvent, CommandUpdate, Effects, JournalAppend, LinkFrame, PollAnswer,
 };
@@ -74,6 +76,7 @@ use browsers::BrowserState;
 use capture::CaptureRequests;
 use clients::ClientRegistry;
 use commands::CommandRegistry;
+use consents::KeptConsents;
 use deadlines::DeadlineQueue;
 use drawing_tools::DrawingTools;
 use keys::IdempotencyKeys;
@@ -110,6 +113,7 @@ pub struct Engine {
     keys: IdempotencyKeys,
     leases: TabLeases,
     opened_tabs: ClientTabs,
+    consents: KeptConsents,
     deadlines: DeadlineQueue,
     browsers: HashMap<BrowserId, BrowserState>,
     clients: ClientRegistry,
@@ -146,6 +150,7 @@ impl Engine {
             keys: IdempotencyKeys::default(),
             leases: TabLeases::default(),
             opened_tabs: ClientTabs::default(),
+            consents: KeptConsents::default(),
             deadlines: DeadlineQueue::default(),
             browsers: HashMap::new(),
             clients: ClientRegistry::default(),

@@ -35,6 +35,9 @@ impl Transaction<'_> {
             self.expect_browser(&tab.browser);
             self.recover_opened_tab(tab);
         }
+        for kept in history.consents {
+            self.recover_consent(kept);
+        }
         for (id, client, gone) in history.gone {
             // There can be too many only if the limits were lowered since; then the oldest go.
             let _ = self.retention.add_tombstone(&client, &id, gone, &limits);
@@ -112,6 +115,12 @@ impl Transaction<'_> {
                 self.scheduler.join(command.spec(), lane);
             }
             CommandPhase::Sent | CommandPhase::Started => self.resume(&command, lane),
+            CommandPhase::Held => {
+                self.scheduler.note_selector(&id, selector);
+                if let Some(lane) = lane {
+                    self.scheduler.note_lane(&id, lane);
+                }
+            }
             // The person may still draw, and the job runner begins the jobs.
             CommandPhase::Waiting | CommandPhase::Working => {
                 self.scheduler.note_selector(&id, selector);

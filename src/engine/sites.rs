@@ -23,6 +23,8 @@ pub(super) struct PersonDecisions {
     local_files: Arc<LocalFileRules>,
     /// Widenings that no person has confirmed yet.
     unconfirmed: Arc<[UnconfirmedWidening]>,
+    /// Whether the site rules were set in this run of the daemon.
+    has_site_rules: bool,
 }
 
 impl Engine {
@@ -45,6 +47,10 @@ impl Transaction<'_> {
         self.decided.site_rules = Arc::new(rules);
         for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
             self.tell_site_rules(&browser, None);
+        }
+        // The first rules of a run are those by which the commands were held.
+        if std::mem::replace(&mut self.decided.has_site_rules, true) {
+            self.review_held();
         }
     }
 
@@ -149,7 +155,10 @@ impl Transaction<'_> {
             change_refusal(browser.label())
         } else if !browser.enforces_sites() && work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
-        } else if self.decided.site_rules.is_empty() {
+        } else if self.decided.site_rules.is_empty()
+            // Who only wants to be asked was asked before the delivery.
+            || browser.poller().is_some() && self.decided.site_rules.only_asks_first()
+        {
             return false;
         } else {
             site_refusal()

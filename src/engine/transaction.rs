@@ -122,6 +122,9 @@ impl<'a> Transaction<'a> {
         // Only marks the browser. The next command goes out at the end of the transaction, behind
         // the `cancel` above.
         self.follow_lane(id, to);
+        if from == CommandPhase::Held {
+            self.follow_hold(&command);
+        }
         if has_ended {
             // The parameters have counted since the acceptance.
             self.quotas.add_result(&command);
@@ -204,6 +207,7 @@ impl<'a> Transaction<'a> {
                 command.delivery().map(|delivery| delivery.peer.browser.clone())
             }
             CommandPhase::Queued
+            | CommandPhase::Held
             | CommandPhase::Waiting
             | CommandPhase::Working
             | CommandPhase::Leaving
@@ -330,6 +334,9 @@ impl<'a> Transaction<'a> {
         };
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
+        if transport.runs_at_once() && self.hold_for_poller(&id) {
+            return true;
+        }
         // Before the frame is made, which carries the attempt that this event counts.
         self.apply(&id, LifecycleEvent::Deliver(peer.clone(), transport));
         // A deadline may have ended the command instead: it then has no frame.
@@ -339,9 +346,7 @@ impl<'a> Transaction<'a> {
         }
         if transport.runs_at_once() {
             self.hand_to_poller(&peer, &command, &lane);
-        } else if let Some(frame) =
-            command_frame(&command, &lane, self.clients.label_of(&command.spec().client))
-        {
+        } else if let Some(frame) = command_frame(&command, &lane, self.engine) {
             tracing::debug!(id = %id, browser = %browser, "command delivered");
             self.note_draw_mode(browser, &command);
             self.send(browser, frame);

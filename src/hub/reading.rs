@@ -53,7 +53,8 @@ impl Hub {
         Ok(CommandLookup::Command(Box::new(report)))
     }
 
-    /// Waits until a command ends or waits for the answer to a dialog, for `at_most` at the longest, and then reads it.
+    /// Waits until a command ends, waits for the answer to a dialog or begins to wait for the person,
+    /// for `at_most` at the longest, and then reads it.
     ///
     /// # Errors
     ///
@@ -64,6 +65,36 @@ impl Hub {
         id: &CorrelationId,
         at_most: Duration,
         with_trace: bool,
+    ) -> Result<CommandLookup, CallRefusal> {
+        // One that knows that the command waits for the person waits for its end.
+        let is_held = |tracked: &Arc<TrackedCommand>| tracked.borrow().hold().is_some();
+        let knows_hold = self.tracked(caller, id).as_ref().is_some_and(is_held);
+        self.wait_until_told(caller, id, at_most, with_trace, knows_hold).await
+    }
+
+    /// The same for the call that has submitted the command: it is answered as soon as the command
+    /// waits for the person, also if that has happened already.
+    ///
+    /// # Errors
+    ///
+    /// As of [`wait`](Self::wait).
+    pub async fn wait_for_submitted(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+        at_most: Duration,
+        with_trace: bool,
+    ) -> Result<CommandLookup, CallRefusal> {
+        self.wait_until_told(caller, id, at_most, with_trace, false).await
+    }
+
+    async fn wait_until_told(
+        &self,
+        caller: &Caller,
+        id: &CorrelationId,
+        at_most: Duration,
+        with_trace: bool,
+        knows_hold: bool,
     ) -> Result<CommandLookup, CallRefusal> {
         let Some(tracked) = self.tracked(caller, id) else {
             return Ok(self.lookup_evicted(caller, id));
@@ -81,7 +112,9 @@ impl Hub {
             }
             let is_told = |command: &Command| {
                 // A dialog waits for its answer: the caller may be the one to give it.
-                command.phase().is_terminal() || command.dialog().is_some()
+                command.phase().is_terminal()
+                    || command.dialog().is_some()
+                    || command.hold().is_some() && !knows_hold
             };
             receiver.wait_for(is_told).await.map(drop)
         };

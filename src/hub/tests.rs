@@ -20,6 +20,7 @@ use crate::protocol::{
 mod absence;
 mod asks;
 mod caps;
+mod consents;
 mod ending;
 mod following;
 mod host_tasks;
@@ -232,6 +233,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         stopped: None,
         older_extensions: None,
         act_rules: None,
+        asks_first: None,
     }
 }
 

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use super::history::all;
 use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey};
 use crate::lifecycle::{
-    CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
-    SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
+    CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, HoldHistory,
+    Lane, Peer, SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, TabId, Timestamp, TracePhase,
@@ -49,6 +49,7 @@ pub(super) fn read_columns(from: &Connection, version: i64) -> rusqlite::Result<
         clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
         leases: Vec::new(),
         opened_tabs: Vec::new(),
+        consents: Vec::new(),
         sessions: all(from, "SELECT * FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,
@@ -93,7 +94,9 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
     let selector = TargetSelector { browser: row.get("wish_browser")?, tab: tab(row, "wish_tab")? };
     let marks: Vec<MarkRecord> = json(row, "trace")?;
     let trace = marks.into_iter().map(TracePoint::from).collect();
-    Ok(RecordedCommand { saved: SavedCommand { spec, stage: stage(row)?, trace }, lane, selector })
+    let holds = HoldHistory::default();
+    let saved = SavedCommand { spec, stage: stage(row)?, trace, holds };
+    Ok(RecordedCommand { saved, lane, selector })
 }
 
 fn stage(row: &Row<'_>) -> rusqlite::Result<SavedStage> {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, types::Type};
 use serde::de::DeserializeOwned;
 
+use super::consent_record::ConsentRecord;
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, LeaseRecord,
-    OpenedTabRecord, RecordError, RunRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, RecordError,
+    RunRecord, TombstoneRecord,
 };
+use super::tab_records::{LeaseRecord, OpenedTabRecord};
 use crate::engine::{
-    ClientTab, ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedHistory, RecordedKey,
-    TabLease,
+    ClientTab, ClockAnchor, CurrentTabRecord, KeptConsent, RecordedCommand, RecordedHistory,
+    RecordedKey, TabLease,
 };
 use crate::lifecycle::Tombstone;
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
@@ -25,6 +27,7 @@ pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistor
         clients: all(from, "SELECT id, record FROM client ORDER BY at", current_tab)?,
         leases: all(from, "SELECT browser, tab, record FROM lease", lease)?,
         opened_tabs: all(from, "SELECT browser, tab, record FROM opened_tab", opened_tab)?,
+        consents: all(from, "SELECT * FROM consent", consent)?,
         sessions: all(from, "SELECT id, record FROM browser", session)?,
         anchor: anchor(from)?,
         moved_aside: None,
@@ -86,6 +89,14 @@ fn lease(row: &Row<'_>) -> rusqlite::Result<TabLease> {
 fn opened_tab(row: &Row<'_>) -> rusqlite::Result<ClientTab> {
     let browser = row.get::<_, String>("browser")?.into();
     Ok(record::<OpenedTabRecord>(row, "record")?.opened_tab(browser, TabId(row.get("tab")?)))
+}
+
+fn consent(row: &Row<'_>) -> rusqlite::Result<KeptConsent> {
+    let text = |column| row.get::<_, Arc<str>>(column);
+    let (owner, client) = (text("owner")?.into(), text("client")?.into());
+    let record = record::<ConsentRecord>(row, "record")?;
+    let kept = record.consent(owner, client, &text("kind")?, text("site")?);
+    kept.map_err(|error| unreadable(&error))
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<(BrowserId, BrowserSession)> {

@@ -12,12 +12,14 @@
 
 mod boot;
 mod columns;
+mod consent_record;
 mod history;
 mod reader;
 mod record;
 mod row_ids;
 mod rows;
 mod store;
+mod tab_records;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -15,17 +15,14 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
-use crate::engine::{
-    Caller, ClientTab, ClockAnchor, CurrentTabRecord, LeaseKind, RecordedCommand, RecordedKey,
-    TabLease, UsedTab,
-};
+use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedKey, UsedTab};
 use crate::lifecycle::{
-    CallDigest, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason, Lane, Peer,
-    SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
+    CallDigest, CommandHold, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason,
+    HoldHistory, Lane, Peer, SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
 };
 use crate::protocol::{
-    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, InstanceId, Owner, QueryId, TabId,
-    Timestamp, TracePhase, Transport,
+    Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
+    QueryId, TabId, Timestamp, TracePhase, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -100,11 +97,23 @@ pub(super) struct StageRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<OutcomeRecord>,
     trace: Vec<TracePointRecord>,
+    /// What it waits for the person's word for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    need: Option<ConsentNeed>,
+    /// How often it was held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    held: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paused_us: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<ConsentNeed>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StageWord {
+    Held,
+    Released,
     Started,
     Working,
     Ended,
@@ -200,26 +209,6 @@ pub(super) struct ClientRecord {
 /// A tab that a client has used: the browser, the tab, and when.
 #[derive(Serialize, Deserialize)]
 struct UsedTabRecord(BrowserId, TabId, u64);
-
-/// The client that holds a tab.
-#[derive(Serialize, Deserialize)]
-pub(super) struct LeaseRecord {
-    v: RecordVersion,
-    owner: Owner,
-    client: ClientId,
-    kind: LeaseKind,
-    is_shared: bool,
-    since_us: u64,
-}
-
-/// The client that opened a tab.
-#[derive(Serialize, Deserialize)]
-pub(super) struct OpenedTabRecord {
-    v: RecordVersion,
-    owner: Owner,
-    client: ClientId,
-    since_us: u64,
-}
 
 /// The session that a browser was in last.
 #[derive(Serialize, Deserialize)]
@@ -317,12 +306,13 @@ impl CommandRecords<'_> {
         let selector =
             TargetSelector { browser: acceptance.wanted_browser, tab: acceptance.wanted_tab };
         let lane = lane.or(acceptance.lane).map(LaneRecord::lane);
+        let holds = stage.as_ref().map(StageRecord::holds).unwrap_or_default();
         let (stage, trace) = match stage {
             Some(stage) => stage.stage(long_value, read.is_some())?,
             None => (SavedStage::Accepted, acceptance.trace),
         };
         let trace = trace.into_iter().map(TracePointRecord::point).collect();
-        Ok(RecordedCommand { saved: SavedCommand { spec, stage, trace }, lane, selector })
+        Ok(RecordedCommand { saved: SavedCommand { spec, stage, trace, holds }, lane, selector })
     }
 }
 
@@ -342,9 +332,12 @@ impl StageRecord {
     pub(super) fn of<'a>(
         stage: &'a SavedStage,
         trace: &[TracePoint],
+        holds: &HoldHistory,
     ) -> Option<(Self, Option<Cow<'a, str>>)> {
         let (word, at, delivery, outcome) = match stage {
             SavedStage::Accepted => return None,
+            SavedStage::Held(hold) => (StageWord::Held, &hold.since, None, None),
+            SavedStage::Released { at } => (StageWord::Released, at, None, None),
             SavedStage::Started { delivery, at } => (StageWord::Started, at, Some(delivery), None),
             SavedStage::Working { at } => (StageWord::Working, at, None, None),
             SavedStage::Ended { at, outcome, delivery, .. } => {
@@ -359,8 +352,27 @@ impl StageRecord {
             delivery: delivery.map(DeliveryRecord::of),
             outcome,
             trace: trace.iter().map(TracePointRecord::of).collect(),
+            need: match stage {
+                SavedStage::Held(hold) => Some(hold.need.clone()),
+                SavedStage::Accepted
+                | SavedStage::Released { .. }
+                | SavedStage::Started { .. }
+                | SavedStage::Working { .. }
+                | SavedStage::Ended { .. } => None,
+            },
+            held: holds.times,
+            paused_us: (holds.times > 0).then(|| micros(holds.paused)),
+            allowed: holds.allowed.clone(),
         };
         Some((record, long.flatten()))
+    }
+
+    fn holds(&self) -> HoldHistory {
+        HoldHistory {
+            times: self.held,
+            paused: Duration::from_micros(self.paused_us.unwrap_or_default()),
+            allowed: self.allowed.clone(),
+        }
     }
 
     fn stage(
@@ -375,6 +387,11 @@ impl StageRecord {
             StageWord::Started => {
                 SavedStage::Started { delivery: delivery.ok_or_else(|| missing("delivery"))?, at }
             }
+            StageWord::Held => {
+                let need = self.need.ok_or_else(|| missing("need"))?;
+                SavedStage::Held(CommandHold { need, since: at })
+            }
+            StageWord::Released => SavedStage::Released { at },
             StageWord::Working => SavedStage::Working { at },
             StageWord::Ended => {
                 let outcome = self.outcome.ok_or_else(|| missing("outcome"))?;
@@ -528,36 +545,6 @@ impl ClientRecord {
     }
 }
 
-impl LeaseRecord {
-    pub(super) fn of(lease: &TabLease) -> Self {
-        let TabLease { browser: _, tab: _, holder, kind, is_shared, since, used: _ } =
-            lease.clone();
-        let Caller { owner, client } = holder;
-        Self { v: RecordVersion, owner, client, kind, is_shared, since_us: since.unix_micros() }
-    }
-
-    pub(super) fn lease(self, browser: BrowserId, tab: TabId) -> TabLease {
-        let Self { owner, client, kind, is_shared, since_us, .. } = self;
-        let since = Timestamp::from_unix_micros(since_us);
-        let holder = Caller { owner, client };
-        TabLease { browser, tab, holder, kind, is_shared, since, used: since }
-    }
-}
-
-impl OpenedTabRecord {
-    pub(super) fn of(opened: &ClientTab) -> Self {
-        let ClientTab { browser: _, tab: _, opener, since, used: _ } = opened.clone();
-        let Caller { owner, client } = opener;
-        Self { v: RecordVersion, owner, client, since_us: since.unix_micros() }
-    }
-
-    pub(super) fn opened_tab(self, browser: BrowserId, tab: TabId) -> ClientTab {
-        let Self { owner, client, since_us, .. } = self;
-        let since = Timestamp::from_unix_micros(since_us);
-        ClientTab { browser, tab, opener: Caller { owner, client }, since, used: since }
-    }
-}
-
 impl BrowserRecord {
     pub(super) fn of(session: &BrowserSession) -> Self {
         Self { v: RecordVersion, session: session.clone() }
@@ -579,6 +566,11 @@ impl RunRecord {
         let at = Timestamp::from_unix_micros(self.at_us);
         ClockAnchor { boot: self.boot, monotonic, at }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn micros(length: Duration) -> u64 {

@@ -3,17 +3,19 @@
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
+use super::consent_record::ConsentRecord;
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, LeaseRecord,
-    OpenedTabRecord, ReadRecord, RunRecord, StageRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
+    StageRecord, TombstoneRecord,
 };
 use super::row_ids::RowIds;
+use super::tab_records::{LeaseRecord, OpenedTabRecord};
 use crate::engine::{
-    AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry,
-    RecordedHistory, RecordedKey, TabLease,
+    AcceptedCommand, ClientTab, ClockAnchor, ConsentSubject, CurrentTabRecord, Eviction,
+    JournalEntry, KeptConsent, RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::CommandSpec;
-use crate::lifecycle::{Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
+use crate::lifecycle::{HoldHistory, Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Timestamp};
 
 pub(super) fn write_entry(
@@ -33,7 +35,7 @@ pub(super) fn write_entry(
             let stage = SavedStage::of(command);
             // Of a command that is gone nothing is kept.
             if let (Some(stage), Some(number)) = (stage, row_ids.find(&command.spec().id)) {
-                put_stage(to, number, &stage, command.marks())?;
+                put_stage(to, number, &stage, command.marks(), command.holds())?;
             }
         }
         JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at)?,
@@ -55,6 +57,13 @@ pub(super) fn write_entry(
         JournalEntry::OpenedTabGone(browser, tab) => {
             let gone = "DELETE FROM opened_tab WHERE browser = ? AND tab = ?";
             to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
+        }
+        JournalEntry::ConsentKept(kept) => put_consent(to, kept)?,
+        JournalEntry::ConsentDropped(ConsentSubject { owner, client, kind, site }) => {
+            let dropped =
+                "DELETE FROM consent WHERE owner = ? AND client = ? AND kind = ? AND site = ?";
+            let key = params![owner.as_str(), client.as_str(), kind.code(), &**site];
+            to.prepare_cached(dropped)?.execute(key)?;
         }
         JournalEntry::Session(browser, session) => put_browser(to, browser, session)?,
         JournalEntry::ClientForgotten(client) => {
@@ -82,7 +91,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
         let lane = command.lane.as_ref();
         let number = row_ids.give(&saved.spec.id);
         put_command(to, number, &saved.spec, &command.selector, lane, &saved.trace)?;
-        put_stage(to, number, &saved.stage, &saved.trace)?;
+        put_stage(to, number, &saved.stage, &saved.trace, &saved.holds)?;
         if let SavedStage::Ended { at, read: true, .. } = &saved.stage {
             put_read(to, Some(number), *at)?;
         }
@@ -94,6 +103,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
     history.clients.iter().try_for_each(|current| put_client(to, current))?;
     history.leases.iter().try_for_each(|lease| put_lease(to, lease))?;
     history.opened_tabs.iter().try_for_each(|opened| put_opened_tab(to, opened))?;
+    history.consents.iter().try_for_each(|kept| put_consent(to, kept))?;
     for (browser, session) in &history.sessions {
         put_browser(to, browser, session)?;
     }
@@ -186,8 +196,9 @@ fn put_stage(
     number: i64,
     stage: &SavedStage,
     trace: &[TracePoint],
+    holds: &HoldHistory,
 ) -> rusqlite::Result<()> {
-    let Some((record, long)) = StageRecord::of(stage, trace) else { return Ok(()) };
+    let Some((record, long)) = StageRecord::of(stage, trace, holds) else { return Ok(()) };
     LongValue::Outcome.put(to, number, long.as_deref())?;
     let put = "UPDATE command SET stage = ? WHERE number = ?";
     to.prepare_cached(put)?.execute(params![json(&record), number])?;
@@ -244,6 +255,15 @@ fn put_opened_tab(to: &Connection, opened: &ClientTab) -> rusqlite::Result<()> {
     let record = json(&OpenedTabRecord::of(opened));
     let put = "INSERT OR REPLACE INTO opened_tab VALUES (?, ?, ?)";
     to.prepare_cached(put)?.execute(params![opened.browser.as_str(), opened.tab.0, record])?;
+    Ok(())
+}
+
+fn put_consent(to: &Connection, kept: &KeptConsent) -> rusqlite::Result<()> {
+    let ConsentSubject { owner, client, kind, site } = &kept.subject;
+    let record = json(&ConsentRecord::of(kept));
+    let put = "INSERT OR REPLACE INTO consent VALUES (?, ?, ?, ?, ?)";
+    let row = params![owner.as_str(), client.as_str(), kind.code(), &**site, record];
+    to.prepare_cached(put)?.execute(row)?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
--- The schema of the journal, version 8. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 9. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
@@ -68,4 +68,14 @@ CREATE TABLE IF NOT EXISTS opened_tab (
   tab     INTEGER NOT NULL,
   record  TEXT NOT NULL,
   PRIMARY KEY (browser, tab)
+) WITHOUT ROWID;
+
+-- The person's kept words: what a client may do on a site without being asked for.
+CREATE TABLE IF NOT EXISTS consent (
+  owner  TEXT NOT NULL,
+  client TEXT NOT NULL,
+  kind   TEXT NOT NULL,
+  site   TEXT NOT NULL,
+  record TEXT NOT NULL,
+  PRIMARY KEY (owner, client, kind, site)
 ) WITHOUT ROWID;

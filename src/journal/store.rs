@@ -17,7 +17,7 @@ use crate::engine::RecordedHistory;
 use crate::home::rename_database;
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -179,7 +179,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     if from >= 6 {
-        // It lacks tables only.
+        // They lack tables only.
         transaction.execute_batch(include_str!("schema.sql"))?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         return transaction.commit();

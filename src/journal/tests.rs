@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::{
-    AcceptedCommand, Caller, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, LeaseKind,
-    RecordedCommand, RecordedHistory, RecordedKey, TabLease, UsedTab,
+    AcceptedCommand, Caller, ClientTab, ClockAnchor, ConsentSubject, ConsentTerm, CurrentTabRecord,
+    Eviction, KeptConsent, LeaseKind, RecordedCommand, RecordedHistory, RecordedKey, TabLease,
+    UsedTab,
 };
 use crate::lifecycle::{
     AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
@@ -18,8 +19,8 @@ use crate::lifecycle::{
 };
 use crate::protocol::actions::{ExecuteJsAction, ScreenshotAction};
 use crate::protocol::{
-    Action, Attempt, ExtensionReport, Job, MonitorSync, ReportedError, SessionName, TabId,
-    Timestamp, Transport,
+    Action, Attempt, ConsentKind, ConsentNeed, ConsentSite, ExtensionReport, Job, MonitorSync,
+    ReportedError, SessionName, TabId, Timestamp, Transport,
 };
 
 const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_123_456);
@@ -420,7 +421,7 @@ async fn a_journal_of_another_schema_is_moved_aside_and_named() {
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let why = reopen(&file(&dir)).unusable.unwrap();
-    assert!(why.contains("version 99") && why.contains("version 8"), "{why}");
+    assert!(why.contains("version 99") && why.contains("version 9"), "{why}");
 }
 
 #[tokio::test]
@@ -687,4 +688,58 @@ async fn two_clients_have_the_same_key_for_two_commands_and_one_drops_its_own_on
     };
     assert_eq!(keys(&history), ["exec_1", "exec_2"]);
     assert_eq!(keys(&after_a_kill(entries).await), ["exec_1", "exec_3"]);
+}
+
+fn kept_word(site: &str, term: ConsentTerm) -> KeptConsent {
+    let (owner, client, kind) = ("user".into(), "ann".into(), ConsentKind::Act);
+    let subject = ConsentSubject { owner, client, kind, site: site.into() };
+    KeptConsent { subject, term, at: NOW }
+}
+
+#[tokio::test]
+async fn the_persons_kept_words_come_back_and_one_that_was_taken_back_does_not() {
+    let session =
+        ConsentTerm::Session { browser: "browser".into(), session: Some("session".into()) };
+    let words = [
+        kept_word("https://a.example", ConsentTerm::Always),
+        kept_word("https://b.example", ConsentTerm::Never),
+        kept_word("https://c.example", session),
+    ];
+    let taken_back = kept_word("https://d.example", ConsentTerm::Always);
+    let entries = words.iter().chain([&taken_back]).cloned().map(JournalEntry::ConsentKept);
+    let dropped = JournalEntry::ConsentDropped(taken_back.subject.clone());
+    let replaced = kept_word("https://a.example", ConsentTerm::Never);
+    let entries = entries.chain([dropped, JournalEntry::ConsentKept(replaced.clone())]);
+    let history = after_a_kill(entries.collect::<Vec<_>>()).await;
+    assert_eq!(history.consents, [replaced, words[1].clone(), words[2].clone()]);
+}
+
+#[tokio::test]
+async fn a_held_command_and_what_was_allowed_come_back() {
+    let need = ConsentNeed {
+        kind: ConsentKind::Act,
+        site: ConsentSite::parse("https://a.example").unwrap(),
+        document: Some("d".into()),
+        detail: None,
+    };
+    let mut holding = script("exec_1");
+    let _ = holding.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), at(1));
+    let _ = holding.apply(LifecycleEvent::Hold(holder(), Attempt(1), need.clone()), at(2));
+    let mut released = script("exec_2");
+    let _ = released.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), at(1));
+    let _ = released.apply(LifecycleEvent::Hold(holder(), Attempt(1), need.clone()), at(2));
+    let _ = released.apply(LifecycleEvent::Release { is_once: true }, at(9));
+    let history = after_a_kill([
+        accepted(&holding),
+        JournalEntry::Changed(holding),
+        accepted(&released),
+        JournalEntry::Changed(released),
+    ])
+    .await;
+    let [first, second] = &history.commands[..] else { panic!("{history:?}") };
+    let SavedStage::Held(hold) = &first.saved.stage else { panic!("{:?}", first.saved.stage) };
+    assert_eq!((&hold.need, hold.since, first.saved.holds.times), (&need, at(2), 1));
+    assert!(matches!(second.saved.stage, SavedStage::Released { .. }));
+    let holds = &second.saved.holds;
+    assert_eq!((holds.paused, &*holds.allowed), (Duration::from_millis(7), &[need][..]));
 }

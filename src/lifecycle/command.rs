@@ -3,6 +3,7 @@
 
 mod event;
 mod excerpt;
+mod holding;
 mod host_task;
 mod next_step;
 mod outcome;
@@ -25,6 +26,7 @@ use crate::protocol::{
     Timestamp, TracePhase, Transport, WorkKind,
 };
 pub use event::{EventReply, LifecycleEvent, Transition};
+pub use holding::{CommandHold, HoldHistory};
 #[cfg(test)]
 pub(crate) use next_step::codes_of_extension;
 pub use next_step::next_step_of_code;
@@ -61,6 +63,7 @@ pub struct Command {
     spec: Arc<CommandSpec>,
     state: CommandState,
     trace: Vec<TracePoint>,
+    holds: HoldHistory,
     /// Whether an earlier run of the daemon accepted it. That run may have sent it.
     is_restored: bool,
 }
@@ -86,6 +89,13 @@ pub enum CommandState {
         delivery: Delivery,
         /// When the extension must have claimed it.
         respond_by: Timestamp,
+    },
+    /// Waits for the person's word. It has not begun, and holds no lane.
+    Held {
+        /// What for, and since when.
+        hold: Box<CommandHold>,
+        /// The number of its last delivery.
+        attempts: u32,
     },
     /// Claimed. It may begin in the page at any moment, so it is never sent again.
     Started {
@@ -160,6 +170,8 @@ pub enum CommandPhase {
     Queued,
     /// [`CommandState::Sent`].
     Sent,
+    /// [`CommandState::Held`].
+    Held,
     /// [`CommandState::Started`].
     Started,
     /// [`CommandState::Waiting`].
@@ -178,7 +190,7 @@ impl CommandPhase {
     pub const fn holds_lane(self) -> bool {
         match self {
             Self::Sent | Self::Started | Self::Leaving => true,
-            Self::Queued | Self::Waiting | Self::Working | Self::Ended => false,
+            Self::Queued | Self::Held | Self::Waiting | Self::Working | Self::Ended => false,
         }
     }
 
@@ -187,7 +199,12 @@ impl CommandPhase {
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Leaving | Self::Ended => true,
-            Self::Queued | Self::Sent | Self::Started | Self::Waiting | Self::Working => false,
+            Self::Queued
+            | Self::Sent
+            | Self::Held
+            | Self::Started
+            | Self::Waiting
+            | Self::Working => false,
         }
     }
 }
@@ -209,7 +226,8 @@ impl Command {
     pub fn new(spec: CommandSpec) -> Self {
         let queued = TracePoint { phase: TracePhase::Queued, at: spec.created, attempt: None };
         let state = CommandState::first(&spec.work);
-        Self { spec: spec.into(), state, trace: vec![queued], is_restored: false }
+        let holds = HoldHistory::default();
+        Self { spec: spec.into(), state, trace: vec![queued], holds, is_restored: false }
     }
 
     /// Its specification.
@@ -248,6 +266,7 @@ impl Command {
         match &self.state {
             CommandState::Queued { .. } => CommandPhase::Queued,
             CommandState::Sent { .. } => CommandPhase::Sent,
+            CommandState::Held { .. } => CommandPhase::Held,
             CommandState::Started { .. } => CommandPhase::Started,
             CommandState::Waiting => CommandPhase::Waiting,
             CommandState::Working { .. } => CommandPhase::Working,
@@ -260,9 +279,10 @@ impl Command {
     #[must_use]
     pub const fn delivery(&self) -> Option<&Delivery> {
         match &self.state {
-            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
-                None
-            }
+            CommandState::Queued { .. }
+            | CommandState::Held { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => None,
             CommandState::Sent { delivery, .. } | CommandState::Started { delivery, .. } => {
                 Some(delivery)
             }
@@ -288,7 +308,7 @@ impl Command {
             CommandState::Sent { delivery, .. } => {
                 self.spec.work.is_safe() || delivery.transport.runs_at_once()
             }
-            CommandState::Waiting => false,
+            CommandState::Held { .. } | CommandState::Waiting => false,
             CommandState::Started { let_go, .. } => *let_go || self.spec.work.is_safe(),
             CommandState::Working { .. } => true,
             CommandState::Ended { outcome, .. } => match outcome {
@@ -313,6 +333,7 @@ impl Command {
             CommandState::Ended { at, outcome, .. } => Some((*at, outcome)),
             CommandState::Queued { .. }
             | CommandState::Sent { .. }
+            | CommandState::Held { .. }
             | CommandState::Started { .. }
             | CommandState::Waiting
             | CommandState::Working { .. } => None,
@@ -326,10 +347,14 @@ impl Command {
         result.get().len()
     }
 
-    /// The latest time at which it ends.
+    /// The latest time at which it ends. The time in which it waits for the person's word does not
+    /// count: while it does, the latest time for the word.
     #[must_use]
     pub fn total_by(&self) -> Timestamp {
-        self.spec.created + self.spec.work.total(self.spec.timeout)
+        if let Some(hold) = self.hold() {
+            return hold.since + limits::PERSON;
+        }
+        self.spec.created + self.spec.work.total(self.spec.timeout) + self.holds.paused
     }
 
     /// When its record is dropped. `None` until it has ended.
@@ -340,9 +365,9 @@ impl Command {
 
     fn kept_until(&self, ended: Timestamp) -> Timestamp {
         match self.spec.work.kind() {
-            WorkKind::Browser => ended + limits::RETAIN,
+            WorkKind::Browser if self.holds.times == 0 => ended + limits::RETAIN,
             // A person may need the whole time of the wait before the agent looks again.
-            WorkKind::Annotations | WorkKind::Ask => {
+            WorkKind::Browser | WorkKind::Annotations | WorkKind::Ask => {
                 (ended + limits::RETAIN).max(self.spec.created + limits::PERSON)
             }
             WorkKind::Job => ended + limits::RETAIN_JOB,
@@ -363,7 +388,9 @@ impl Command {
                 Some(BrowserAbsence { until, lost: ExpiryReason::DaemonRestarted }) => *until,
                 Some(BrowserAbsence { until, .. }) => total.min(*execute_by).min(*until),
             },
-            CommandState::Waiting | CommandState::Working { .. } => total,
+            CommandState::Held { .. } | CommandState::Waiting | CommandState::Working { .. } => {
+                total
+            }
             CommandState::Ended { at, lane_until, .. } => {
                 lane_until.unwrap_or_else(|| self.kept_until(*at))
             }

@@ -76,6 +76,19 @@ pub const RETAIN: Duration = Duration::from_secs(60);
 /// drawing or the answer can be read for the same time.
 pub const PERSON: Duration = Duration::from_secs(600);
 
+/// How often one command waits for the person's word: a page that becomes another one after each
+/// answer must not ask for ever.
+pub const HOLDS: u32 = 4;
+
+/// How long a person's word “for this session” holds at most: a browser may stay open for weeks.
+pub const CONSENT_SESSION: Duration = Duration::from_secs(12 * 3_600);
+
+/// How many kept words there are at most; beyond it the oldest goes, and the person is asked again.
+pub const CONSENTS: usize = 1_000;
+
+/// The same for one client: each of its commands carries them.
+pub const CONSENTS_OF_CLIENT: usize = 100;
+
 /// How long the result of a job is kept. From its end: its caller looks for it less often than for
 /// a command's result.
 pub const RETAIN_JOB: Duration = Duration::from_secs(600);

@@ -252,7 +252,8 @@ impl CommandQueue {
     }
 
     /// Follows a command into a new phase: a command that ended leaves its lane, or the run queue in
-    /// which it waited; a command that came back goes to the front of its lane (row 7).
+    /// which it waited; a command that came back goes to the front of its lane (row 7). One that is held
+    /// for the person leaves its lane, too.
     #[must_use]
     pub fn follow(&mut self, id: &CorrelationId, to: CommandPhase, limits: &Limits) -> FreedLanes {
         let Some(ScheduledCommand { number, client, mode, slot }) = self.scheduled.get(id) else {
@@ -264,7 +265,10 @@ impl CommandQueue {
                 CommandPhase::Sent | CommandPhase::Started | CommandPhase::Leaving,
             )
             | (Slot::Unplaced | Slot::Waiting(_), CommandPhase::Queued) => FreedLanes::Nothing,
-            (Slot::Running(lane), CommandPhase::Queued | CommandPhase::Ended) => {
+            (
+                Slot::Running(lane),
+                CommandPhase::Queued | CommandPhase::Held | CommandPhase::Ended,
+            ) => {
                 let (number, mode) = (*number, *mode);
                 let (lane, client) = (lane.clone(), client.clone());
                 // Other browsers matter only if the limit of lanes kept the client out of them.

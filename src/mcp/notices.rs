@@ -129,7 +129,8 @@ fn notice(report: &CommandReport) -> String {
     let mut params = json!({"job_id": report.correlation_id});
     let said = match &report.status {
         CommandStatus::Pending { progress, .. } => progress.as_ref(),
-        CommandStatus::Complete { .. }
+        CommandStatus::WaitingForUser { .. }
+        | CommandStatus::Complete { .. }
         | CommandStatus::Error { .. }
         | CommandStatus::Timeout { .. }
         | CommandStatus::Expired { .. }
@@ -199,6 +200,7 @@ mod tests {
                 stopped: None,
                 older_extensions: None,
                 act_rules: None,
+                asks_first: None,
             }));
             Self { hub, link, outbox, calls: JobCalls::default() }
         }

@@ -252,6 +252,10 @@ fn status_of(
             let latest = told_at.max(*started_at).max(*delivered_at).unwrap_or(term.created_at);
             (TaskStatus::Working, message, latest)
         }
+        // The client has nothing to give: the person answers in the browser.
+        CommandStatus::WaitingForUser { waits_since, message, .. } => {
+            (TaskStatus::Working, Some(format!("waiting_for_user: {message}")), *waits_since)
+        }
         CommandStatus::Cancelled { cancelled_at, may_have_run, reason, .. } => {
             let message = if reason.is_some() {
                 "Stopped by the user in the browser: ask before you repeat it"

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::prompt::in_one_line;
-use super::{CorrelationId, TabId, Timestamp};
+use super::{ConsentAnswer, ConsentNeed, CorrelationId, TabId, Timestamp};
 
 /// How many options a question has at least and at most: nobody chooses well among more.
 pub const ASK_OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
@@ -101,6 +101,13 @@ pub enum PersonAsk {
         /// The question.
         question: AskQuestion,
     },
+    /// May a held command run? The daemon asks this, no agent.
+    Consent {
+        /// The command, in a few words.
+        question: AskQuestion,
+        /// What it needs the person's word for.
+        need: ConsentNeed,
+    },
 }
 
 /// An open question, as a browser shows it to the person.
@@ -152,6 +159,11 @@ pub enum AskAnswer {
     },
     /// The person does not answer.
     Decline {},
+    /// The person's word on a held command.
+    Consent {
+        /// The word.
+        consent: ConsentAnswer,
+    },
 }
 
 /// How an answer came.
@@ -200,7 +212,8 @@ impl PersonAsk {
         match self {
             Self::Approve { question }
             | Self::Choose { question, .. }
-            | Self::Answer { question } => question,
+            | Self::Answer { question }
+            | Self::Consent { question, .. } => question,
         }
     }
 
@@ -208,7 +221,7 @@ impl PersonAsk {
     #[must_use]
     pub const fn is_answered_anywhere(&self) -> bool {
         match self {
-            Self::Approve { .. } => false,
+            Self::Approve { .. } | Self::Consent { .. } => false,
             Self::Choose { .. } | Self::Answer { .. } => true,
         }
     }
@@ -229,6 +242,8 @@ impl PersonAsk {
         }
         let nothing = AskResult { approved: None, choice: None, text: None, by };
         Ok(Some(match (self, answer) {
+            // A held command has no result yet: the engine takes the person's word on it.
+            (Self::Consent { .. }, _) => return Err(AskRefusal::Unfit),
             (_, AskAnswer::Decline {}) => return Ok(None),
             (Self::Approve { .. }, AskAnswer::Allow { note }) => {
                 AskResult { approved: Some(true), text: note, ..nothing }
@@ -248,7 +263,8 @@ impl PersonAsk {
                 AskAnswer::Allow { .. }
                 | AskAnswer::Deny { .. }
                 | AskAnswer::Option { .. }
-                | AskAnswer::Text { .. },
+                | AskAnswer::Text { .. }
+                | AskAnswer::Consent { .. },
             ) => return Err(AskRefusal::Unfit),
         }))
     }

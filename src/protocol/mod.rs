@@ -6,6 +6,7 @@ mod ask;
 mod capture;
 #[cfg(test)]
 pub(crate) mod code_literals;
+mod consent;
 mod drawing;
 mod escapes;
 mod frame;
@@ -33,10 +34,13 @@ mod widening;
 pub use actions::Action;
 pub use agent_tab::{AgentTab, RestoredTab};
 pub use ask::{
-    ASK_OPTIONS, AnswerChannel, AskAnswer, AskOption, AskQuestion, AskRefusal, AskResult, OpenAsk,
-    PersonAsk, PersonWords,
+    ASK_OPTIONS, AnswerChannel, AskAnswer, AskOption, AskQuestion, AskRefusal, AskResult, AskWords,
+    OpenAsk, PersonAsk, PersonWords,
 };
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
+pub use consent::{
+    ConsentAnswer, ConsentDetail, ConsentKind, ConsentNeed, ConsentSite, KnownConsent,
+};
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
     Screenshot, ScreenshotError,
@@ -78,7 +82,7 @@ pub use report::{
 pub use short_text::{in_short, url_in_short};
 pub use sites::{
     AGENT_DENIALS_MAX, ActionDenial, DeniedAction, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange,
-    SiteList, SitePattern, SiteRuleError, SiteRules,
+    SiteDefault, SiteList, SitePattern, SiteRuleError, SiteRules,
 };
 pub use timestamp::Timestamp;
 pub use transport::Transport;

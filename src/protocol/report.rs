@@ -44,14 +44,22 @@ impl CommandReport {
     /// Whether it is not over.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
-        matches!(self.status, CommandStatus::Pending { .. })
+        matches!(self.status, CommandStatus::Pending { .. } | CommandStatus::WaitingForUser { .. })
     }
 
     /// A sentence on what the command waits for, with the next step if that is a browser. `None` if
     /// the command is over.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
-        let CommandStatus::Pending { message, hint, .. } = &self.status else { return None };
+        let (message, hint) = match &self.status {
+            CommandStatus::WaitingForUser { message, .. } => return Some(message.clone()),
+            CommandStatus::Pending { message, hint, .. } => (message, hint),
+            CommandStatus::Complete { .. }
+            | CommandStatus::Error { .. }
+            | CommandStatus::Timeout { .. }
+            | CommandStatus::Expired { .. }
+            | CommandStatus::Cancelled { .. } => return None,
+        };
         Some(if self.lacks_browser { format!("{message}. {hint}") } else { message.clone() })
     }
 
@@ -60,7 +68,9 @@ impl CommandReport {
     pub fn why_not_complete(&self) -> Option<String> {
         match &self.status {
             CommandStatus::Complete { .. } => None,
-            CommandStatus::Pending { .. } => self.waits_for(),
+            CommandStatus::Pending { .. } | CommandStatus::WaitingForUser { .. } => {
+                self.waits_for()
+            }
             CommandStatus::Error { error, .. } | CommandStatus::Timeout { error, .. } => {
                 Some(error.to_string())
             }
@@ -113,6 +123,19 @@ pub enum CommandStatus {
         /// The page that decides the content of `progress`.
         #[serde(skip_serializing_if = "Option::is_none")]
         page: Option<PageMark>,
+    },
+    /// It waits for the person's word and has not begun.
+    WaitingForUser {
+        /// When it was accepted.
+        created_at: Timestamp,
+        /// Since when it waits.
+        waits_since: Timestamp,
+        /// Until when the person can say so.
+        until: Timestamp,
+        /// What the person decides.
+        message: String,
+        /// What to do next.
+        hint: String,
     },
     /// The browser reported a result.
     Complete {
@@ -196,7 +219,7 @@ impl CommandStatus {
     #[must_use]
     pub const fn ended_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Pending { .. } => None,
+            Self::Pending { .. } | Self::WaitingForUser { .. } => None,
             Self::Complete { completed_at: at, .. }
             | Self::Error { failed_at: at, .. }
             | Self::Timeout { failed_at: at, .. }
@@ -253,6 +276,8 @@ pub enum TracePhase {
     Requeued,
     /// The extension said that it is about to run it.
     Claimed,
+    /// It waits for the person's word.
+    Held,
     /// It may begin.
     Started,
     /// The extension said for the first time that it still runs.
@@ -271,6 +296,8 @@ pub enum TracePhase {
 pub enum StatusWord {
     /// Accepted and not over.
     Pending,
+    /// It waits for the person's word.
+    WaitingForUser,
     /// The browser reported a result.
     Complete,
     /// The browser reported that it failed.
@@ -289,6 +316,7 @@ impl StatusWord {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::WaitingForUser => "waiting_for_user",
             Self::Complete => "complete",
             Self::Error => "error",
             Self::Timeout => "timeout",

@@ -81,6 +81,41 @@ pub enum SiteList {
     AgentDeny,
     /// Sites that agents may read, and on which they do not act.
     Read,
+    /// Sites on which the person is asked before a client acts.
+    Ask,
+}
+
+/// What holds on sites that no rule is about.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SiteDefault {
+    /// Agents act.
+    #[default]
+    Allow,
+    /// The person is asked before a client acts.
+    Ask,
+}
+
+impl SiteDefault {
+    /// Reads `allow` or `ask`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: it is neither.
+    pub fn parse(word: &str) -> Result<Self, &'static str> {
+        match word {
+            "allow" => Ok(Self::Allow),
+            "ask" => Ok(Self::Ask),
+            _ => Err("it is `ask` or `allow`"),
+        }
+    }
+
+    /// Whether agents act there without being asked about.
+    #[must_use]
+    pub const fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow)
+    }
 }
 
 /// An action that agents may not use on some sites.
@@ -154,6 +189,11 @@ pub struct SiteRules {
     read: Vec<SitePattern>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     deny_actions: Vec<ActionDenial>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ask: Vec<SitePattern>,
+    /// Absent until somebody has chosen it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<SiteDefault>,
 }
 
 /// A change of the rules.
@@ -181,6 +221,11 @@ pub enum SiteChange {
     DenyAction(ActionDenial),
     /// Takes such a denial back.
     AllowAction(ActionDenial),
+    /// Sets what holds on sites that no rule is about.
+    Default {
+        /// What.
+        default: SiteDefault,
+    },
 }
 
 /// The lists as they stand in a file.
@@ -198,6 +243,10 @@ struct StoredSiteRules {
     read: Vec<SitePattern>,
     #[serde(default)]
     deny_actions: Vec<ActionDenial>,
+    #[serde(default)]
+    ask: Vec<SitePattern>,
+    #[serde(default)]
+    default: Option<SiteDefault>,
 }
 
 impl SitePattern {
@@ -339,11 +388,42 @@ impl SiteRules {
         &self.deny_actions
     }
 
+    /// The sites on which the person is asked before a client acts.
+    #[must_use]
+    pub fn ask(&self) -> &[SitePattern] {
+        &self.ask
+    }
+
+    /// What holds on sites that no rule is about.
+    #[must_use]
+    pub fn default_rule(&self) -> SiteDefault {
+        self.default.unwrap_or_default()
+    }
+
+    /// The same, if somebody has chosen it.
+    #[must_use]
+    pub const fn chosen_default(&self) -> Option<SiteDefault> {
+        self.default
+    }
+
+    /// Whether the person wants to be asked about some site.
+    #[must_use]
+    pub fn asks_first(&self) -> bool {
+        !self.ask.is_empty() || !self.default_rule().is_allow()
+    }
+
+    /// Whether no rule does more than ask the person.
+    #[must_use]
+    pub fn only_asks_first(&self) -> bool {
+        let rest = Self { ask: Vec::new(), default: None, ..self.clone() };
+        self.asks_first() && rest.is_empty()
+    }
+
     /// Whether every site may be used.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let is_open = self.allow.is_empty() && self.deny.is_empty() && self.agent_deny.is_empty();
-        is_open && !self.bounds_acts()
+        is_open && !self.bounds_acts() && !self.asks_first()
     }
 
     /// Whether some rule is about acts alone. An extension that only knows which sites are closed would
@@ -390,11 +470,12 @@ impl SiteRules {
                 self.deny_actions.retain(|known| known != denial);
                 Ok(self.deny_actions.len() < before)
             }
+            SiteChange::Default { default } => Ok(self.default.replace(*default) != Some(*default)),
         }
     }
 
     const fn is_full(&self) -> bool {
-        let patterns = self.allow.len() + self.deny.len() + self.read.len();
+        let patterns = self.allow.len() + self.deny.len() + self.read.len() + self.ask.len();
         patterns + self.deny_actions.len() >= SITE_PATTERNS_MAX
     }
 
@@ -402,7 +483,7 @@ impl SiteRules {
     fn check_room(&self, list: SiteList, pattern: &SitePattern) -> Result<(), SiteRuleError> {
         match list {
             SiteList::Allow if pattern.is_local_files() => Err(SiteRuleError::LocalFiles),
-            SiteList::Allow | SiteList::Deny | SiteList::Read if self.is_full() => {
+            SiteList::Allow | SiteList::Deny | SiteList::Read | SiteList::Ask if self.is_full() => {
                 Err(SiteRuleError::TooMany)
             }
             SiteList::AgentDeny if pattern.is_public_suffix() => {
@@ -411,7 +492,11 @@ impl SiteRules {
             SiteList::AgentDeny if self.agent_deny.len() >= AGENT_DENIALS_MAX => {
                 Err(SiteRuleError::TooManyOfAgents)
             }
-            SiteList::Allow | SiteList::Deny | SiteList::AgentDeny | SiteList::Read => Ok(()),
+            SiteList::Allow
+            | SiteList::Deny
+            | SiteList::AgentDeny
+            | SiteList::Read
+            | SiteList::Ask => Ok(()),
         }
     }
 
@@ -420,9 +505,14 @@ impl SiteRules {
     pub fn is_widened_by(&self, change: &SiteChange) -> bool {
         match change {
             SiteChange::Add {
-                list: SiteList::Deny | SiteList::AgentDeny | SiteList::Read, ..
+                list: SiteList::Deny | SiteList::AgentDeny | SiteList::Read | SiteList::Ask,
+                ..
             }
             | SiteChange::DenyAction(_) => false,
+            SiteChange::Remove { list: SiteList::Ask, pattern } => self.ask.contains(pattern),
+            SiteChange::Default { default } => {
+                default.is_allow() && !self.default_rule().is_allow()
+            }
             SiteChange::Remove { list: SiteList::Read, pattern } => self.read.contains(pattern),
             SiteChange::AllowAction(denial) => self.deny_actions.contains(denial),
             // The first pattern of this list narrows: before it agents may use every site.
@@ -452,6 +542,7 @@ impl SiteRules {
             SiteList::Deny => &mut self.deny,
             SiteList::AgentDeny => &mut self.agent_deny,
             SiteList::Read => &mut self.read,
+            SiteList::Ask => &mut self.ask,
         }
     }
 }
@@ -460,15 +551,16 @@ impl TryFrom<StoredSiteRules> for SiteRules {
     type Error = SiteRuleError;
 
     fn try_from(
-        StoredSiteRules { allow, deny, agent_deny, read, deny_actions }: StoredSiteRules,
+        StoredSiteRules { allow, deny, agent_deny, read, deny_actions, ask, default }: StoredSiteRules,
     ) -> Result<Self, SiteRuleError> {
-        if allow.len() + deny.len() + read.len() + deny_actions.len() > SITE_PATTERNS_MAX {
+        let patterns = allow.len() + deny.len() + read.len() + ask.len();
+        if patterns + deny_actions.len() > SITE_PATTERNS_MAX {
             return Err(SiteRuleError::TooMany);
         }
         if agent_deny.len() > AGENT_DENIALS_MAX {
             return Err(SiteRuleError::TooManyOfAgents);
         }
-        Ok(Self { allow, deny, agent_deny, read, deny_actions })
+        Ok(Self { allow, deny, agent_deny, read, deny_actions, ask, default })
     }
 }
 
@@ -609,6 +701,35 @@ mod tests {
         for wrong in ["", "execute", "draw_mode", "ask_user"] {
             assert!(DeniedAction::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn asking_first_is_narrower_than_allowing_and_ends_only_by_a_widening() {
+        let pattern = SitePattern::parse("shop.example").unwrap();
+        let list = SiteList::Ask;
+        let narrow = [
+            SiteChange::Add { list, pattern: pattern.clone() },
+            SiteChange::Default { default: SiteDefault::Ask },
+        ];
+        let widen = [
+            SiteChange::Remove { list, pattern: pattern.clone() },
+            SiteChange::Default { default: SiteDefault::Allow },
+        ];
+        let mut rules = SiteRules::default();
+        assert!(!rules.is_widened_by(&widen[1]), "that is what holds without a choice");
+        for (narrow, widen) in narrow.iter().zip(&widen) {
+            assert!(!rules.asks_first() && rules.is_empty());
+            assert!(!rules.is_widened_by(narrow) && rules.apply(narrow).unwrap());
+            assert!(rules.asks_first() && rules.only_asks_first() && !rules.is_empty());
+            let kept = serde_json::to_string(&rules).unwrap();
+            assert_eq!(serde_json::from_str::<SiteRules>(&kept).unwrap(), rules);
+            assert!(rules.is_widened_by(widen));
+            let deny = SiteChange::Add { list: SiteList::Deny, pattern: pattern.clone() };
+            let mut more = rules.clone();
+            assert!(more.apply(&deny).unwrap() && !more.only_asks_first());
+            assert!(rules.apply(widen).unwrap() && !rules.apply(widen).unwrap());
+        }
+        assert_eq!(rules.chosen_default(), Some(SiteDefault::Allow));
     }
 
     #[test]

@@ -130,6 +130,15 @@ impl BriefReport {
                     page,
                 })
             }
+            CommandStatus::WaitingForUser { message, hint, .. } => Self::Pending(BriefPending {
+                status: StatusWord::WaitingForUser,
+                correlation_id: id,
+                blocked_by: None,
+                progress: None,
+                message,
+                hint: hint.into(),
+                page: None,
+            }),
             CommandStatus::Error { error, reason, stack, hint, may_have_run, page, .. } => {
                 Self::Failed(BriefFailure {
                     status: StatusWord::Error,

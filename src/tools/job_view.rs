@@ -35,7 +35,7 @@ impl JobView {
     #[must_use]
     pub fn of(status: &CommandStatus) -> Option<Self> {
         match status {
-            CommandStatus::Pending { .. } => None,
+            CommandStatus::Pending { .. } | CommandStatus::WaitingForUser { .. } => None,
             CommandStatus::Complete { result, .. } => Some(Self::complete(result)),
             CommandStatus::Error { error, stack, .. } => Some(Self::failed(error, stack.clone())),
             CommandStatus::Timeout { error, .. } => Some(Self::failed(error, None)),

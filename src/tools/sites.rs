@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::failure::CallFailure;
 use super::{ToolResult, ToolSet};
 use crate::home::SiteRulesError;
-use crate::protocol::{ActionDenial, SiteChange, SiteList, SitePattern, SiteRules};
+use crate::protocol::{ActionDenial, SiteChange, SiteDefault, SiteList, SitePattern, SiteRules};
 
 /// The meaning of the rules, and the way to loosen them.
 const SCOPE: &str = "deny wins; a list of allowed sites denies all others. Only the user can allow \
@@ -25,6 +25,13 @@ pub(super) struct SitesAnswer<'a> {
     /// Sites that agents may read and open, and on which they do not act.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     read: &'a [SitePattern],
+    /// Sites on which the user is asked before you act.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ask: &'a [SitePattern],
+    /// `ask`: the user is asked before you act on any other site.
+    #[serde(skip_serializing_if = "SiteDefault::is_allow")]
+    #[schemars(with = "Option<String>")]
+    default: SiteDefault,
     /// Actions that are denied on some sites.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     deny_actions: &'a [ActionDenial],
@@ -63,5 +70,7 @@ pub(super) fn site_rules(tools: &ToolSet, deny: Option<&str>) -> ToolResult {
 fn listed(rules: &SiteRules) -> ToolResult {
     let (allow, deny, agent_deny) = (rules.allow(), rules.deny(), rules.agent_deny());
     let (read, deny_actions) = (rules.read(), rules.deny_actions());
-    ToolResult::of(&SitesAnswer { allow, deny, agent_deny, read, deny_actions, message: SCOPE })
+    let (ask, default, message) = (rules.ask(), rules.default_rule(), SCOPE);
+    let answer = SitesAnswer { allow, deny, agent_deny, read, ask, default, deny_actions, message };
+    ToolResult::of(&answer)
 }

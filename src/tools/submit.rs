@@ -157,7 +157,7 @@ async fn finish(
 ) -> Result<ToolResult, CallRefusal> {
     let waited = tokio::select! {
         biased;
-        waited = hub.wait(caller, &submitted.accepted.id, wait, with_trace) => waited,
+        waited = hub.wait_for_submitted(caller, &submitted.accepted.id, wait, with_trace) => waited,
         refused = hub.refused(caller, submitted) => return Err(refused),
     };
     hub.confirm(caller, submitted).await?;

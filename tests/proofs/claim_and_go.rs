@@ -19,7 +19,7 @@ use std::time::Duration;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use tabwire::lifecycle::{
     Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery, EventReply,
-    ExpiryReason, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
+    ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
 };
 use tabwire::protocol::actions::ExecuteJsAction;
 use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Timestamp, Transport};
@@ -109,7 +109,7 @@ impl From<Command> for Exact<Command> {
             CommandState::Ended { outcome, delivery, .. } => {
                 View::of_end(outcome, delivery.as_ref())
             }
-            CommandState::Waiting | CommandState::Working { .. } => {
+            CommandState::Held { .. } | CommandState::Waiting | CommandState::Working { .. } => {
                 unreachable!("it is for a browser")
             }
         };
@@ -131,7 +131,9 @@ impl From<SavedStage> for Exact<SavedStage> {
                 }
             }
             SavedStage::Ended { outcome, delivery, .. } => View::of_end(outcome, delivery.as_ref()),
-            SavedStage::Working { .. } => unreachable!("it is for a browser"),
+            SavedStage::Held(_) | SavedStage::Released { .. } | SavedStage::Working { .. } => {
+                unreachable!("it is for a browser, and nobody is asked")
+            }
         };
         Self { of, view }
     }
@@ -335,8 +337,12 @@ impl World {
         });
         self.straggler = reports.or(self.straggler);
         if self.command.of.phase() == CommandPhase::Started && !rules.never_again_once_started {
-            let accepted =
-                SavedCommand { spec: spec(), stage: SavedStage::Accepted, trace: Vec::new() };
+            let accepted = SavedCommand {
+                spec: spec(),
+                stage: SavedStage::Accepted,
+                trace: Vec::new(),
+                holds: HoldHistory::default(),
+            };
             self.command = Command::restore(accepted, true, NOW).into();
         }
         if matches!(self.command.of.phase(), CommandPhase::Sent | CommandPhase::Started) {
@@ -350,7 +356,8 @@ impl World {
         }
         self.written = self.committed.clone();
         let stage = self.written.of.clone();
-        let saved = SavedCommand { spec: spec(), stage, trace: Vec::new() };
+        let holds = HoldHistory::default();
+        let saved = SavedCommand { spec: spec(), stage, trace: Vec::new(), holds };
         self.command = Command::restore(saved, true, NOW).into();
         self.held_back.clear();
         self.link = None;
@@ -452,7 +459,9 @@ impl World {
 fn stage_of(command: &Command) -> Option<SavedStage> {
     match command.state().clone() {
         CommandState::Queued { .. } | CommandState::Sent { .. } => None,
-        CommandState::Waiting | CommandState::Working { .. } => unreachable!("it is for a browser"),
+        CommandState::Held { .. } | CommandState::Waiting | CommandState::Working { .. } => {
+            unreachable!("it is for a browser, and nobody is asked")
+        }
         CommandState::Started { delivery, .. } => Some(SavedStage::Started { delivery, at: NOW }),
         CommandState::Ended { at, outcome, delivery, read, .. } => {
             Some(SavedStage::Ended { at, outcome, delivery, read })

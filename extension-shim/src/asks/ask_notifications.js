@@ -4,6 +4,7 @@
 
 /** @import {AskAnswer, OpenAsk} from '../../types/protocol.js' */
 
+import { purposeOf } from '../lib/consent.js';
 import { NOTIFICATION_BUTTONS_MAX } from './limits.js';
 
 const PREFIX = 'ask:';
@@ -55,6 +56,8 @@ export class AskNotifications {
 
 /** @param {OpenAsk} ask @returns {{title: string, answer: AskAnswer}[]} none: it is answered in the popup */
 function buttonsOf(ask) {
+  // Words that are kept are given in the popup.
+  if (ask.kind === 'consent') return [{ title: 'Allow once', answer: { kind: 'consent', consent: 'once' } }, { title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   if (ask.kind === 'approve') return [{ title: 'Allow', answer: { kind: 'allow' } }, { title: 'Deny', answer: { kind: 'deny' } }];
   if (ask.kind !== 'choose' || ask.options.length > NOTIFICATION_BUTTONS_MAX) return [];
   return ask.options.map((title, index) => ({ title, answer: { kind: 'option', index } }));
@@ -65,12 +68,18 @@ function notificationOf(ask) {
   return {
     type: 'basic',
     iconUrl: chrome.runtime.getURL('icons/icon-128.png'),
-    title: ask.client ? `Agent “${ask.client}” asks you` : 'An agent asks you',
+    title: titleOf(ask),
     message: ask.question,
     contextMessage: 'Tabwire',
     buttons: buttonsOf(ask).map(({ title }) => ({ title })),
     requireInteraction: true,
   };
+}
+
+/** @param {OpenAsk} ask */
+function titleOf(ask) {
+  const who = ask.client ? `Agent “${ask.client}”` : 'An agent';
+  return ask.kind === 'consent' ? `${who} wants to ${purposeOf(ask.need)}` : `${who} asks you`;
 }
 
 async function openPopup() {

@@ -24,7 +24,7 @@ export class AskPictures {
 
   /** @param {OpenAsk[]} asks */
   async #follow(asks) {
-    const wanted = asks.filter(({ kind, tab_id }) => kind === 'approve' && tab_id !== undefined).slice(0, ASK_PICTURES_MAX);
+    const wanted = asks.filter(({ kind, tab_id }) => ['approve', 'consent'].includes(kind) && tab_id !== undefined).slice(0, ASK_PICTURES_MAX);
     const kept = await dropOtherAskPictures(wanted.map(({ correlation_id }) => correlation_id));
     for (const { correlation_id, tab_id } of wanted) {
       if (!kept.includes(correlation_id)) await keepAskPicture(correlation_id, await pictureFor(/** @type {number} */ (tab_id)));

@@ -1,11 +1,12 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, CommandBody, CommandFrame, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 /** @import {UploadRequests} from './upload_requests.js' */
 
 import { clip } from '../lib/clip.js';
+import { ConsentNeeded, tooLateToAsk } from '../lib/consent.js';
 import { ActionError, executionTimeout } from '../lib/errors.js';
 import { KEEPALIVE_MS } from '../lib/limits.js';
 import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS } from './limits.js';
@@ -31,7 +32,8 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
 /**
  * @typedef {object} Gate the limits that the person sets for agents
  * @property {(command: CommandBody) => boolean} isOpen whether there is nothing to look out for
- * @property {(command: CommandBody) => Promise<void>} check rejects with why the command may not begin
+ * @property {(command: CommandBody, so: {isStep: boolean}) => Promise<void>} check rejects with why the command may not begin; with
+ *   `ConsentNeeded` if the person is to be asked first
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  */
@@ -118,7 +120,7 @@ export class Dispatcher {
   /** The rules have changed: a running command that they forbid ends, too. */
   handleRules() {
     for (const entry of this.#entries.values()) {
-      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command).catch((error) => this.#refuse(entry, error));
+      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command, { isStep: entry.running?.begun ?? false }).catch((error) => this.#refuse(entry, error));
     }
   }
 
@@ -126,7 +128,8 @@ export class Dispatcher {
   #refuse(entry, error) {
     if (this.#entries.get(entry.correlation_id) !== entry) return;
     const ran = entry.running?.begun ?? false;
-    this.#stop(entry, 'cancelled', () => failureReport(entry, error instanceof ActionError ? error.after({ ran }) : error));
+    const why = tooLateToAsk(error, { ran });
+    this.#stop(entry, 'cancelled', () => failureReport(entry, why instanceof ActionError ? why.after({ ran }) : why));
   }
 
   /** The running commands, for the popup. @returns {RunningCommand[]} */
@@ -173,11 +176,19 @@ export class Dispatcher {
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
     if (this.#gate.isOpen(command)) return admit();
-    this.#gate.check(command).then(
+    this.#gate.check(command, { isStep: false }).then(
       // Cancelled meanwhile, it is not there any more.
       () => { if (this.#entries.get(correlation_id) === entry) admit(); },
-      (error) => this.#settle(entry, () => failureReport(entry, error)),
+      (error) => (error instanceof ConsentNeeded ? this.#hold(entry, error.need) : this.#settle(entry, () => failureReport(entry, error))),
     );
+  }
+
+  /** It has not begun and waits for the person: the daemon sends it again. @param {Attempt} entry @param {ConsentNeed} need */
+  #hold(entry, need) {
+    const { correlation_id, attempt } = entry;
+    if (this.#entries.get(correlation_id) !== entry) return;
+    this.#entries.delete(correlation_id);
+    this.#send({ type: 'hold', correlation_id, attempt, need });
   }
 
   /** @param {Attempt} entry */
@@ -206,7 +217,10 @@ export class Dispatcher {
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
     // Since it was claimed rules, or where its tab is, may have changed.
-    if (!this.#gate.isOpen(command)) await this.#gate.check(command);
+    if (!this.#gate.isOpen(command)) {
+      const isStep = command !== entry.command;
+      await this.#gate.check(command, { isStep }).catch((error) => { throw tooLateToAsk(error, { ran: running.begun }); });
+    }
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     const unfollow = this.#gate.follow?.(command);
     try {

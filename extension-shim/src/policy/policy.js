@@ -5,12 +5,13 @@
 /** @import {CommandBody, SiteRulesFrame} from '../../types/protocol.js' */
 /** @import {SiteRules} from './sites.js' */
 
+import { assertConsent, requireConsent } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
 import { once } from '../lib/once.js';
 import { LocalFiles } from './local_files.js';
 import { actKind } from './acts.js';
 import { isBrowserPage } from './pages.js';
-import { actBlockOf, blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
+import { actBlockOf, askedSite, blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 
 const KEY = 'policy';
 /** Actions that open a URL. */
@@ -45,8 +46,8 @@ export class Policy {
   }
 
   /** @param {SiteRulesFrame} frame */
-  handleRules({ allow, deny, agent_deny = [], read = [], deny_actions = [], problem = '' }) {
-    this.#rules = { allow, deny, agent_deny, read, deny_actions };
+  handleRules({ allow, deny, agent_deny = [], read = [], deny_actions = [], ask = [], default: other = 'allow', problem = '' }) {
+    this.#rules = { allow, deny, agent_deny, read, deny_actions, ask, default: other };
     this.problem = problem;
     this.#store().catch(console.warn);
     this.onChange();
@@ -93,8 +94,11 @@ export class Policy {
   /**
    * Whether a command may begin, as far as the browser knows where its tab is.
    * @param {CommandBody} command @param {() => Promise<ShownPage>} look at the tab that it is for
+   * @param {{isStep?: boolean, documentNow?: () => Promise<string | undefined>}} [so] `isStep`: of a command that has begun;
+   *   `documentNow`: the document in the tab
    */
-  async check({ type, params, tab_id }, look) {
+  async check(command, look, { isStep, documentNow } = {}) {
+    const { type, params, tab_id } = command;
     if (this.#stopped) throw stoppedByUser();
     if (this.#rules === null) throw notHeard();
     if (OPENING.has(type)) await this.admitAll(urlsIn(params));
@@ -107,14 +111,35 @@ export class Policy {
     const isBrowsers = isBrowserPage(tab.url ?? '');
     await this.admitTab(isBrowsers ? { pendingUrl: tab.pendingUrl } : tab);
     const owner = typeof tab.owner === 'string' && tab.owner !== 'null' ? tab.owner : '';
-    for (const url of [isBrowsers ? '' : tab.url ?? '', owner]) this.assertAct(type, params, url);
+    const urls = [isBrowsers ? '' : tab.url ?? '', owner];
+    for (const url of urls) this.#assertActRules(command, url);
+    await this.#askFirst(command, urls, { isStep, documentNow });
+  }
+
+  /**
+   * @param {CommandBody} command @param {string[]} urls of the page in its tab @param {{isStep?: boolean, documentNow?: () => Promise<string | undefined>}} so as of `check`
+   */
+  async #askFirst(command, urls, { isStep, documentNow }) {
+    for (const { url, isOpen } of actedPages(command, urls)) {
+      const site = this.#rules && askedSite(this.#rules, url);
+      if (!site) continue;
+      const document = isOpen ? await documentNow?.() : undefined;
+      requireConsent(command, { kind: 'act', site, ...(document && { document }) }, { isStep });
+    }
   }
 
   /**
    * Whether it may be done on a page of this address, as far as rules about acts go.
-   * @param {string} type @param {any} params of a command or of a step @param {string} url @param {{ran?: boolean}} [so] as of `assertUrl`
+   * @param {CommandBody} command or a step of one @param {string} url @param {{ran?: boolean}} [so] as of `assertUrl`
    */
-  assertAct(type, params, url, { ran = false } = {}) {
+  assertAct(command, url, { ran = false } = {}) {
+    this.#assertActRules(command, url, { ran });
+    const site = this.#rules && actKind(command.type, command.params).isOnPage ? askedSite(this.#rules, url) : null;
+    if (site) assertConsent(command, 'act', site, ran);
+  }
+
+  /** @param {CommandBody} command @param {string} url @param {{ran?: boolean}} [so] */
+  #assertActRules({ type, params }, url, { ran = false } = {}) {
     if (this.#rules === null) throw notHeard();
     const block = actBlockOf(this.#rules, actKind(type, params), url);
     if (block) throw blocked(`agents may not ${type} on ${block.host}, by ${block.rule}`, ran);
@@ -206,6 +231,24 @@ function stepsIn(params) {
 /** @param {any} params of a command @returns {string[]} URLs that it names */
 function urlsIn(params) {
   return [params?.url].filter((url) => typeof url === 'string');
+}
+
+/**
+ * The pages that a command acts on, as far as that is known before it begins.
+ * @param {CommandBody} command @param {string[]} urls of the page that is there @returns {{url: string, isOpen: boolean}[]} `isOpen`: it is there now
+ */
+function actedPages({ type, params }, urls) {
+  const here = urls.map((url) => ({ url, isOpen: true }));
+  if (type !== 'batch') return actKind(type, params).isOnPage ? here : [];
+  /** @type {{url: string, isOpen: boolean}[]} */
+  let pages = here;
+  return stepsIn(params).flatMap((step) => {
+    const { action } = step ?? {};
+    // Where a step leads that goes through the history is known only then.
+    if (OPENING.has(action)) pages = urlsIn(step).filter((url) => !url.includes('{{')).map((url) => ({ url, isOpen: false }));
+    else if (action === 'back' || action === 'forward') pages = [];
+    return actKind(action, step).isOnPage ? pages : [];
+  });
 }
 
 /** @param {any} params of a batch @returns {string[]} URLs that its steps open; one that has an earlier result in it is known only at its step */

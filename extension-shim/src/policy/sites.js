@@ -3,9 +3,9 @@
 // URL parser makes of it, so that no spelling of an address passes for another one.
 
 /**
- * @typedef {{allow: string[], deny: string[], agent_deny?: string[], read?: string[], deny_actions?: {action: string, pattern: string}[]}} SiteRules
+ * @typedef {{allow: string[], deny: string[], agent_deny?: string[], read?: string[], deny_actions?: {action: string, pattern: string}[], ask?: string[], default?: 'allow' | 'ask'}} SiteRules
  *   where `allow` is not empty, nothing else may be used; `agent_deny`: denials by agents, which count as `deny` does;
- *   `read`: agents may read there and not act
+ *   `read`: agents may read there and not act; `ask`: the person is asked before a client acts; `default`: on sites without a rule
  * @typedef {{scheme: string, host: string, port: string, below: boolean}} Pattern `below`: without the host itself
  * @typedef {{host: string, rule: string}} Block the reason for refusing a URL, in words
  */
@@ -76,8 +76,8 @@ export function fileIn(url) {
 }
 
 /** @param {SiteRules} rules @returns {boolean} whether every site may be used */
-export function isOpen({ allow, deny, agent_deny = [], read = [], deny_actions = [] }) {
-  return [allow, deny, agent_deny, read, deny_actions].every((list) => list.length === 0);
+export function isOpen({ allow, deny, agent_deny = [], read = [], deny_actions = [], ask = [], default: other = 'allow' }) {
+  return other === 'allow' && [allow, deny, agent_deny, read, deny_actions, ask].every((list) => list.length === 0);
 }
 
 /**
@@ -111,6 +111,23 @@ export function actBlockOf({ read = [], deny_actions = [] }, { names, isOnPage }
   if (denied) return { host: place.name, rule: `the rule that denies ${denied.action} on ${denied.pattern}` };
   const readOnly = isOnPage ? read.find(isThere) : undefined;
   return readOnly === undefined ? null : { host: place.name, rule: `the rule ${readOnly}, which lets agents read there and not act` };
+}
+
+/**
+ * @param {SiteRules} rules @param {string} url @returns {string | null} the site, if the person wants to be asked before agents
+ *   act there
+ */
+export function askedSite({ ask = [], default: other = 'allow' }, url) {
+  if (ask.length === 0 && other === 'allow' || url === '' || isEmptyPage(url)) return null;
+  const place = placeOf(url);
+  const isAsked = other === 'ask' || ask.some((text) => denies(parsePattern(text) ?? 'unreadable', place));
+  return isAsked ? siteOf(place) : null;
+}
+
+/** The origin of a page, in the one spelling of its host. @param {UrlParts} place */
+function siteOf({ scheme, host, port }) {
+  if (host === '') return `${scheme || 'no site'}:`;
+  return `${scheme}://${host}${port === '' || port === USUAL_PORTS[scheme] ? '' : `:${port}`}`;
 }
 
 /**

@@ -35,12 +35,17 @@ const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
   isOpen: (command) => !recorder.isChanging && policy.isOpenFor(command, tabs.known(command.tab_id)),
-  async check(command) {
+  async check(command, { isStep }) {
     // Before the rules, which may change while the recording begins.
     await recorder.applied();
-    await policy.check(command, async () => withOwner(await tabs.fresh(command.tab_id)));
+    const tab = () => tabs.fresh(command.tab_id);
+    const documentNow = async () => {
+      const { id: tabId } = await tab();
+      return (await chrome.webNavigation.getFrame({ tabId, frameId: 0 }))?.documentId;
+    };
+    await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
   },
-  assertAct: ({ type, params }, url, so) => policy.assertAct(type, params, url, so),
+  assertAct: (command, url, so) => policy.assertAct(command, url, so),
   follow: ({ tab_id, client_id, safe }) => (tab_id === undefined || safe ? () => {} : tabDownloads.followAct(tab_id, client_id)),
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
@@ -185,6 +190,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     draws_for: drawMode.waits(),
     site_rules: true,
     act_rules: true,
+    asks_first: true,
     stopped: policy.isStopped,
     older_extensions: true,
   });

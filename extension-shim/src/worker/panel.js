@@ -175,6 +175,7 @@ function openedTabs({ openedTabs: all, heldTabs, titleOf }) {
 function siteChange(ask) {
   if (ask.change === 'clear_agents') return { change: ask.change };
   if (ask.change === 'deny_action' || ask.change === 'allow_action') return { change: ask.change, action: ask.action, pattern: ask.pattern };
+  if (ask.change === 'default') return { change: ask.change, default: ask.default };
   return { change: ask.change, list: ask.list, pattern: ask.pattern };
 }
 
@@ -191,6 +192,7 @@ function historyWish(wish) {
 /** @param {AskAnswer} given @returns {AskAnswer} */
 function askAnswer(given) {
   switch (given.kind) {
+    case 'consent': return { kind: given.kind, consent: given.consent };
     case 'allow':
     case 'deny': return { kind: given.kind, ...(given.note ? { note: given.note } : {}) };
     case 'option': return { kind: given.kind, index: given.index };

@@ -9,7 +9,7 @@ const { Asks } = await import('../../src/asks/asks.js');
 const { dropOtherAskPictures, keepAskPicture, keptAskPicture } = await import('../../src/asks/kept_pictures.js');
 
 const { asks: OPEN } = goldenFrames('to_extension').asks;
-const [APPROVE, CHOOSE, ANSWER] = OPEN;
+const [APPROVE, CHOOSE, ANSWER, CONSENT] = OPEN;
 let made;
 let clicked;
 
@@ -46,7 +46,7 @@ test('the list is the last one of the daemon, and goes with the connection', () 
   asks.handleFrame({ type: 'asks', asks: [ANSWER] });
   assert.deepEqual(asks.open, [ANSWER]);
   asks.forget();
-  assert.deepEqual([asks.open, counts], [[], [3, 1, 0]]);
+  assert.deepEqual([asks.open, counts], [[], [4, 1, 0]]);
 });
 
 test('a notification shows each question in its words, answers what has two buttons, and goes with its question', async () => {
@@ -66,12 +66,15 @@ test('a notification shows each question in its words, answers what has two butt
   clicked.button(id(ANSWER), 0);
   clicked.button(id(APPROVE), 2);
   clicked.button('another', 0);
-  assert.deepEqual(answers, [[APPROVE.correlation_id, { kind: 'deny' }], [CHOOSE.correlation_id, { kind: 'option', index: 0 }]]);
+  assert.deepEqual(made[id(CONSENT)].buttons, [{ title: 'Allow once' }, { title: 'Deny' }]);
+  assert.equal(made[id(CONSENT)].title, 'Agent “Claude Code” wants to act on https://shop.example');
+  clicked.button(id(CONSENT), 0);
+  assert.deepEqual(answers, [[APPROVE.correlation_id, { kind: 'deny' }], [CHOOSE.correlation_id, { kind: 'option', index: 0 }], [CONSENT.correlation_id, { kind: 'consent', consent: 'once' }]]);
   notifications.follow([ANSWER]);
   await settled();
   assert.deepEqual(Object.keys(made), [id(ANSWER)]);
   clicked.button(id(APPROVE), 0);
-  assert.equal(answers.length, 2, 'a question that is over has no answer');
+  assert.equal(answers.length, 3, 'a question that is over has no answer');
 });
 
 test('nothing is notified while the person has not allowed it, and all open questions are once they have', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Dispatcher } from '../../src/commands/dispatcher.js';
+import { ConsentNeeded } from '../../src/lib/consent.js';
 import { ActionError } from '../../src/lib/errors.js';
 import { RESULT_MAX_BYTES } from '../../src/commands/limits.js';
 import { Outbox } from '../../src/commands/outbox.js';
@@ -492,4 +493,40 @@ test('what runs where agents may still be goes on', async () => {
   runs[0].resolve('done');
   await settled();
   assert.equal(types().at(-1), 'complete');
+});
+
+test('a command that waits for the person is held before its claim, and comes again as a new one', async () => {
+  const need = { kind: 'act', site: 'https://shop.example', document: 'd' };
+  let word = false;
+  const gate = { ...openGate, isOpen: () => false, check: async () => { if (!word) throw new ConsentNeeded(need); } };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
+  dispatcher.enterEpoch('1');
+  for (const safe of [false, true]) {
+    sent.length = 0;
+    dispatcher.handleCommand(command({ safe }));
+    await settled();
+    assert.deepEqual(sent, [{ type: 'hold', ...ref(), need }]);
+    assert.deepEqual(dispatcher.inFlight(), []);
+  }
+  go();
+  assert.equal(runs.length, 0);
+  word = true;
+  dispatcher.handleCommand(command({ allowed: [need] }, 2));
+  await settled();
+  go(2);
+  await settled();
+  assert.deepEqual([sent.at(-1).type, runs.length], ['claim', 1]);
+});
+
+test('a page that needs the word only after go runs nothing and says so', async () => {
+  const need = { kind: 'act', site: 'https://shop.example', document: 'd' };
+  let checks = 0;
+  const gate = { ...openGate, isOpen: () => false, check: async () => { checks += 1; if (checks > 1) throw new ConsentNeeded(need); } };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
+  dispatcher.enterEpoch('1');
+  dispatcher.handleCommand(command());
+  await settled();
+  go();
+  await settled();
+  assert.deepEqual([runs.length, sent.at(-1).error.code, sent.at(-1).error.may_have_run], [0, 'consent_needed', false]);
 });

@@ -43,7 +43,7 @@ test('a worker that begins anew enforces what the last one knew', async () => {
   policy.handleRules(rules([], ['denied.example']));
   await policy.setStopped(true);
   await worker();
-  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [], read: [], deny_actions: [] }]);
+  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [], read: [], deny_actions: [], ask: [], default: 'allow' }]);
   await policy.setStopped(false);
   await worker();
   assert.equal(policy.isStopped, false);
@@ -58,7 +58,7 @@ test('a stop by which a worker begins anew holds at once, and keeps the rules', 
   assert.equal(policy.isStopped, true);
   await stopped;
   await worker();
-  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [], read: [], deny_actions: [] }]);
+  assert.deepEqual([policy.isStopped, policy.rules], [true, { allow: [], deny: ['denied.example'], agent_deny: [], read: [], deny_actions: [], ask: [], default: 'allow' }]);
 });
 
 test('a release by which a worker begins anew is not undone by what is read', async () => {

@@ -1,6 +1,7 @@
 //! `tabwire install` and `tabwire uninstall`.
 
 mod clipboard;
+mod first_act;
 mod pick;
 mod steps;
 mod wait;
@@ -93,11 +94,15 @@ pub(super) async fn install(
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let is_new = StateDirectory::find(&installation.state)?.is_none();
     plan.apply(&installation.state)?;
     if arguments.json {
         return install_as_json(location, &installation, arguments, &picked, &plan).await;
     }
     print_done(&plan, "Everything was already set up.")?;
+    if settle_first_act(&installation, is_new && is_interactive())? {
+        first_act::print_unasked()?;
+    }
     if installation.port != location.port {
         print_whose_port(&installation, location.port)?;
     }
@@ -119,6 +124,11 @@ pub(super) async fn install(
     Ok(if arguments.wait { waited.exit_code() } else { ExitCode::SUCCESS })
 }
 
+/// See [`first_act::settle`].
+fn settle_first_act(installation: &Installation, asks: bool) -> anyhow::Result<bool> {
+    first_act::settle(&StateDirectory::open(&installation.state)?, asks)
+}
+
 /// Whether a person reads standard output and can answer on standard input. The dialog of `install`
 /// is its output, unlike a question of [`person`](crate::cli::person) on standard error.
 fn is_interactive() -> bool {
@@ -134,6 +144,9 @@ async fn install_as_json(
     plan: &ChangePlan,
 ) -> anyhow::Result<ExitCode> {
     let mut body = result_json(installation, picked, plan);
+    settle_first_act(installation, false)?;
+    let rules = StateDirectory::open(&installation.state)?.site_rules().read()?;
+    body["sites_default"] = json!(rules.default_rule());
     let waited = if arguments.wait {
         Some(wait::for_extension(location, installation.port).await?)
     } else {

@@ -12,7 +12,9 @@ use super::daemon_client::DaemonClient;
 use super::person::{UnattendedFlag, require_consent, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::protocol::{ActionDenial, DeniedAction, SiteChange, SiteList, SitePattern, SiteRules};
+use crate::protocol::{
+    ActionDenial, DeniedAction, SiteChange, SiteDefault, SiteList, SitePattern, SiteRules,
+};
 use crate::terminal::print_line;
 
 #[derive(Subcommand, Debug)]
@@ -45,6 +47,24 @@ pub(super) enum SitesCommand {
         /// Block this action only; execute_js stands for every way to run a script
         #[arg(long, value_name = "NAME", value_parser = DeniedAction::parse)]
         action: Option<DeniedAction>,
+    },
+    /// Ask you before an agent acts on this site for the first time
+    #[command(after_help = "Example:\n  tabwire sites ask shop.example")]
+    Ask {
+        /// A site, for example example.com or *.example.com
+        #[arg(value_parser = SitePattern::parse)]
+        site: SitePattern,
+    },
+    /// Choose what holds on sites that no rule is about
+    #[command(
+        after_help = "Examples:\n  tabwire sites default ask     you are asked before an agent acts on a site for the first time\n  tabwire sites default allow --unattended"
+    )]
+    Default {
+        /// ask, or allow
+        #[arg(value_parser = SiteDefault::parse)]
+        rule: SiteDefault,
+        #[command(flatten)]
+        consent: UnattendedFlag,
     },
     /// Remove a rule
     #[command(after_help = "Example:\n  tabwire sites remove bank.example")]
@@ -164,6 +184,17 @@ fn widening(change: &SiteChange) -> (String, Option<String>) {
             format!("agents use {action} on {pattern}"),
             Some(format!("tabwire sites deny '{pattern}' --action {action}")),
         ),
+        SiteChange::Remove { list: SiteList::Ask, pattern } => (
+            format!("agents act on {pattern} without asking you"),
+            Some(format!("tabwire sites ask '{pattern}'")),
+        ),
+        SiteChange::Default { default: SiteDefault::Allow } => (
+            "agents act on sites without asking you".to_owned(),
+            Some("tabwire sites default ask".to_owned()),
+        ),
+        SiteChange::Default { default: SiteDefault::Ask } => {
+            ("agents ask you before they act on a site".to_owned(), None)
+        }
         SiteChange::DenyAction(ActionDenial { action, pattern }) => {
             (format!("agents use no {action} on {pattern}"), None)
         }
@@ -194,12 +225,24 @@ fn changes(command: SitesCommand) -> (Vec<SiteChange>, UnattendedFlag) {
         SitesCommand::Deny { site, action: None } => {
             (vec![SiteChange::Add { list: SiteList::Deny, pattern: site }], asked)
         }
+        SitesCommand::Ask { site } => {
+            (vec![SiteChange::Add { list: SiteList::Ask, pattern: site }], asked)
+        }
+        SitesCommand::Default { rule, consent } => {
+            (vec![SiteChange::Default { default: rule }], consent)
+        }
         SitesCommand::Clear { agents: _, consent } => (vec![SiteChange::ClearAgents], consent),
         SitesCommand::Remove { site, action: Some(action), consent } => {
             (vec![SiteChange::AllowAction(ActionDenial { action, pattern: site })], consent)
         }
         SitesCommand::Remove { site, action: None, consent } => {
-            let lists = [SiteList::Allow, SiteList::Deny, SiteList::AgentDeny, SiteList::Read];
+            let lists = [
+                SiteList::Allow,
+                SiteList::Deny,
+                SiteList::AgentDeny,
+                SiteList::Read,
+                SiteList::Ask,
+            ];
             let remove = |list| SiteChange::Remove { list, pattern: site.clone() };
             (lists.map(remove).to_vec(), consent)
         }
@@ -229,6 +272,12 @@ fn print_rules(rules: &SiteRules, json: bool) -> anyhow::Result<ExitCode> {
     }
     for pattern in rules.read() {
         print_line(format!("  read   {pattern}  (agents do not act there)"))?;
+    }
+    for pattern in rules.ask() {
+        print_line(format!("  ask    {pattern}  (you are asked before an agent acts there)"))?;
+    }
+    if rules.default_rule() == SiteDefault::Ask {
+        print_line("You are asked before an agent acts on a site for the first time.")?;
     }
     for ActionDenial { action, pattern } in rules.deny_actions() {
         print_line(format!("  deny   {action} on {pattern}"))?;

@@ -92,6 +92,8 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         }
         FromExtension::Hello(_)
         | FromExtension::Ready(_)
+        // Nothing answers it but the person, minutes later.
+        | FromExtension::Hold { .. }
         | FromExtension::Events { .. }
         | FromExtension::Annotations(_)
         | FromExtension::Tabs { .. }

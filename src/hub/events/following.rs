@@ -104,8 +104,14 @@ impl CommandFollower {
             let command = self.command.as_mut()?;
             // The subscription is older than this read, so no change is missed between the two.
             let report = command.borrow_and_update().report(false);
-            let CommandStatus::Pending { progress, .. } = &report.status else {
-                return self.end().await;
+            let progress = match &report.status {
+                CommandStatus::Pending { progress, .. } => progress,
+                CommandStatus::WaitingForUser { .. } => &None,
+                CommandStatus::Complete { .. }
+                | CommandStatus::Error { .. }
+                | CommandStatus::Timeout { .. }
+                | CommandStatus::Expired { .. }
+                | CommandStatus::Cancelled { .. } => return self.end().await,
             };
             let is_new = progress.is_some() && *progress != self.told;
             if is_new && self.pause.is_none() {

@@ -68,6 +68,7 @@ fn word(seen: &CommandLookup) -> &'static str {
     let CommandLookup::Command(report) = seen else { return "gone" };
     match report.status {
         CommandStatus::Pending { .. } => "pending",
+        CommandStatus::WaitingForUser { .. } => "waiting_for_user",
         CommandStatus::Complete { .. } => "complete",
         CommandStatus::Error { .. } => "error",
         CommandStatus::Timeout { .. } => "timeout",

@@ -3,7 +3,7 @@
 use super::*;
 use crate::engine::{JournalEntry, RecordedCommand, RecordedKey, UsedTab};
 use crate::journal::JournalReader;
-use crate::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
+use crate::lifecycle::{Command, CommandHold, CommandState, SavedCommand, SavedStage};
 use crate::protocol::actions::{BackAction, RefreshAction};
 
 /// A hub whose journal is written when a test says so.
@@ -390,9 +390,15 @@ async fn an_ending_daemon_waits_no_longer_than_two_seconds() {
 pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> RecordedHistory {
     let kept = commands.into_iter().map(|(command, tab)| {
         let stage = match command.state() {
+            CommandState::Queued { .. } | CommandState::Sent { .. }
+                if command.holds().times > 0 =>
+            {
+                SavedStage::Released { at: command.spec().created }
+            }
             CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
                 SavedStage::Accepted
             }
+            CommandState::Held { hold, .. } => SavedStage::Held(CommandHold::clone(hold)),
             CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
             CommandState::Started { delivery, .. } => {
                 SavedStage::Started { delivery: delivery.clone(), at: command.started_at() }
@@ -405,8 +411,8 @@ pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> RecordedHistory 
             },
         };
         let lane = tab.map(|tab| Lane { browser: "b".into(), tab: Some(TabId(tab)) });
-        let saved =
-            SavedCommand { spec: command.spec().clone(), stage, trace: command.marks().into() };
+        let (spec, holds) = (command.spec().clone(), command.holds().clone());
+        let saved = SavedCommand { spec, stage, trace: command.marks().into(), holds };
         RecordedCommand { saved, lane, selector: TargetSelector::default() }
     });
     let anchor =

@@ -29,6 +29,7 @@ impl Extension {
             stopped: Some(stopped),
             older_extensions: None,
             act_rules: None,
+            asks_first: None,
         }));
         extension
     }

@@ -2,7 +2,8 @@
 
 use super::{CommandOutcome, CommandPhase, Peer};
 use crate::protocol::{
-    Attempt, CancelReason, CommandProgress, ExtensionReport, InFlightState, NackReason, Transport,
+    Attempt, CancelReason, CommandProgress, ConsentNeed, ExtensionReport, InFlightState,
+    NackReason, Transport,
 };
 
 /// An event in the lifecycle of a command.
@@ -14,6 +15,16 @@ pub enum LifecycleEvent {
     Deliver(Peer, Transport),
     /// An extension asks to run it (row 5).
     Claim(Peer, Attempt),
+    /// An extension has not begun it: it needs the person's word (row 29).
+    Hold(Peer, Attempt, ConsentNeed),
+    /// The daemon finds that it needs the person's word before it is delivered to an extension that
+    /// polls and asks nobody (row 29b).
+    HoldUndelivered(ConsentNeed),
+    /// The person lets it go on, or it is to be looked at anew (row 30).
+    Release {
+        /// Whether the word is on this command alone.
+        is_once: bool,
+    },
     /// The journal has recorded its start, and `go` is about to be sent (row 5a).
     Go(Attempt),
     /// An extension reports on it (rows 6, 6a, 9, 10, 18).
@@ -27,7 +38,8 @@ pub enum LifecycleEvent {
     Begin,
     /// The daemon reports progress of this job (row 23).
     Advance(CommandProgress),
-    /// The daemon finished this job, or a person finished the drawing (row 24).
+    /// The daemon finished this job, a person finished the drawing (row 24), or a person does not
+    /// allow it (row 31).
     Finish(CommandOutcome),
     /// Its owner cancels it (rows 15, 16).
     Cancel,

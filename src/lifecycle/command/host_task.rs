@@ -36,13 +36,22 @@ impl Command {
         self.changed(CommandPhase::Working, EventReply::Nothing)
     }
 
-    /// Row 24.
+    /// Rows 24 and 31.
     pub(super) fn finish_host_task(
         &mut self,
         outcome: CommandOutcome,
         now: Timestamp,
     ) -> Transition {
-        if matches!(self.state, CommandState::Waiting | CommandState::Working { .. }) {
+        let is_open = match &self.state {
+            // It has not begun, so it has no result.
+            CommandState::Held { .. } => matches!(outcome, CommandOutcome::Error { .. }),
+            CommandState::Waiting | CommandState::Working { .. } => true,
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Started { .. }
+            | CommandState::Ended { .. } => false,
+        };
+        if is_open {
             return self.finish(outcome, now);
         }
         Transition::Unchanged(EventReply::Nothing)

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 36] = [
+static OF_CODES: [(&str, &str); 39] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -56,6 +56,19 @@ static OF_CODES: [(&str, &str); 36] = [
         "blocked_by_policy",
         "Use another site. Only the person can change the rules: with `tabwire sites`, or in the \
          popup of the Tabwire extension.",
+    ),
+    (
+        "denied_by_user",
+        "Do not try it another way: tell the user what you wanted to do there, and ask how to go on.",
+    ),
+    (
+        "consent_needed",
+        "Look at the page. If the act is still wanted, call again: the user is asked first.",
+    ),
+    (
+        "consent_stale",
+        "What the user allowed is not there any more, so nothing has run. Look at the page, then call \
+         again: the user is asked anew.",
     ),
     (
         CommandOutcome::STOPPED_BY_USER,

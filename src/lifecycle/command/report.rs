@@ -9,7 +9,7 @@ use super::next_step::{
     BROWSER_AWAY_HINT, HALF_DONE_HINT, STOPPED_HINT, answer_of_dialog, next_step_of,
     next_step_of_pending,
 };
-use super::{Command, CommandOutcome, CommandState, ExpiryReason};
+use super::{Command, CommandHold, CommandOutcome, CommandState, ExpiryReason};
 use crate::lifecycle::Lane;
 use crate::protocol::{
     Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, FailedCommand,
@@ -46,6 +46,7 @@ impl Command {
                 matches!(reason, ExpiryReason::NoExtension)
             }
             CommandState::Sent { .. }
+            | CommandState::Held { .. }
             | CommandState::Started { .. }
             | CommandState::Waiting
             | CommandState::Working { .. }
@@ -57,6 +58,7 @@ impl Command {
         match &self.state {
             CommandState::Queued { .. } => self.pending(None, self.why_queued()),
             CommandState::Sent { .. } => self.pending(None, "Sent to the browser".to_owned()),
+            CommandState::Held { hold, .. } => self.waiting_for_user(hold),
             CommandState::Started { progress, .. } => {
                 let message = match self.dialog() {
                     Some(_) => "The command waits for the answer to a dialog",
@@ -100,6 +102,21 @@ impl Command {
             } else {
                 next_step_of_pending(&self.spec.id, self.spec.work.kind()).into()
             },
+        }
+    }
+
+    fn waiting_for_user(&self, hold: &CommandHold) -> CommandStatus {
+        let (until, purpose) = (self.total_by(), hold.need.kind.purpose());
+        let site = hold.need.site.as_str();
+        CommandStatus::WaitingForUser {
+            created_at: self.spec.created,
+            waits_since: hold.since,
+            until,
+            message: format!(
+                "Waiting until {until} for the user, who decides in the Tabwire popup whether you may \
+                 {purpose} {site}"
+            ),
+            hint: next_step_of_pending(&self.spec.id, WorkKind::Ask),
         }
     }
 
@@ -204,8 +221,9 @@ impl Command {
     #[must_use]
     pub fn summary(&self, target: Option<&Lane>) -> CommandSummary {
         let end = self.end();
-        let (status, reason) =
-            end.map_or((StatusWord::Pending, None), |(_, outcome)| outcome.word());
+        let open =
+            if self.hold().is_some() { StatusWord::WaitingForUser } else { StatusWord::Pending };
+        let (status, reason) = end.map_or((open, None), |(_, outcome)| outcome.word());
         let ended_at = end.map(|(at, _)| at);
         let holder = self.delivery().map(|delivery| delivery.peer.browser.clone());
         CommandSummary {
@@ -230,6 +248,9 @@ impl Command {
         let (message, error, hint) = match self.status() {
             CommandStatus::Pending { message, hint, .. } => {
                 (Some(message), None, Some(hint.into_owned()))
+            }
+            CommandStatus::WaitingForUser { message, hint, .. } => {
+                (Some(message), None, Some(hint))
             }
             CommandStatus::Complete { .. } => (None, None, None),
             CommandStatus::Cancelled { hint, .. } => (None, None, hint.map(str::to_owned)),
@@ -263,6 +284,7 @@ impl Command {
             | TracePhase::Delivered
             | TracePhase::Requeued
             | TracePhase::Claimed
+            | TracePhase::Held
             | TracePhase::Started
             | TracePhase::FirstPending
             | TracePhase::Done => true,

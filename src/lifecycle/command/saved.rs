@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
-    ExpiryReason, TracePoint,
+    BrowserAbsence, Command, CommandHold, CommandOutcome, CommandPhase, CommandSpec, CommandState,
+    Delivery, ExpiryReason, HoldHistory, TracePoint,
 };
 use crate::lifecycle::limits;
 use crate::protocol::{Timestamp, TracePhase};
@@ -19,6 +19,8 @@ pub struct SavedCommand {
     pub stage: SavedStage,
     /// The recorded phases of the command.
     pub trace: Vec<TracePoint>,
+    /// Its holds so far.
+    pub holds: HoldHistory,
 }
 
 /// How far a command had got when it was last recorded.
@@ -26,6 +28,13 @@ pub struct SavedCommand {
 pub enum SavedStage {
     /// It was accepted. It may have been sent, but only a safe command can have begun.
     Accepted,
+    /// It waited for the person's word.
+    Held(CommandHold),
+    /// It was in the queue again after the person's word.
+    Released {
+        /// Since when.
+        at: Timestamp,
+    },
     /// It may have begun in the page.
     Started {
         /// Its delivery.
@@ -61,7 +70,12 @@ impl SavedStage {
             CommandState::Sent { delivery, .. } if delivery.transport.runs_at_once() => {
                 Some(Self::Started { delivery: delivery.clone(), at: command.delivered_at() })
             }
+            CommandState::Queued { .. } | CommandState::Sent { .. } if command.holds.times > 0 => {
+                let at = command.reached(TracePhase::Requeued);
+                Some(Self::Released { at: at.unwrap_or(command.spec.created) })
+            }
             CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => None,
+            CommandState::Held { hold, .. } => Some(Self::Held(CommandHold::clone(hold))),
             CommandState::Started { delivery, .. } => {
                 Some(Self::Started { delivery: delivery.clone(), at: command.started_at() })
             }
@@ -87,7 +101,7 @@ impl Command {
     /// the command more than its total time, nor keep its record for longer than its retention.
     #[must_use]
     pub fn restore(saved: SavedCommand, is_same_boot: bool, now: Timestamp) -> Self {
-        let SavedCommand { mut spec, stage, mut trace } = saved;
+        let SavedCommand { mut spec, stage, mut trace, holds } = saved;
         spec.created = spec.created.min(now);
         for mark in &mut trace {
             mark.at = mark.at.min(now);
@@ -96,12 +110,21 @@ impl Command {
             state: CommandState::first(&spec.work),
             spec: Arc::new(spec),
             trace,
+            holds,
             is_restored: true,
         };
         match stage {
             // The person may still be drawing, and the daemon begins the job when its turn comes.
             SavedStage::Accepted if matches!(command.state, CommandState::Waiting) => {}
-            SavedStage::Accepted => command.restore_accepted(is_same_boot, now),
+            SavedStage::Accepted | SavedStage::Released { .. } => {
+                command.restore_accepted(is_same_boot, now);
+            }
+            SavedStage::Held(hold) if is_same_boot => {
+                let hold = CommandHold { since: hold.since.min(now), ..hold }.into();
+                command.state = CommandState::Held { hold, attempts: 0 };
+            }
+            // Its tab is gone.
+            SavedStage::Held(_) => command.expire(ExpiryReason::MachineRebooted, false, now),
             SavedStage::Working { .. } if seeded_bug::is_on("job-begins-again") => {}
             // Part of the job is done, and the process that ran it is gone.
             SavedStage::Working { .. } if is_same_boot => {
@@ -130,7 +153,10 @@ impl Command {
         let runs_at_once =
             self.delivery().is_some_and(|delivery| delivery.transport.runs_at_once());
         match self.phase() {
-            CommandPhase::Queued | CommandPhase::Waiting => false,
+            // What the person allowed must not be asked again.
+            CommandPhase::Queued => from == CommandPhase::Held,
+            CommandPhase::Held => from != CommandPhase::Held,
+            CommandPhase::Waiting => false,
             CommandPhase::Working => from != CommandPhase::Working,
             CommandPhase::Sent => runs_at_once && from == CommandPhase::Queued,
             // A polled command was recorded when it was handed over.

@@ -23,6 +23,7 @@ impl Command {
             }
             CommandState::Queued { .. }
             | CommandState::Sent { .. }
+            | CommandState::Held { .. }
             | CommandState::Started { .. }
             | CommandState::Waiting
             | CommandState::Working { .. } => {

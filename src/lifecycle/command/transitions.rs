@@ -93,6 +93,7 @@ impl Command {
                 self.end_leaving(CommandOutcome::Expired { reason, may_have_run }, at);
                 return Some(CancelReason::CommandExpired);
             }
+            CommandState::Held { .. } => self.expire(ExpiryReason::NobodyAnswered, false, at),
             CommandState::Waiting | CommandState::Working { .. } => {
                 self.expire(self.overdue(), may_have_run, at)
             }
@@ -106,6 +107,9 @@ impl Command {
             LifecycleEvent::Reachable => self.reachable(),
             LifecycleEvent::Deliver(peer, transport) => self.deliver(peer, transport, now),
             LifecycleEvent::Claim(peer, attempt) => self.claim(peer, attempt, now),
+            LifecycleEvent::Hold(peer, attempt, need) => self.hold_for(&peer, attempt, need, now),
+            LifecycleEvent::HoldUndelivered(need) => self.hold_undelivered(need, now),
+            LifecycleEvent::Release { is_once } => self.end_hold(is_once, now),
             LifecycleEvent::Go(attempt) => self.let_go(attempt),
             LifecycleEvent::Report(peer, attempt, report) => {
                 self.handle_report(&peer, attempt, report, now)
@@ -169,9 +173,10 @@ impl Command {
     ) -> Transition {
         let stale = Transition::Unchanged(EventReply::Nack(NackReason::StaleAttempt));
         match &self.state {
-            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
-                stale
-            }
+            CommandState::Queued { .. }
+            | CommandState::Held { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => stale,
             CommandState::Sent { delivery, .. } | CommandState::Started { delivery, .. }
                 if !delivery.is(peer, attempt) =>
             {
@@ -254,7 +259,9 @@ impl Command {
     fn link_closed(&mut self, now: Timestamp) -> Transition {
         let may_have_run = self.may_have_run();
         match &mut self.state {
-            CommandState::Sent { delivery, .. } if delivery.attempt.0 >= limits::ATTEMPTS => {
+            CommandState::Sent { delivery, .. }
+                if delivery.attempt.0 >= limits::ATTEMPTS + self.holds.times =>
+            {
                 self.expire(ExpiryReason::DeliveryFailed, may_have_run, now);
                 self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
@@ -287,6 +294,7 @@ impl Command {
             }
             CommandState::Started { .. }
             | CommandState::Queued { .. }
+            | CommandState::Held { .. }
             | CommandState::Waiting
             | CommandState::Working { .. }
             | CommandState::Ended { .. } => Transition::Unchanged(EventReply::Nothing),
@@ -343,7 +351,10 @@ impl Command {
         let (from, may_have_run) = (self.phase(), self.may_have_run());
         let outcome = CommandOutcome::Cancelled { may_have_run, by_user };
         match &self.state {
-            CommandState::Queued { .. } | CommandState::Waiting | CommandState::Working { .. } => {
+            CommandState::Queued { .. }
+            | CommandState::Held { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => {
                 self.set_end(outcome, now);
                 self.changed(from, EventReply::Nothing)
             }
@@ -379,6 +390,7 @@ impl Command {
     }
 
     fn set_end(&mut self, outcome: CommandOutcome, at: Timestamp) {
+        self.count_pause(at);
         let delivery = self.delivery().cloned();
         let attempt = delivery.as_ref().map(|delivery| delivery.attempt);
         self.state = CommandState::Ended { at, outcome, delivery, lane_until: None, read: false };

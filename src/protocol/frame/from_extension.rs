@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    AskAnswer, Attempt, BrowserId, BrowserTab, CorrelationId, Drawing, DrawingError, DrawingId,
-    HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange, ReadyFrame,
-    RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
+    AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
+    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
+    ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -27,6 +27,15 @@ pub enum FromExtension {
         correlation_id: CorrelationId,
         /// The attempt.
         attempt: Attempt,
+    },
+    /// The extension has not begun a command, which needs the person's word, and forgets it.
+    Hold {
+        /// The command.
+        correlation_id: CorrelationId,
+        /// The attempt.
+        attempt: Attempt,
+        /// What it needs the person's word for.
+        need: ConsentNeed,
     },
     /// Entries of a stream, in batches.
     Events {
@@ -278,6 +287,10 @@ impl FromExtension {
                 let AttemptFence { correlation_id, attempt } = serde_json::from_str(text)?;
                 Self::Claim { correlation_id, attempt }
             }
+            "hold" => {
+                let HoldBody { correlation_id, attempt, need } = serde_json::from_str(text)?;
+                Self::Hold { correlation_id, attempt, need }
+            }
             "events" => {
                 let EventsBody { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
@@ -367,6 +380,13 @@ struct FrameType<'a> {
 struct AttemptFence {
     correlation_id: CorrelationId,
     attempt: Attempt,
+}
+
+#[derive(Deserialize)]
+struct HoldBody {
+    correlation_id: CorrelationId,
+    attempt: Attempt,
+    need: ConsentNeed,
 }
 
 #[derive(Deserialize)]

@@ -31,6 +31,9 @@ pub struct ReadyFrame {
     /// Whether it enforces rules about acts: sites that agents may only read, and denied actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act_rules: Option<bool>,
+    /// Whether it asks the person before a client acts, where the rules say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_first: Option<bool>,
     /// Whether the person has stopped everything in this browser. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<bool>,

@@ -14,10 +14,10 @@ use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
-    CorrelationId, DrawingId, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError,
-    LocalFileRules, OlderExtensions, OpenAsk, PastAct, PersonAsk, SiteRuleError, SiteRules,
-    StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
-    UploadRefusalCode, garbled, well_formed,
+    ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab, ImageFormat,
+    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PastAct,
+    PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
+    UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -70,6 +70,8 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         redelivered: attempt > 1,
         client_id: "agent-1".into(),
         holds_dialogs: false,
+        consents: Vec::new(),
+        allowed: Vec::new(),
         client: "Claude Code 2.1.330".into(),
     };
     ToExtension::Command { attempt: Attempt(attempt), command }
@@ -308,10 +310,20 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
 fn golden_asks() -> Vec<OpenAsk> {
     let question = AskQuestion::parse("Send the order of 3 chairs?").unwrap();
     let options = ["red", "blue"].map(|option| AskOption::parse(option).unwrap()).into();
+    let need = ConsentNeed {
+        kind: ConsentKind::Act,
+        site: ConsentSite::parse("https://shop.example").unwrap(),
+        document: Some("0123456789ABCDEF".into()),
+        detail: None,
+    };
     let asks = [
         (PersonAsk::Approve { question: question.clone() }, Some(TabId(7))),
         (PersonAsk::Choose { question: question.clone(), options }, None),
         (PersonAsk::Answer { question }, None),
+        (
+            PersonAsk::Consent { question: AskQuestion::parse("click: Order").unwrap(), need },
+            Some(TabId(7)),
+        ),
     ];
     let open = asks.into_iter().zip(1..).map(|((ask, tab_id), number)| OpenAsk {
         correlation_id: format!("ask_1795298985123_0123456789abcdef0123456789abcde{number}").into(),
@@ -394,6 +406,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "events",
         "file_check",
         "hello",
+        "hold",
         "keep_tab",
         "key_stored",
         "local_file_rule",
@@ -421,6 +434,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Hello(_) => "hello",
         FromExtension::Ready(_) => "ready",
         FromExtension::Claim { .. } => "claim",
+        FromExtension::Hold { .. } => "hold",
         FromExtension::Events { .. } => "events",
         FromExtension::Annotations(_) => "annotations",
         FromExtension::Tabs { .. } => "tabs",
@@ -730,6 +744,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "draws_for",
                 "site_rules",
                 "act_rules",
+                "asks_first",
                 "stopped",
                 "older_extensions",
             ];

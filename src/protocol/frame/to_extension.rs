@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    AgentTab, Attempt, CaptureSettings, ClientId, CorrelationId, DrawingId, HeldTab,
-    LocalFileRules, OlderExtensions, OpenAsk, PastAct, QueryId, SiteRules, TabId,
+    AgentTab, Attempt, CaptureSettings, ClientId, ConsentNeed, CorrelationId, DrawingId, HeldTab,
+    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PastAct, QueryId, SiteRules, TabId,
     UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
@@ -255,6 +255,12 @@ pub struct CommandBody {
     pub client: Arc<str>,
     /// The client, which keeps apart what several agents of one name have begun.
     pub client_id: ClientId,
+    /// The person's kept words about the client.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consents: Vec<KnownConsent>,
+    /// What the person has allowed this command alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<ConsentNeed>,
 }
 
 /// Why the daemon asks for a command to be stopped.

@@ -5,6 +5,7 @@ mod actions;
 mod analyze;
 mod answer_sizes;
 mod arrivals;
+mod ask_first;
 mod asks;
 mod call;
 mod cancel;

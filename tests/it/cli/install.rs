@@ -113,6 +113,7 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     let told = json_of(&person.run(&["install", "--client", "cursor", "--json"]).await);
     assert_eq!(told["clients"], json!({"found": ["cursor", "codex-cli"], "added": ["cursor"]}));
     assert_eq!(told["browsers"], json!(["Chromium"]));
+    assert_eq!(told["sites_default"], "allow");
     let hops = told["doctor"]["hops"].as_array().unwrap();
     let folder = hops.iter().find(|hop| hop["hop"] == "extension folder").unwrap();
     assert_eq!(folder["state"], "fine", "{folder}");
@@ -244,7 +245,14 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
     let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
+    // Asking first is offered first.
+    terminal.until_shows("Which? Enter for 1").await;
+    terminal.press("x\n");
+    terminal.until_shows("Give 1 or 2").await;
+    terminal.press("\n");
     terminal.until_shows("Waiting for the extension").await;
+    let rules = person.run(&["sites", "--json"]).await;
+    assert_eq!(json_of(&rules)["default"], "ask", "{rules:?}");
     let home = person.at(".local/state/tabwire");
     assert!(home.join("daemon.json").is_file(), "a daemon runs");
     signal(terminal.pid(), Signal::INT);
@@ -268,6 +276,8 @@ async fn the_path_of_the_folder_is_put_on_the_clipboard_where_there_is_one() {
     let mut command = person.command(&["install", "--port", &free_port()]);
     command.env("PATH", path).env("WAYLAND_DISPLAY", "wayland-0");
     let mut terminal = Terminal::run(command);
+    terminal.until_shows("Which? Enter for 1").await;
+    terminal.press("2\n");
     let screen = terminal.until_shows("Waiting for the extension").await;
     assert!(screen.contains(&"The folder (on the clipboard):".to_owned()), "{screen:#?}");
     let copied = fs::read_to_string(person.at("clipboard")).unwrap();
@@ -400,6 +410,12 @@ async fn nobody_to_ask_means_no_client_is_touched() {
     let ran = person.run(&["install"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("tabwire install --client gemini-cli"), "{ran:?}");
+    // Without a terminal agents act as ever, and that is said once.
+    assert!(ran.stdout.contains("tabwire sites default ask"), "{ran:?}");
+    let again = person.run(&["install"]).await;
+    assert!(!again.stdout.contains("tabwire sites default ask"), "{again:?}");
+    let rules = json_of(&person.run(&["sites", "--json"]).await);
+    assert_eq!(rules["default"], "allow", "{rules}");
     assert_eq!(fs::read_to_string(&settings).unwrap(), "{}");
     assert_eq!(person.run(&["install", "--client", "emacs"]).await.code, Some(2));
 }

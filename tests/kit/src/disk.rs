@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use tabwire::engine::{
-    AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry,
+    AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, KeptConsent,
     RecordedCommand, RecordedHistory, RecordedKey, TabLease,
 };
-use tabwire::lifecycle::{Command, CommandState, SavedCommand, SavedStage};
+use tabwire::lifecycle::{Command, CommandHold, CommandState, SavedCommand, SavedStage};
 use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
 
 /// What is recorded.
@@ -20,6 +20,7 @@ pub struct SimulatedDisk {
     clients: Vec<CurrentTabRecord>,
     leases: Vec<TabLease>,
     opened_tabs: Vec<ClientTab>,
+    consents: Vec<KeptConsent>,
     sessions: BTreeMap<BrowserId, BrowserSession>,
     anchor: Option<ClockAnchor>,
     /// Every start that was ever recorded, with its attempt.
@@ -82,6 +83,13 @@ impl SimulatedDisk {
             JournalEntry::OpenedTabGone(browser, tab) => {
                 self.opened_tabs.retain(|opened| !is_same_tab(opened, browser, *tab));
             }
+            JournalEntry::ConsentKept(kept) => {
+                self.consents.retain(|known| known.subject != kept.subject);
+                self.consents.push(kept.clone());
+            }
+            JournalEntry::ConsentDropped(subject) => {
+                self.consents.retain(|known| known.subject != *subject);
+            }
             JournalEntry::Session(browser, session) => {
                 self.sessions.insert(browser.clone(), session.clone());
             }
@@ -125,6 +133,12 @@ impl SimulatedDisk {
             (CommandState::Ended { at, outcome, read, .. }, delivery) => {
                 SavedStage::Ended { at: *at, outcome: outcome.clone(), delivery, read: *read }
             }
+            (CommandState::Held { hold, .. }, _) => SavedStage::Held(CommandHold::clone(hold)),
+            (CommandState::Queued { .. } | CommandState::Sent { .. }, _)
+                if command.holds().times > 0 =>
+            {
+                SavedStage::Released { at: command.spec().created }
+            }
             (CommandState::Working { .. }, _) => SavedStage::Working { at: command.started_at() },
             (
                 CommandState::Queued { .. }
@@ -157,6 +171,7 @@ impl SimulatedDisk {
                 spec: row.command.spec().clone(),
                 stage: row.stage.clone(),
                 trace: row.command.marks().to_vec(),
+                holds: row.command.holds().clone(),
             },
             lane: row.acceptance.lane.clone(),
             selector: row.acceptance.selector.clone(),
@@ -179,6 +194,7 @@ impl SimulatedDisk {
             clients,
             leases: self.leases.clone(),
             opened_tabs: self.opened_tabs.clone(),
+            consents: self.consents.clone(),
             sessions: self.sessions.clone().into_iter().collect(),
             anchor: self.anchor.clone(),
             moved_aside: None,

@@ -118,6 +118,8 @@ impl Oracle {
             | JournalEntry::LeaseEnded(..)
             | JournalEntry::TabOpened(_)
             | JournalEntry::OpenedTabGone(..)
+            | JournalEntry::ConsentKept(_)
+            | JournalEntry::ConsentDropped(_)
             | JournalEntry::Session(..)
             | JournalEntry::DropKeys(_) => {}
         }
@@ -392,7 +394,7 @@ impl Oracle {
             CommandPhase::Started => {
                 self.started.insert(id.clone());
             }
-            CommandPhase::Queued | CommandPhase::Sent => {
+            CommandPhase::Queued | CommandPhase::Sent | CommandPhase::Held => {
                 assert!(!self.started.contains(id), "{id} may be sent again");
             }
             CommandPhase::Waiting | CommandPhase::Working => {

@@ -432,5 +432,6 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         stopped: None,
         older_extensions: None,
         act_rules: None,
+        asks_first: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::holding::need;
 use super::host_tasks::{job, said, wait};
 use super::page::table;
 use super::*;
@@ -37,7 +38,7 @@ impl Dice {
     fn event(&mut self, command: &Command) -> LifecycleEvent {
         use InFlightState::{Claimed, Done, Running};
         let (peer, attempt) = self.sender(command);
-        match self.roll(16) {
+        match self.roll(20) {
             0 => LifecycleEvent::Reachable,
             1 | 2 => LifecycleEvent::Deliver(peer, Transport::WebSocket),
             3 | 4 => LifecycleEvent::Claim(peer, attempt),
@@ -49,6 +50,8 @@ impl Dice {
                 peer,
                 self.pick([None, Some(Claimed), Some(Running), Some(Done)]),
             ),
+            16 | 17 => LifecycleEvent::Hold(peer, attempt, need("https://shop.example")),
+            18 => LifecycleEvent::Release { is_once: self.roll(2) == 0 },
             9 if self.roll(4) == 0 => LifecycleEvent::Cancel,
             10 => LifecycleEvent::Read,
             13 => LifecycleEvent::Begin,
@@ -87,7 +90,8 @@ fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Comma
         }
     }
     if ending(before).is_none() && before.may_have_run() {
-        let lost = matches!(after.state(), CommandState::Queued { .. });
+        // An extension that holds a command says that it has not begun it.
+        let lost = matches!(after.state(), CommandState::Queued { .. } | CommandState::Held { .. });
         assert!(after.may_have_run() || lost, "{what}: it has not run after all");
     }
     if matches!(
@@ -114,7 +118,9 @@ fn check_state(command: &Command, what: &str) {
     let trace = trace(command);
     assert!(trace.is_sorted_by_key(|entry| entry.at), "{what}: {trace:?}");
     let deliveries = count_marks(command, TracePhase::Delivered);
-    assert!(deliveries <= limits::ATTEMPTS as usize, "{what}: {deliveries} deliveries");
+    let most = limits::ATTEMPTS + command.holds().times;
+    assert!(deliveries <= most as usize, "{what}: {deliveries} deliveries");
+    assert!(command.holds().times <= limits::HOLDS, "{what}: held for ever");
     assert!(count_marks(command, TracePhase::LateResult) <= LATE_MARKS, "{what}");
     assert!(count_marks(command, TracePhase::Started) <= 1, "{what}: started twice");
     let begun = count_marks(command, TracePhase::Started) > 0;
@@ -130,7 +136,9 @@ fn check_state(command: &Command, what: &str) {
         | CommandOutcome::Error { .. }
         | CommandOutcome::Timeout { .. } => {
             let work = &command.spec().work;
-            let needs_none = work.is_safe() || work.action().is_none();
+            // What the person denies has not run.
+            let was_held = command.holds().times > 0;
+            let needs_none = work.is_safe() || work.action().is_none() || was_held;
             assert!(begun || needs_none, "{what}: {outcome:?} without a start");
         }
         CommandOutcome::Expired { may_have_run, .. } => {
@@ -189,6 +197,7 @@ fn no_order_of_events_keeps_a_command_alive_past_total_or_ends_it_twice() {
         ExpiryReason::ExtensionDisconnected,
         ExpiryReason::CommandExpired,
         ExpiryReason::NobodyDrew,
+        ExpiryReason::NobodyAnswered,
     ];
     let expected: BTreeSet<_> = states.chain(reasons.map(ExpiryReason::code)).collect();
     assert_eq!(seen, expected);

@@ -6,6 +6,7 @@
 mod any_order;
 mod deadlines;
 mod fences;
+mod holding;
 mod host_tasks;
 mod late;
 mod links;
@@ -159,9 +160,14 @@ fn one_of_each_end() -> [Command; 5] {
 /// What is recorded of a command: not that it was sent, and not what it is at.
 fn saved(command: &Command) -> SavedCommand {
     let stage = match command.state().clone() {
+        CommandState::Queued { .. } | CommandState::Sent { .. } if command.holds().times > 0 => {
+            let at = command.reached(TracePhase::Requeued).expect("it is in the queue again");
+            SavedStage::Released { at }
+        }
         CommandState::Queued { .. } | CommandState::Sent { .. } | CommandState::Waiting => {
             SavedStage::Accepted
         }
+        CommandState::Held { hold, .. } => SavedStage::Held(*hold),
         CommandState::Working { .. } => SavedStage::Working { at: command.started_at() },
         CommandState::Started { delivery, .. } => SavedStage::Started {
             delivery,
@@ -171,7 +177,8 @@ fn saved(command: &Command) -> SavedCommand {
             SavedStage::Ended { at, outcome, delivery, read }
         }
     };
-    SavedCommand { spec: command.spec().clone(), stage, trace: command.marks().to_vec() }
+    let (spec, holds) = (command.spec().clone(), command.holds().clone());
+    SavedCommand { spec, stage, trace: command.marks().to_vec(), holds }
 }
 
 /// The command in the next life of the daemon, on a machine that has gone on.
@@ -238,6 +245,7 @@ fn ending(command: &Command) -> Option<(&CommandOutcome, Timestamp)> {
         CommandState::Ended { outcome, at, .. } => Some((outcome, *at)),
         CommandState::Queued { .. }
         | CommandState::Sent { .. }
+        | CommandState::Held { .. }
         | CommandState::Started { .. }
         | CommandState::Waiting
         | CommandState::Working { .. } => None,
@@ -278,6 +286,7 @@ fn word(command: &Command) -> &'static str {
     match command.state() {
         CommandState::Queued { .. } => "Queued",
         CommandState::Sent { .. } => "Sent",
+        CommandState::Held { .. } => "Held",
         CommandState::Started { .. } => "Started",
         CommandState::Waiting => "Waiting",
         CommandState::Working { .. } => "Working",

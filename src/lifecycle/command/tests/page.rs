@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::holding::held;
 use super::host_tasks::{wait, working};
 use super::*;
 use crate::lifecycle::Limits;
 
 const PAGE: &str = include_str!("../../../../docs/lifecycle.md");
-const ROWS: [&str; 2] = [include_str!("rows.rs"), include_str!("host_tasks.rs")];
+const ROWS: [&str; 3] =
+    [include_str!("rows.rs"), include_str!("host_tasks.rs"), include_str!("holding.rs")];
 
 /// Rows that the core cannot show, since they are about whether there is a command:
 /// the hub accepts and refuses, with `CommandQueue::is_full_for` and `Retention`.
@@ -30,9 +32,11 @@ pub(super) fn words(cell: &'static str) -> BTreeSet<&'static str> {
     cell.split(", ").collect()
 }
 
-/// The rows of both tables of transitions.
+/// The rows of all tables of transitions.
 pub(super) fn all_rows() -> Vec<Vec<&'static str>> {
-    ["Transitions", "Waits for a person, and jobs"].into_iter().flat_map(table).collect()
+    let headings =
+        ["Transitions", "Commands that wait for the person's word", "Waits for a person, and jobs"];
+    headings.into_iter().flat_map(table).collect()
 }
 
 #[test]
@@ -57,8 +61,19 @@ fn every_row_of_the_page_has_its_test_and_every_row_test_its_row() {
 fn the_states_table_has_every_state_with_the_word_that_clients_see() {
     let nth = |state: usize| one_of_each_end()[state].clone();
     let (waiting, working) = (wait(), working());
-    let states =
-        [command(), sent(), started(), waiting, working, nth(0), nth(1), nth(2), nth(3), nth(4)];
+    let states = [
+        command(),
+        sent(),
+        held(),
+        started(),
+        waiting,
+        working,
+        nth(0),
+        nth(1),
+        nth(2),
+        nth(3),
+        nth(4),
+    ];
     let rows = table("States");
     assert_eq!(rows.len(), states.len());
     for (row, command) in rows.iter().zip(&states) {

@@ -96,6 +96,7 @@ fn after_a_restart_of_the_daemon_it_counts_as_started_until_its_time_is_over() {
         spec: command.spec().clone(),
         stage: SavedStage::Started { delivery, at: SENT_AT },
         trace: command.marks().to_vec(),
+        holds: command.holds().clone(),
     };
     let mut command = Command::restore(saved, true, ms(2_000));
     assert_eq!(command.phase(), CommandPhase::Started);

@@ -68,6 +68,67 @@ async fn try_programs(row: &mut RowReport, daemon: &TestDaemon, client: &McpClie
     row.tried("a method of MCP", answer["error"].is_object() && is_open().await, &answer);
 }
 
+/// What a client that accepts every elicitation by itself sends, and programs with the token.
+async fn try_words(row: &mut RowReport, daemon: &TestDaemon, client: &McpClient, id: &str) {
+    let is_held = async || client.status(id).await["status"] == "waiting_for_user";
+    let own = authorization(&daemon.token());
+    for consent in ["once", "session", "always", "never"] {
+        let answer = json!({"kind": "consent", "consent": consent});
+        let body = json!({"correlation_id": id, "answer": answer}).to_string();
+        let length = format!("Content-Length: {}", body.len());
+        let kind_of_body = "Content-Type: application/json";
+        let head = ["POST /api/asks HTTP/1.1", "Host: HOST", &own, kind_of_body, &length];
+        let answered = raw(daemon, &head, body.as_bytes()).await;
+        let refused = answered.status == 403 && is_held().await;
+        row.tried(&format!("a program with the token: {consent}"), refused, &answered.body);
+        let accepted =
+            json!({"action": "accept", "content": {"correlation_id": id, "answer": answer}});
+        for method in ["elicitation/create", "tasks/update", "ask_answer"] {
+            let told: Value = client.rpc(method, accepted.clone()).await.json();
+            let refused = told["error"].is_object() && is_held().await;
+            row.tried(&format!("{method}: {consent}"), refused, &told);
+        }
+    }
+    let ran = finish(cli_of(daemon, &["asks", "decline", id])).await;
+    row.tried("a program at a terminal", ran.code == Some(1) && is_held().await, &ran.stderr);
+}
+
+#[tokio::test]
+async fn row_40_nobody_but_the_person_lets_a_held_command_go_on() {
+    let mut row = RowReport::new(40);
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
+    let ran = finish(cli_of(&daemon, &["sites", "ask", "127.0.0.1"])).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let (browser, folder) =
+        BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/second"));
+    let client = McpClient::legacy(&daemon);
+    let tab = first_tab(&client, &browser).await;
+    let script = json!({
+        "action": "execute_js", "script": "globalThis.ran = 1", "tab_id": tab, "wait_ms": 20_000,
+    });
+    let id = client.call("interact", script).await["correlation_id"].as_str().unwrap().to_owned();
+    try_words(&mut row, &daemon, &client, &id).await;
+    // Other ways to the same page: each waits, too.
+    for act in [
+        json!({"action": "click", "x": 10, "y": 10, "tab_id": tab}),
+        json!({"action": "wait_for", "function": "() => (globalThis.ran = 1)", "tab_id": tab}),
+        json!({"action": "batch", "tab_id": tab, "steps": [{"action": "press_key", "key": "Enter"}]}),
+    ] {
+        let call = json!({"wait_ms": 20_000});
+        let mut act_now = act.clone();
+        act_now.as_object_mut().unwrap().extend(call.as_object().unwrap().clone());
+        let answer = body(&client.call_raw("interact", act_now).await);
+        row.tried(&format!("{act:.90}"), answer["status"] == "waiting_for_user", &answer);
+    }
+    let mut hand = BrowserUser::reach(&folder.path().join("profile")).await;
+    let ran = hand.read("globalThis.ran ?? 0").await;
+    row.tried("nothing has run", ran == 0, &ran);
+    row.report();
+    browser.end().await;
+    daemon.stop().await;
+}
+
 #[tokio::test]
 async fn row_40_nobody_but_the_person_allows_what_an_agent_asks_for() {
     let mut row = RowReport::new(40);

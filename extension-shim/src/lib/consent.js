@@ -1,0 +1,71 @@
+// @ts-check
+// The person's word on a command: whether it has the one that it needs. The daemon keeps the words and sends them with
+// each command; it gets `hold` for a command that lacks one.
+
+/** @import {CommandBody, ConsentKind, ConsentNeed} from '../../types/protocol.js' */
+
+import { ActionError } from './errors.js';
+
+/** @type {Record<ConsentKind, string>} */
+const PURPOSES = { act: 'act on' };
+
+/** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
+export function purposeOf({ kind, site }) {
+  return `${PURPOSES[kind]} ${site}`;
+}
+
+/** A command that has not begun waits for the person. */
+export class ConsentNeeded extends Error {
+  /** @param {ConsentNeed} need */
+  constructor(need) {
+    super(`the person is asked first whether agents may ${purposeOf(need)}`);
+    this.need = need;
+  }
+}
+
+/**
+ * @param {CommandBody} command @param {ConsentKind} kind @param {string} site
+ * @returns {boolean} whether a kept word allows it @throws {ActionError} it does not
+ */
+export function hasKeptConsent({ consents = [] }, kind, site) {
+  const word = consents.find((known) => known.kind === kind && known.site === site);
+  if (word && !word.allowed) throw denied(kind, site);
+  return word !== undefined;
+}
+
+/**
+ * @param {CommandBody} command @param {ConsentNeed} need of it @param {{isStep?: boolean}} [so] `isStep`: of a command that has
+ *   begun; the person allowed it as a whole
+ * @throws {ConsentNeeded | ActionError} it has no word for that, or one for something else
+ */
+export function requireConsent(command, need, { isStep = false } = {}) {
+  if (hasKeptConsent(command, need.kind, need.site)) return;
+  const given = (command.allowed ?? []).filter(({ kind, site }) => kind === need.kind && site === need.site);
+  if (given.some((one) => isStep || one.document === need.document && one.detail === need.detail)) return;
+  if (given.length === 0) throw new ConsentNeeded(need);
+  throw new ActionError('consent_stale', `what the user allowed on ${need.site} is another page now`, undefined, { mayHaveRun: false });
+}
+
+/**
+ * The same in the middle of a command, which nobody can be asked about any more.
+ * @param {CommandBody} command @param {ConsentKind} kind @param {string} site @param {boolean} ran
+ */
+export function assertConsent(command, kind, site, ran) {
+  const isGiven = hasKeptConsent(command, kind, site) || (command.allowed ?? []).some((one) => one.kind === kind && one.site === site);
+  if (!isGiven) throw notAsked({ kind, site }, ran);
+}
+
+/** @param {unknown} error @param {{ran: boolean}} so whether the command had begun @returns {unknown} for its report */
+export function tooLateToAsk(error, { ran }) {
+  return error instanceof ConsentNeeded ? notAsked(error.need, ran) : error;
+}
+
+/** @param {Pick<ConsentNeed, 'kind' | 'site'>} need @param {boolean} ran */
+function notAsked({ kind, site }, ran) {
+  return new ActionError('consent_needed', `the user wants to be asked before agents ${purposeOf({ kind, site })}`, undefined, { mayHaveRun: ran });
+}
+
+/** @param {ConsentKind} kind @param {string} site */
+function denied(kind, site) {
+  return new ActionError('denied_by_user', `the user does not let you ${purposeOf({ kind, site })}`, undefined, { mayHaveRun: false });
+}

@@ -1,0 +1,57 @@
+//! The records of tabs: which client holds one, and which opened one.
+
+use serde::{Deserialize, Serialize};
+
+use super::record::RecordVersion;
+use crate::engine::{Caller, ClientTab, LeaseKind, TabLease};
+use crate::protocol::{BrowserId, ClientId, Owner, TabId, Timestamp};
+
+/// The client that holds a tab.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LeaseRecord {
+    v: RecordVersion,
+    owner: Owner,
+    client: ClientId,
+    kind: LeaseKind,
+    is_shared: bool,
+    since_us: u64,
+}
+
+/// The client that opened a tab.
+#[derive(Serialize, Deserialize)]
+pub(super) struct OpenedTabRecord {
+    v: RecordVersion,
+    owner: Owner,
+    client: ClientId,
+    since_us: u64,
+}
+
+impl LeaseRecord {
+    pub(super) fn of(lease: &TabLease) -> Self {
+        let TabLease { browser: _, tab: _, holder, kind, is_shared, since, used: _ } =
+            lease.clone();
+        let Caller { owner, client } = holder;
+        Self { v: RecordVersion, owner, client, kind, is_shared, since_us: since.unix_micros() }
+    }
+
+    pub(super) fn lease(self, browser: BrowserId, tab: TabId) -> TabLease {
+        let Self { owner, client, kind, is_shared, since_us, .. } = self;
+        let since = Timestamp::from_unix_micros(since_us);
+        let holder = Caller { owner, client };
+        TabLease { browser, tab, holder, kind, is_shared, since, used: since }
+    }
+}
+
+impl OpenedTabRecord {
+    pub(super) fn of(opened: &ClientTab) -> Self {
+        let ClientTab { browser: _, tab: _, opener, since, used: _ } = opened.clone();
+        let Caller { owner, client } = opener;
+        Self { v: RecordVersion, owner, client, since_us: since.unix_micros() }
+    }
+
+    pub(super) fn opened_tab(self, browser: BrowserId, tab: TabId) -> ClientTab {
+        let Self { owner, client, since_us, .. } = self;
+        let since = Timestamp::from_unix_micros(since_us);
+        ClientTab { browser, tab, opener: Caller { owner, client }, since, used: since }
+    }
+}

@@ -1,0 +1,157 @@
+//! Sites on which the person is asked before an agent acts, in a real browser.
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+
+use super::popup::{Profile, popup, shows};
+use testkit::{
+    BrowserUser, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab, kill_worker,
+    soon, until,
+};
+
+/// The buttons on a held command, in their order.
+const NEVER: usize = 2;
+const ONCE: usize = 3;
+const SESSION: usize = 4;
+const ALWAYS: usize = 5;
+
+struct ConsentStage {
+    daemon: TestDaemon,
+    client: McpClient,
+    pages: TestPages,
+    browser: Browser,
+    hand: BrowserUser,
+    tab: Value,
+    _profile: Profile,
+}
+
+impl ConsentStage {
+    async fn set() -> Self {
+        let daemon = TestDaemon::start().await;
+        let pages = TestPages::start().await;
+        let ran = finish(cli_of(&daemon, &["sites", "ask", "127.0.0.1"])).await;
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let profile = Profile::new(&daemon.home(), daemon.port());
+        let (browser, mut hand) = profile.open(&pages.url("/form")).await;
+        let client = McpClient::legacy(&daemon).named("Order bot");
+        let tab = first_tab(&client, &browser).await;
+        hand.open_beside(&popup()).await;
+        shows(&mut hand, "Connected").await;
+        Self { daemon, client, pages, browser, hand, tab, _profile: profile }
+    }
+
+    fn script(&self, text: &str) -> Value {
+        json!({"action": "execute_js", "script": text, "tab_id": self.tab, "wait_ms": 20_000})
+    }
+
+    /// A call that has to wait for the person. Returns the command.
+    async fn held(&self, call: Value) -> String {
+        let answer = self.client.call("interact", call).await;
+        assert_eq!(answer["status"], "waiting_for_user", "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains(&self.site()), "{answer}");
+        answer["correlation_id"].as_str().unwrap().to_owned()
+    }
+
+    fn site(&self) -> String {
+        self.pages.url("").trim_end_matches('/').to_owned()
+    }
+
+    /// The person presses a button of the question about this command.
+    async fn press(&mut self, id: &str, button: usize) {
+        let row = format!("document.getElementById('{id}')");
+        let asks = format!("{row}?.innerText.includes('wants to act on')");
+        soon("the question", until(async || self.hand.read(&asks).await == true)).await;
+        let picture = format!("{row}?.querySelector('.picture') != null");
+        soon("the picture", until(async || self.hand.read(&picture).await == true)).await;
+        let still = "document.querySelector('#ask-list').dataset.settling";
+        soon("a still popup", until(async || self.hand.read(still).await == "false")).await;
+        self.hand.click(&format!("#{id} .buttons button:nth-child({button})")).await;
+    }
+
+    /// The daemon ends and starts again.
+    async fn restarted(self) -> Self {
+        let daemon = self.daemon.restart().await;
+        let client = McpClient::legacy(&daemon).named("Order bot");
+        Self { daemon, client, ..self }
+    }
+
+    async fn end(self) {
+        self.browser.end().await;
+        self.daemon.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn an_act_waits_for_the_person_who_allows_it_once_for_the_session_always_or_never() {
+    let mut stage = ConsentStage::set().await;
+    let look = json!({"what": "snapshot", "tab_id": stage.tab, "wait_ms": 20_000});
+    let looked = stage.client.call("analyze", look).await;
+    assert!(looked["result"]["value"].is_string(), "reading needs no word: {looked}");
+    let id = stage.held(stage.script("globalThis.acted = 1")).await;
+    let listed = finish(cli_of(&stage.daemon, &["asks"])).await.stdout;
+    assert!(listed.contains("execute_js") && listed.contains(&stage.site()), "{listed}");
+    stage.press(&id, ONCE).await;
+    assert_eq!(stage.client.outcome(&id).await["result"]["value"], 1);
+    // Once is once.
+    let id = stage.held(stage.script("globalThis.acted")).await;
+    stage.press(&id, SESSION).await;
+    let done = stage.client.outcome(&id).await;
+    assert_eq!(done["result"]["value"], 1, "{done}");
+    let again = stage.client.call("interact", stage.script("globalThis.acted + 1")).await;
+    assert_eq!(again["result"]["value"], 2, "{again}");
+    let ran = finish(cli_of(&stage.daemon, &["asks", "forget", "Order bot"])).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let id = stage.held(stage.script("3")).await;
+    stage.press(&id, ALWAYS).await;
+    assert_eq!(stage.client.outcome(&id).await["result"]["value"], 3);
+
+    let stranger = McpClient::legacy(&stage.daemon).named("Other bot");
+    let asked = stranger.call("interact", stage.script("globalThis.acted = 9")).await;
+    let id = asked["correlation_id"].as_str().unwrap().to_owned();
+    stage.press(&id, NEVER).await;
+    let denied = stranger.outcome(&id).await;
+    assert_eq!(
+        (&denied["reason"], &denied["may_have_run"]),
+        (&json!("denied_by_user"), &json!(false))
+    );
+    let again = stranger.call_raw("interact", stage.script("globalThis.acted = 9")).await;
+    let denied = body(&again);
+    assert_eq!(denied["reason"], "denied_by_user", "{denied}");
+    let value = stage.client.call("interact", stage.script("globalThis.acted")).await;
+    assert_eq!(value["result"]["value"], 1, "{value}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_was_allowed_once_does_not_run_on_a_page_that_came_meanwhile() {
+    let mut stage = ConsentStage::set().await;
+    let id = stage.held(stage.script("document.title")).await;
+    let go = json!({"action": "navigate", "url": stage.pages.url("/second"), "tab_id": stage.tab, "wait_ms": 20_000});
+    let went = stage.client.call("interact", go).await;
+    assert_ne!(went["status"], "waiting_for_user", "opening a page is no act: {went}");
+    stage.press(&id, ONCE).await;
+    let ended = stage.client.outcome(&id).await;
+    assert_eq!(
+        (&ended["reason"], &ended["may_have_run"]),
+        (&json!("consent_stale"), &json!(false)),
+        "{ended}"
+    );
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_batch_waits_before_its_first_step_and_a_held_command_outlives_worker_and_daemon() {
+    let stage = ConsentStage::set().await;
+    let steps = json!([{"action": "page_info"}, {"action": "execute_js", "script": "globalThis.ran = (globalThis.ran ?? 0) + 1"}]);
+    let batch = json!({"action": "batch", "tab_id": stage.tab, "steps": steps, "wait_ms": 20_000});
+    let id = stage.held(batch).await;
+    kill_worker(&stage.browser);
+    let mut stage = stage.restarted().await;
+    stage.hand.open_beside(&popup()).await;
+    shows(&mut stage.hand, "Connected").await;
+    stage.press(&id, ONCE).await;
+    let done = stage.client.outcome(&id).await;
+    assert_eq!(done["status"], "complete", "{done}");
+    assert_eq!(done["result"]["value"]["results"][1], 1, "{done}");
+    stage.end().await;
+}
