@@ -654,6 +654,13 @@ export type ActionParams = {
     /** Start or stop the trace of this tab. */
     phase: 'start' | 'stop';
   };
+  /** Records your acts in the tab as steps: start, act, then stop. */
+  record: {
+    /** Start or stop. */
+    phase: 'start' | 'stop';
+    /** With stop: batch (default; steps for run), playwright (a test) or call (a shell script). */
+    as?: 'batch' | 'playwright' | 'call';
+  };
   /** Accessibility problems, by axe-core. */
   audit: {
     /** Part of the page: a ref, selector, text= or role=; default the page. */

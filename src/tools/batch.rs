@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::closest;
 use super::failure::CallFailure;
+use super::run::param_in;
 use super::{arguments_of, tool_of_action};
 use crate::lifecycle::next_step_of_code;
 use crate::protocol::actions::{
@@ -56,7 +57,14 @@ pub(super) fn check_steps(action: &Action) -> Result<(), CallFailure> {
         };
         return Err(CallFailure::of_param("steps", message, hint));
     }
+    let is_param = |step: &BatchStep| step.result_name.as_deref() == Some("param");
+    let knows_params = steps.iter().any(is_param);
     for (at, step) in steps.iter().enumerate() {
+        if let Some(name) = step.params.values().find_map(param_in).filter(|_| !knows_params) {
+            let message = format!("steps[{at}]: a batch does not fill {{{{param.{name}}}}}");
+            let hint = "Call interact({action:\"run\", steps, params}) with its value.";
+            return Err(CallFailure::of_param("steps", message, hint));
+        }
         check_step(step).map_err(|failure| CallFailure {
             message: format!("steps[{at}]: {}", failure.message),
             param: Some("steps".to_owned()),
@@ -230,6 +238,10 @@ mod tests {
         assert_refused(json!([{"action": "hack"}]), "`hack` is no action");
         assert_refused(json!([{"action": "page_info", "wait_ms": 1}]), "takes no `wait_ms`");
         assert_refused(json!([{"action": "page_info", "as": "a.b"}]), "`as` cannot be");
+        let open = json!({"action": "type", "target": "#a", "text": "{{param.pw}}"});
+        assert_refused(json!([open]), "does not fill {{param.pw}}");
+        let named = json!({"action": "page_info", "as": "param"});
+        assert_eq!(checked(json!([named, open])), Ok(()));
         assert_refused(json!([]), "0 steps");
     }
 

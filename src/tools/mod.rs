@@ -25,6 +25,7 @@ mod parts;
 mod picture;
 mod picture_size;
 mod result;
+mod run;
 mod sites;
 mod split;
 mod stored;
@@ -459,6 +460,10 @@ impl ToolSet {
         let call = match tool {
             interact::NAME if asks::is_ask(given) => {
                 let call = asks::call(self, caller, given, key, is_split).await;
+                return self.with_notice(caller, call);
+            }
+            interact::NAME if run::is_run(given) => {
+                let call = run::call(self, caller, given, key, is_split).await;
                 return self.with_notice(caller, call);
             }
             interact::NAME => {

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::failure::CallFailure;
 use super::surface::ToolSurface;
 use super::{
-    analyze, annotations, arguments_of, asks, configure, interact, jobs, observe, submits_commands,
-    tool_of_action,
+    analyze, annotations, arguments_of, asks, configure, interact, jobs, observe, run,
+    submits_commands, tool_of_action,
 };
 use crate::protocol::actions::{ActionEffect, RegisteredAction, ToolGroup};
 
@@ -64,6 +64,8 @@ const HARMLESS: ActionEffect = ActionEffect::Acts { destructive: false, idempote
 const ADDING: ActionEffect = ActionEffect::Acts { destructive: false, idempotent: false };
 const DESTRUCTIVE: ActionEffect = ActionEffect::Acts { destructive: true, idempotent: true };
 
+const DESTRUCTIVE_ONCE: ActionEffect = ActionEffect::Acts { destructive: true, idempotent: false };
+
 const O: &str = observe::NAME;
 const C: &str = configure::NAME;
 
@@ -71,7 +73,7 @@ const C: &str = configure::NAME;
 const KNOWN_TABS: &str = "known_tabs";
 
 /// The tools that are no actions of a browser.
-static OTHERS: [SplitTool; 33] = {
+static OTHERS: [SplitTool; 34] = {
     use ToolGroup::{Core, Files, Manage, Nav, Page, State, Streams};
     [
         choice("console", "Read the console", Core, (O, "logs"), READS),
@@ -97,7 +99,7 @@ static OTHERS: [SplitTool; 33] = {
                 "Manage drawings",
                 Page,
                 (analyze::NAME, annotations::NAME),
-                ActionEffect::Acts { destructive: true, idempotent: false },
+                DESTRUCTIVE_ONCE,
             )
         },
         choice(asks::NAME, "Ask the user", Core, (interact::NAME, asks::NAME), ADDING),
@@ -106,6 +108,16 @@ static OTHERS: [SplitTool; 33] = {
         choice("dialogs", "Leave dialogs open", Nav, (C, "dialogs"), HARMLESS),
         choice("tab_release", "Give a tab back", Nav, (C, "tab_release"), HARMLESS),
         choice(KNOWN_TABS, "List known tabs", Nav, (O, "tabs"), READS),
+        SplitTool {
+            common: &["tab_id", "timeout_ms", "wait_ms"],
+            ..choice(
+                run::NAME,
+                "Run recorded steps",
+                Page,
+                (interact::NAME, run::NAME),
+                DESTRUCTIVE_ONCE,
+            )
+        },
         choice("page_state", "State of a page", Page, (O, "page"), READS),
         SplitTool {
             about: Some("Saves a picture of the page as a new file."),

@@ -112,6 +112,24 @@ pub(super) async fn load(
     on_disk(tools, caller, answer).await
 }
 
+/// A stored value, for another tool.
+pub(super) async fn value(
+    tools: &ToolSet,
+    caller: &Caller,
+    name: &str,
+) -> Result<Value, ToolResult> {
+    let name = named(Some(name.to_owned()))?;
+    let Some(store) = tools.store.clone() else { return Err(no_disk()) };
+    let owner = caller.owner.clone();
+    let read = tokio::task::spawn_blocking(move || match store.load(&owner, &name) {
+        Ok((_, value)) => {
+            serde_json::from_str(value.get()).map_err(|error| unavailable(&error.to_string()))
+        }
+        Err(error) => Err(failed(&error, &store, &owner)),
+    });
+    read.await.unwrap_or_else(|error| Err(unavailable(&error.to_string())))
+}
+
 pub(super) async fn list(tools: &ToolSet, caller: &Caller) -> ToolResult {
     let answer = |store: &ValueStore, owner: &Owner| {
         let describe = |StoredValue { name, size, at }: StoredValue| ListedValue {

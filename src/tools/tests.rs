@@ -207,7 +207,7 @@ fn the_schema_names_every_action_and_says_whose_a_parameter_is() {
     let actions = &properties["action"]["enum"];
     let all: Vec<_> = RegisteredAction::of_tool(ActionTool::Interact)
         .map(|it| it.spec.name)
-        .chain([super::asks::NAME])
+        .chain([super::asks::NAME, super::run::NAME])
         .collect();
     assert_eq!(*actions, json!(all));
     let script = properties["script"]["description"].as_str().unwrap();

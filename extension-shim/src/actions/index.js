@@ -33,6 +33,7 @@ import { pdf } from './pdf.js';
 import { page_tools } from './page_tools.js';
 import { performance } from './performance.js';
 import { press_key } from './press_key.js';
+import { record } from './record.js';
 import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
 import { select_option } from './select_option.js';
@@ -46,7 +47,7 @@ import { wait_for } from './wait_for.js';
 /** @type {Record<string, Action>} */
 export const actions = {
   execute_js, navigate, refresh, back, forward, page_info, screenshot, pdf, tab_list, tab_open, tab_close, tab_activate,
-  dom, accessibility, page_summary, performance, audit, forms, trace, draw_mode, snapshot, find, get_text, get_markdown, get_html,
+  dom, accessibility, page_summary, performance, audit, forms, trace, record, draw_mode, snapshot, find, get_text, get_markdown, get_html,
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,

@@ -11,6 +11,7 @@ import { Navigations } from './navigations.js';
 import { PictureMemory } from './pictures.js';
 import { OwnClipboards } from './own_clipboards.js';
 import { SnapshotMemory } from './snapshot_memory.js';
+import { StepRecordings } from './step_recordings.js';
 import { TabEvents } from './tab_events.js';
 import { Tabs } from './tabs.js';
 
@@ -22,6 +23,7 @@ elementRefs.onNewPrefix = () => tabs.handleNewPrefix();
 export const snapshots = new SnapshotMemory();
 export const ownClipboards = new OwnClipboards();
 export const pictures = new PictureMemory();
+export const stepRecordings = new StepRecordings();
 export const frontWindow = new FrontWindow();
 export const tabEvents = new TabEvents();
 export const tabDownloads = new TabDownloads(policy);

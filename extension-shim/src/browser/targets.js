@@ -24,7 +24,8 @@ import { pause } from '../lib/pause.js';
 import { hidesOwner } from '../policy/sites.js';
 import { CANDIDATES_MAX, FITTING_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
 import { askDocument, askDocuments, askFrames, documentsAsking, documentsOf, withInner } from './page_world.js';
-import { elementRefs, snapshots } from './state.js';
+import { elementRefs, snapshots, stepRecordings } from './state.js';
+import { AT_FOCUS, AT_POINT, targetKey } from './step_recordings.js';
 import { queryInWords, selectorSplits } from './target_query.js';
 
 /**
@@ -88,7 +89,7 @@ export async function waitForTarget(tab, wanted, options) {
       const early = await documentsAsking(tab.tabId, question);
       documents = early.documents;
       const { found, checked } = await oneOf(tab.tabId, documents, wanted, { ...early, question });
-      return { ...await readied(tab, documents, found, options, end, checked), wanted };
+      return await stepRecordings.note({ ...await readied(tab, documents, found, options, end, checked), wanted }, targetKey(wanted));
     } catch (error) {
       // An element that was found by its words may be rendered anew before it is looked at.
       const isPassing = error instanceof ActionError && (PASSING.has(error.code) || (error.code === 'stale_ref' && 'query' in wanted));
@@ -335,7 +336,7 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = refOf(tabId, document, count, hit.id);
-      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, inner: at, box: [point.x, point.y, 0, 0] };
+      return stepRecordings.note({ tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), point, inner: at, box: [point.x, point.y, 0, 0] }, AT_POINT);
     }
     [document, at] = [inner, hit.inner];
   }
@@ -354,7 +355,7 @@ export async function targetAtFocus({ tabId }, { arm = false } = {}) {
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = refOf(tabId, document, count, hit.id);
-      return { tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), box: [0, 0, 0, 0] };
+      return stepRecordings.note({ tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), box: [0, 0, 0, 0] }, AT_FOCUS);
     }
     document = inner;
   }

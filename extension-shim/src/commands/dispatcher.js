@@ -36,6 +36,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  *   `ConsentNeeded` if the person is to be asked first
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
+ * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
  */
 
 export class Dispatcher {
@@ -224,7 +225,9 @@ export class Dispatcher {
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     const unfollow = this.#gate.follow?.(command);
     try {
-      return await this.#actions[type](params ?? {}, this.#contextOf(entry, command, running, signal));
+      const outcome = await this.#actions[type](params ?? {}, this.#contextOf(entry, command, running, signal));
+      this.#gate.done?.(command, outcome);
+      return outcome;
     } finally {
       unfollow?.();
     }

@@ -8,7 +8,7 @@ const ON_PAGE = new Set([
   'clipboard', 'call_page_tool', 'dialog',
 ]);
 /** They bring a page to a tab or close it. Who may read a site may open it. Of a batch each step is judged. */
-const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'pdf', 'batch']);
+const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'record', 'pdf', 'batch']);
 
 /** All actions that these lists name. */
 export const KNOWN_ACTS = [...ON_PAGE, ...AROUND_PAGE];

@@ -7,7 +7,7 @@ import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
-import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, snapshots, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, snapshots, stepRecordings, tabDownloads, tabEvents, tabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -67,6 +67,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   forgetDocuments(tabId);
   tabDownloads.handleRemoved(tabId);
   pictures.handleRemoved(tabId);
+  stepRecordings.close(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });

@@ -7,10 +7,11 @@
 /** @import {Status} from '../connection/link.js' */
 
 import { actions } from '../actions/index.js';
+import { recordAct } from '../actions/record.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { agentGroups, agentTabs, elementRefs, policy, tabDownloads, tabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, policy, stepRecordings, tabDownloads, tabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -46,7 +47,11 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
   },
   assertAct: (command, url, so) => policy.assertAct(command, url, so),
-  follow: ({ tab_id, client_id, safe }) => (tab_id === undefined || safe ? () => {} : tabDownloads.followAct(tab_id, client_id)),
+  done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
+  follow({ tab_id, client_id, safe }) {
+    if (tab_id !== undefined) stepRecordings.begin(tab_id);
+    return tab_id === undefined || safe ? () => {} : tabDownloads.followAct(tab_id, client_id);
+  },
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
@@ -138,7 +143,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(),
   ]);
 });
 let session = '';

@@ -163,6 +163,7 @@ actions! {
     page_summary: PageSummary PageSummaryAction,
     performance: Performance PerformanceAction,
     trace: Trace TraceAction,
+    record: Record RecordAction,
     audit: Audit AuditAction,
     forms: Forms FormsAction,
     snapshot: Snapshot SnapshotAction,

@@ -24,6 +24,7 @@ mod popup;
 mod private_windows;
 mod sites;
 pub(crate) mod trouble;
+mod two_agents;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

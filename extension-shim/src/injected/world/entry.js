@@ -32,6 +32,7 @@ class PageWorld {
   #clipboard = new ClipboardGuard(this.#selection);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
   #forms = new FormReader(this.#dom, this.#accessible, this.#tree, this.#finder, this.#fields, this.#words);
+  #lasting = new LastingNames(this.#dom, this.#accessible, this.#tree, this.#words);
   /** @type {PageAudit | undefined} */
   #audit;
   #texts = new ShownTexts(this.#dom, this.#finder, this.#words, this.#reader);
@@ -392,6 +393,11 @@ class PageWorld {
       }),
     });
     return { found: { version: audit.version, violations: violations.map(described), incomplete: incomplete.map(described), passes }, ...this.#about() };
+  }
+
+  /** @param {{id: number}} asked */
+  lasting({ id }) {
+    return this.#read(id, (element) => this.#lasting.of(element));
   }
 
   /** @param {{id?: number}} asked */

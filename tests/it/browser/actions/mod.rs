@@ -14,6 +14,7 @@ mod keyboard;
 mod page_tools;
 mod pictures;
 mod pointer;
+mod record;
 mod tabs;
 
 use std::path::{Path, PathBuf};

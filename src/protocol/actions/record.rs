@@ -1,0 +1,48 @@
+//! `record`: what an agent does in a tab, as steps to run again.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, RecordingPhase, ToolGroup};
+
+/// Records your acts in the tab as steps: start, act, then stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordAction {
+    /// Start or stop.
+    #[schemars(extend("x-rare" = true))]
+    pub phase: RecordingPhase,
+    /// With stop: batch (default; steps for run), playwright (a test) or call (a shell script).
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub form: Option<RecordedForm>,
+}
+
+/// What recorded steps are told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
+pub enum RecordedForm {
+    Batch,
+    Playwright,
+    Call,
+}
+
+impl BrowserAction for RecordAction {
+    const SPEC: ActionSpec = ActionSpec {
+        is_safe: false,
+        tool: ActionTool::Interact,
+        group: ToolGroup::Page,
+        usual_length: Duration::from_millis(50),
+        effect: ActionEffect::ADDING,
+        example: r#"{"phase": "start"}"#,
+        ..ActionSpec::reading("record", "Record steps")
+    };
+
+    /// The steps have texts that were entered into pages, and names of their elements.
+    fn is_analysis(&self) -> bool {
+        true
+    }
+}
