@@ -103,7 +103,9 @@ impl UploadService {
 
     /// Removes the copies for tabs of this browser that are closed.
     pub fn forget_closed(&self, browser: &BrowserId, tabs: &[BrowserTab]) {
-        let is_open = |tab: TabId| tabs.iter().any(|open| open.tab_id == tab);
+        let is_open = |tab: TabId| {
+            tabs.iter().any(|open| open.tab_id == tab || open.former_ids.contains(&tab))
+        };
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = held.extract_if(.., |one| one.browser == *browser && !is_open(one.tab));
         let copies: Vec<_> = closed.map(|one| one.copy).collect();

@@ -57,6 +57,9 @@ impl Inside {
             active: true,
             focused: true,
             ref_prefix: None,
+            discarded: false,
+            frozen: false,
+            former_ids: Vec::new(),
         };
         link.receive(FromExtension::Ready(ReadyFrame {
             label: "Bench".to_owned(),

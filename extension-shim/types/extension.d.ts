@@ -16,10 +16,13 @@ export type ErrorBody = ReportedError & { code: ErrorCode };
 export type Dialog = { type: string; message: string; answer?: string };
 
 /** The result of an action. `origin` is the page's, for results taken from a page. */
-export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[] };
+export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[]; notes?: ReportedNotes };
+
+/** What an answer says besides its value. `revived`: the page had been unloaded and was loaded anew. */
+export type ReportedNotes = { revived?: true; note: string };
 
 /** A result as it is reported. */
-export type ReportedResult = { success: true; value: unknown; type: string; dialogs?: Dialog[] };
+export type ReportedResult = { success: true; value: unknown; type: string; dialogs?: Dialog[] } & Partial<ReportedNotes>;
 
 /** The last word on an attempt: exactly one each, kept in the outbox until acknowledged. */
 export type Report = CompleteFrame | ErrorFrame | TimeoutFrame | CancelledFrame;

@@ -1007,6 +1007,8 @@ export type ErrorCode =
   | 'no_such_tab'
   | 'tab_closed'
   | 'tab_crashed'
+  | 'tab_discarded'
+  | 'needs_resubmit'
   | 'restricted_page'
   | 'navigation_failed'
   | 'navigation_interrupted'
@@ -1141,6 +1143,12 @@ export type BrowserTab = {
   focused: boolean;
   /** The letters with which the refs of its elements begin, once it has any: `b` of `b12`. */
   ref_prefix?: string;
+  /** Whether the browser has unloaded its page to save memory. The next command for the page loads it again. */
+  discarded?: boolean;
+  /** Whether the browser has stopped its page's timers and scripts. The next command for the page lets them run. */
+  frozen?: boolean;
+  /** Ids that it had before: the browser gives a tab whose page it unloads another one. They still name it. */
+  former_ids?: TabId[];
 };
 
 /** Why the daemon asks for a command to be stopped. */

@@ -295,8 +295,25 @@ impl BrowserState {
         self.is_changed && self.is_ready()
     }
 
+    /// Whether it has this tab, under this id or under a later one.
     pub(super) fn has_tab(&self, tab: TabId) -> bool {
+        let tab = self.id_now(tab);
         self.tabs.iter().any(|known| known.tab_id == tab)
+    }
+
+    /// The id of a tab now: the browser gives a tab whose page it unloads another one.
+    pub(super) fn id_now(&self, tab: TabId) -> TabId {
+        let renamed = self.tabs.iter().find(|known| known.former_ids.contains(&tab));
+        renamed.map_or(tab, |known| known.tab_id)
+    }
+
+    /// The tabs whose ids have changed: the former one and the one now.
+    pub(super) fn renamed_tabs(&self) -> Vec<(TabId, TabId)> {
+        let of = |known: &BrowserTab| {
+            let now = known.tab_id;
+            known.former_ids.iter().map(|former| (*former, now)).collect::<Vec<_>>()
+        };
+        self.tabs.iter().flat_map(of).collect()
     }
 
     /// The active tab of the window that had the focus last.

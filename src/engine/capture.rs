@@ -142,6 +142,14 @@ impl CaptureRequests {
         self.browsers.retain(|_, own| !own.is_empty());
     }
 
+    /// A tab has another id now.
+    fn rename_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let Some(own) = self.browsers.get_mut(browser) else { return };
+        if let Some(streams) = own.tabs.remove(&former) {
+            own.tabs.entry(now).or_default().extend(streams);
+        }
+    }
+
     /// Forgets a browser that is not known any more.
     pub(super) fn forget_browser(&mut self, browser: &BrowserId) {
         self.browsers.remove(browser);
@@ -223,7 +231,7 @@ impl Transaction<'_> {
             Some(wanted) if change.on && !browser.has_tab(wanted) => {
                 Err(no_such_tab(browser, Some(wanted)))
             }
-            tab => Ok((Some(id.clone()), tab)),
+            tab => Ok((Some(id.clone()), tab.map(|tab| browser.id_now(tab)))),
         }
     }
 
@@ -233,6 +241,13 @@ impl Transaction<'_> {
         if capture != *before {
             self.send(browser, ToExtension::Capture { capture });
         }
+    }
+
+    /// Requests for a tab hold under its new id.
+    pub(super) fn rename_captured_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let before = self.capture_of(browser);
+        self.capture.rename_tab(browser, former, now);
+        self.tell_capture(browser, &before);
     }
 
     /// Forgets requests for tabs that were closed.

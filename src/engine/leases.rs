@@ -413,6 +413,17 @@ impl Transaction<'_> {
         self.keep_tab(browser, tab);
     }
 
+    /// The lease of a tab goes on under its new id.
+    pub(super) fn rename_leased_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let place = TabPlace { browser: browser.clone(), tab: former };
+        let Some(lease) = self.leases.0.get(&place).cloned() else { return };
+        self.end_lease(&place);
+        let lease = TabLease { tab: now, ..lease };
+        self.record(JournalEntry::Leased(lease.clone()));
+        self.leases.put(lease);
+        self.show_held_tabs(browser);
+    }
+
     /// Ends the leases of tabs that a connected browser no longer has.
     pub(super) fn forget_closed_leases(&mut self, browser: &BrowserId) {
         let Some(known) = self.browsers.get(browser).filter(|known| known.is_connected()) else {

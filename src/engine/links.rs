@@ -194,6 +194,7 @@ impl Transaction<'_> {
             let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
             self.answer(peer, &id, attempt, LifecycleEvent::Reconnected(peer.clone(), says));
         }
+        self.follow_renamed_tabs(&peer.browser);
         if let Some(kept) = kept {
             self.forget_tabs_but(&kept, &peer.browser);
         }
@@ -214,6 +215,9 @@ impl Transaction<'_> {
     fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<BrowserTab>) {
         if let Some(browser) = self.browsers.get_mut(browser) {
             browser.set_tabs(tabs);
+        }
+        if self.follow_renamed_tabs(browser) {
+            self.may_deliver_to(browser);
         }
         self.forget_closed_captures(browser);
         self.forget_closed_leases(browser);

@@ -30,6 +30,7 @@ mod quotas;
 mod reading;
 mod recovery;
 mod refusal;
+mod renamed_tabs;
 mod run_lengths;
 mod scheduler;
 mod sites;

@@ -6,7 +6,7 @@ use crate::lifecycle::{
     CommandPhase, CommandQueue, CommandSpec, FreedLanes, Lane, Limits, SchedulingMode,
     TargetSelector,
 };
-use crate::protocol::{BrowserId, ClientId, CorrelationId};
+use crate::protocol::{BrowserId, ClientId, CorrelationId, TabId};
 
 /// The queue of all commands, the targets that their calls named, and their lanes.
 #[derive(Debug, Default)]
@@ -52,6 +52,23 @@ impl Scheduler {
         }
         let (client, id) = (spec.client.clone(), spec.id.clone());
         self.queue.join(client, id, SchedulingMode::of(&spec.work), Some(lane));
+    }
+
+    /// Moves a waiting command to the lane of its tab under another id.
+    pub(super) fn rename_lane(&mut self, spec: &CommandSpec, lane: Lane, limits: &Limits) {
+        let _ = self.queue.follow(&spec.id, CommandPhase::Ended, limits);
+        self.join(spec, Some(lane));
+    }
+
+    /// The tab that a call named has another id now.
+    pub(super) fn rename_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        for (id, selector) in &mut self.selectors {
+            let is_here = selector.browser.as_deref() == Some(browser.as_str())
+                || self.lanes.get(id).is_some_and(|lane| lane.browser == *browser);
+            if is_here && selector.tab == Some(former) {
+                selector.tab = Some(now);
+            }
+        }
     }
 
     /// Follows a command into a new phase. Returns the lanes that this frees.

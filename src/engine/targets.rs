@@ -55,7 +55,7 @@ pub(super) fn resolve(
     // The number of a tab in another browser means nothing here.
     let of_this_browser = current.filter(|current| current.browser == *id);
     let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
-    let tab = match wanted {
+    let tab = match wanted.map(|wanted| browser.id_now(wanted)) {
         // A closed tab never comes back; a browser that is away may still have it (decision 12).
         Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
             return Err(no_such_tab(browser, Some(wanted)));
@@ -78,7 +78,8 @@ pub(super) fn find_tab(
     let of_this_browser = current.filter(|current| current.browser == *id);
     let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
     let wanted = wanted.or_else(|| browser.active_tab());
-    let tab = browser.tabs().iter().find(|tab| Some(tab.tab_id) == wanted);
+    let now = wanted.map(|wanted| browser.id_now(wanted));
+    let tab = browser.tabs().iter().find(|tab| Some(tab.tab_id) == now);
     tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
 }
 

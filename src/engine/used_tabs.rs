@@ -146,7 +146,8 @@ impl Transaction<'_> {
     /// A used tab that is still there. A browser that is away may still have it.
     fn choice(&self, used: &UsedTab) -> Option<TabChoice> {
         let browser = self.browsers.get(&used.browser)?;
-        let known = browser.tabs().iter().find(|tab| tab.tab_id == used.tab).cloned();
+        let now = browser.id_now(used.tab);
+        let known = browser.tabs().iter().find(|tab| tab.tab_id == now).cloned();
         // After a start of the daemon nothing but the number is known of it.
         let unknown = || BrowserTab {
             tab_id: used.tab,
@@ -156,6 +157,9 @@ impl Transaction<'_> {
             active: false,
             focused: false,
             ref_prefix: None,
+            discarded: false,
+            frozen: false,
+            former_ids: Vec::new(),
         };
         let tab = known.or_else(|| (!browser.is_connected()).then(unknown))?;
         Some(TabChoice { browser: Some(used.browser.clone()), tab })

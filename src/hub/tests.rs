@@ -82,6 +82,9 @@ fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<BrowserTab> {
         active: id == first,
         focused: true,
         ref_prefix: None,
+        discarded: false,
+        frozen: false,
+        former_ids: Vec::new(),
     };
     ids.map(tab).collect()
 }

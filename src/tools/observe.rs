@@ -274,7 +274,13 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     if with_browser {
         line.named("browser", Some(browser.as_str()));
     }
-    let words = [(tab.active, "active"), (tab.focused, "focused"), (*current, "current")];
+    let words = [
+        (tab.active, "active"),
+        (tab.focused, "focused"),
+        (*current, "current"),
+        (tab.discarded, "discarded"),
+        (tab.frozen, "frozen"),
+    ];
     for (_, word) in words.into_iter().filter(|(is_so, _)| *is_so) {
         line.word(word);
     }

@@ -56,6 +56,8 @@ class BatchRun {
   /** @type {Dialog[]} */
   #dialogs = [];
   #size = 0;
+  /** Of the first step that had any. @type {import('../../types/protocol.js').ReportedNotes | undefined} */
+  #notes;
 
   /** @param {BatchStep[]} steps @param {{id: number}} tab @param {Context} context */
   constructor(steps, { id }, context) {
@@ -101,11 +103,12 @@ class BatchRun {
   }
 
   /** @param {BatchStep} step @param {Outcome} outcome */
-  #add({ action, as }, { value = null, origin, dialogs }) {
+  #add({ action, as }, { value = null, origin, dialogs, notes }) {
     if (as !== undefined) this.#named.set(as, value);
     const openedId = action === 'tab_open' ? /** @type {any} */ (value)?.tab_id : undefined;
     if (Number.isInteger(openedId)) this.#opened.add(openedId);
     this.#dialogs.push(...dialogs ?? []);
+    this.#notes ??= notes;
     this.#origins.push(origin ?? null);
     const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
     const isTooLarge = this.#size + bytes > STEP_RESULTS_MAX;
@@ -126,6 +129,6 @@ class BatchRun {
     const origin = told.at(-1);
     const isOne = told.every((one) => one === origin);
     const value = { ...withoutEmpty(end), ...(isOne ? {} : { origins: this.#origins }), results: this.#results };
-    return { value, type: 'object', ...(origin && { origin }), ...(this.#dialogs.length > 0 && { dialogs: this.#dialogs }) };
+    return { value, type: 'object', ...(origin && { origin }), ...(this.#dialogs.length > 0 && { dialogs: this.#dialogs }), ...(this.#notes && { notes: this.#notes }) };
   }
 }

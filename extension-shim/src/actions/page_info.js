@@ -7,6 +7,7 @@ import { cdp, findCrash, isAttached } from '../browser/debugger.js';
 import { PAGE_PROBE_MS } from '../browser/limits.js';
 import { withOwner } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
+import { isFrozen } from '../browser/tabs.js';
 import { crashedTab } from '../lib/errors.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 
@@ -22,7 +23,8 @@ export async function page_info(_, { tab_id, begin }) {
   await policy.admitTab(await withOwner(tab));
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
-  const value = { tab_id: id, url, title, status, ...viewport, ...await probe(id) };
+  const asleep = { ...(tab.discarded && { discarded: true }), ...(isFrozen(tab) && { frozen: true }) };
+  const value = { tab_id: id, url, title, status, ...asleep, ...viewport, ...await probe(id) };
   return { value, type: 'object', origin: originOf(url) };
 }
 

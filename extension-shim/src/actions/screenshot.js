@@ -29,6 +29,7 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   if (wanted && frame.fullPage) throw new ActionError('invalid_params', 'give target or full_page, not both');
   const { value: { url, ...value }, dialogs } = await withAttachedPage(context, async (tabId) => {
     context.begin();
+    await assertPaints(tabId);
     const clip = wanted ? areaOf(await waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
     const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
     const taken = await captureTab(tabId, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
@@ -41,6 +42,14 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
     return { data: await drawMarks(taken, shown, format), ...place, marks: lines.join('\n'), url: taken.url };
   });
   return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(url), dialogs };
+}
+
+/** A tab that was loaded anew in the background paints nothing before it is shown: the capture would never end. @param {number} tabId */
+async function assertPaints(tabId) {
+  const { width } = await chrome.tabs.get(tabId);
+  if (width !== 0) return;
+  throw new ActionError('unsupported', 'the browser had unloaded this page, and paints no picture of it before the tab is shown', undefined,
+    { mayHaveRun: false, hint: 'Read it with a snapshot, open its address in a tab of your own, or show the tab with tab_activate if the person wants that.' });
 }
 
 /** For clicks: CSS px of the view = click_left + click_factor * px of the picture, likewise from the top. @param {TabCapture} taken */

@@ -295,6 +295,15 @@ export function handleDetach({ tabId }, reason) {
   rememberDismissed();
 }
 
+/** The browser has given a tab another id. @param {number} added @param {number} removed */
+export function handleReplaced(added, removed) {
+  forget(removed);
+  held.delete(removed);
+  if (!dismissed.delete(removed)) return;
+  dismissed.add(added);
+  rememberDismissed();
+}
+
 /** The person gives control back: the bar may be shown again. */
 export function giveBack() {
   dismissed.clear();
@@ -364,7 +373,19 @@ async function open(tabId) {
   const enabled = Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
   // From now on, so that a wait for an idle network knows of the requests that the act before it has begun.
   openRequests.count(tabId).catch(console.debug);
-  await enabled;
+  await Promise.all([enabled, giveSize(tabId).catch(console.debug)]);
+}
+
+/**
+ * A tab that was loaded anew in the background has a view without a size until it is shown: nothing in it could be seen or
+ * clicked. It gets that of the tab beside it. @param {number} tabId
+ */
+async function giveSize(tabId) {
+  const { width: own, windowId } = await chrome.tabs.get(tabId);
+  if (own !== 0) return;
+  const [shown] = await chrome.tabs.query({ active: true, windowId });
+  const { width = 0, height = 0 } = shown ?? {};
+  if (width > 0 && height > 0) await cdp(tabId, 'Emulation.setVisibleSize', { width, height });
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */

@@ -5,6 +5,12 @@
 export const TABS_DEBOUNCE_MS = 50;
 /** The debugger bar goes away when no command has used the tab for this long. */
 export const DETACH_IDLE_MS = 5 * 60_000;
+/** A tab that no command has used for this long may be unloaded again, unless an agent holds it. */
+export const WAKEFUL_MS = 5 * 60_000;
+/** How many former ids of a tab still name it: each unloading of its page adds one. */
+export const FORMER_IDS_MAX = 8;
+/** A tab that loading brings to the front has come there by then. */
+export const SHOWN_MS = 300;
 /** An agent thinks for a few seconds between two acts; a menu or a list of suggestions has to stay open meanwhile. */
 export const BURST_MS = 60_000;
 /** A page that does not answer this soon is busy; page_info then reports without it. */

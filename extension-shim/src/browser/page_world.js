@@ -124,6 +124,8 @@ export async function documentsWithin(tabId, documents, root) {
  * @returns {Promise<any>}
  */
 export async function askDocument(tabId, document, name, argument) {
+  // An error page of the browser is no document of a site.
+  if (!document) throw new ActionError('navigation_failed', 'the tab shows an error page of the browser: its page did not load');
   const [answer] = await askTogether(tabId, [document], name, argument);
   if (!answer) throw navigationInterrupted();
   return answer.value;

@@ -8,6 +8,7 @@ import { noSuchTab } from '../lib/errors.js';
 import { drawnTab, originOf } from '../policy/pages.js';
 import { fileIn, hidesOwner } from '../policy/sites.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
+import { ReplacedTabs } from './replaced_tabs.js';
 
 export class Tabs {
   /** @type {Map<number, chrome.tabs.Tab>} in the order of windows and tab strips */
@@ -21,11 +22,13 @@ export class Tabs {
   onChange = () => {};
   #policy;
   #prefixOf;
+  #replaced;
 
-  /** @param {Policy} policy @param {(tabId: number) => string | undefined} prefixOf the letters of the refs of a tab's elements */
-  constructor(policy, prefixOf = () => undefined) {
+  /** @param {Policy} policy @param {(tabId: number) => string | undefined} prefixOf the letters of the refs of a tab's elements @param {ReplacedTabs} replaced */
+  constructor(policy, prefixOf = () => undefined, replaced = new ReplacedTabs()) {
     this.#policy = policy;
     this.#prefixOf = prefixOf;
+    this.#replaced = replaced;
   }
 
   /** Asks the browser for all of it. */
@@ -57,6 +60,14 @@ export class Tabs {
   /** @param {chrome.tabs.Tab} tab */
   handleUpdated(tab) {
     if (tab.id !== undefined) this.#tabs.set(tab.id, tab);
+    this.handleChange();
+  }
+
+  /** The browser has given a tab another id, since it has unloaded its page. @param {number} added @param {number} removed */
+  handleReplaced(added, removed) {
+    const tab = this.#tabs.get(removed);
+    this.#tabs.delete(removed);
+    if (tab) this.#tabs.set(added, { ...tab, id: added, discarded: true, status: 'unloaded' });
     this.handleChange();
   }
 
@@ -114,7 +125,7 @@ export class Tabs {
 
   /** @param {number} tabId whether it is open now, as the browser has it */
   async isOpen(tabId) {
-    return chrome.tabs.get(tabId).then(() => true, () => false);
+    return chrome.tabs.get(this.#replaced.now(tabId)).then(() => true, () => false);
   }
 
   /**
@@ -124,7 +135,7 @@ export class Tabs {
    */
   known(tabId) {
     if (tabId === undefined) return this.#activeTab();
-    const tab = this.#tabs.get(tabId);
+    const tab = this.#tabs.get(this.#replaced.now(tabId));
     return tab && drawnTab(tab) === undefined ? tab : undefined;
   }
 
@@ -167,6 +178,7 @@ export class Tabs {
     // of a closed site, too: page_info asks the page, and then gives its title.
     const isBlocked = this.#policy.blocks(url);
     const prefix = this.#prefixOf(tab.id ?? chrome.tabs.TAB_ID_NONE);
+    const formerIds = this.#replaced.formerIds(tab.id ?? chrome.tabs.TAB_ID_NONE);
     const isNamed = !isBlocked && !hidesOwner(url) && !this.#policy.blocks(tab.pendingUrl ?? '');
     return {
       tab_id: tab.id ?? chrome.tabs.TAB_ID_NONE,
@@ -176,8 +188,16 @@ export class Tabs {
       active,
       focused: tab.windowId === this.#focusedWindow,
       ...(prefix && { ref_prefix: prefix }),
+      ...(tab.discarded && { discarded: true }),
+      ...(isFrozen(tab) && { frozen: true }),
+      ...(formerIds.length > 0 && { former_ids: formerIds }),
     };
   }
+}
+
+/** @param {chrome.tabs.Tab} tab whose page the browser has stopped; browsers before 132 do not tell */
+export function isFrozen(tab) {
+  return /** @type {{frozen?: boolean}} */ (tab).frozen === true && !tab.discarded;
 }
 
 /** @param {string} url @returns {string} enough of it to know which rule is about it */

@@ -1,15 +1,15 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, ReportedNotes, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 /** @import {UploadRequests} from './upload_requests.js' */
 
 import { clip } from '../lib/clip.js';
 import { ConsentNeeded, tooLateToAsk } from '../lib/consent.js';
-import { ActionError, executionTimeout } from '../lib/errors.js';
+import { ActionError, discardedMeanwhile, executionTimeout } from '../lib/errors.js';
 import { KEEPALIVE_MS } from '../lib/limits.js';
-import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS } from './limits.js';
+import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS, REPLACED_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 
 /**
@@ -21,6 +21,7 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {boolean} begun it may have done something
  * @property {boolean} stopping its own outcome comes too late
  * @property {HeldDialog | null} dialog that it waits for
+ * @property {Set<number>} tabIds the tabs that it uses
  *
  * @typedef {object} Attempt an attempt without a report
  * @property {string} correlation_id
@@ -37,7 +38,12 @@ import { cancelledReport, completeReport, failureReport } from './report.js';
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
+ * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
+ * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
  */
+
+/** Failures that a tab under another id may have caused. */
+const OF_LOST_TAB = new Set(['tab_closed', 'no_such_tab', 'navigation_interrupted', 'debugger_unavailable']);
 
 export class Dispatcher {
   /** @type {Map<string, Attempt>} */
@@ -125,6 +131,13 @@ export class Dispatcher {
     }
   }
 
+  /** The browser has unloaded the page of a tab, and given the tab another id: the commands there end. @param {number} added @param {number} removed */
+  handleReplaced(added, removed) {
+    for (const entry of this.#entries.values()) {
+      if (entry.running?.tabIds.has(removed)) this.#refuse(entry, discardedMeanwhile(removed, added));
+    }
+  }
+
   /** @param {Attempt} entry @param {unknown} error why it may not go on */
   #refuse(entry, error) {
     if (this.#entries.get(entry.correlation_id) !== entry) return;
@@ -197,11 +210,17 @@ export class Dispatcher {
     /** @type {RunState} */
     const running = {
       abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false, dialog: null,
+      tabIds: new Set(),
     };
     entry.running = running;
     this.#run(entry, running).then(
       (outcome) => running.stopping || this.#settle(entry, () => completeReport(entry, outcome)),
-      (error) => running.stopping || this.#settle(entry, () => failureReport(entry, error)),
+      (error) => {
+        const fail = () => running.stopping || this.#settle(entry, () => failureReport(entry, error));
+        // The news that the browser has unloaded the page comes after the failure that this has caused.
+        if (error instanceof ActionError && OF_LOST_TAB.has(error.code) && running.tabIds.size > 0) setTimeout(fail, REPLACED_MS);
+        else fail();
+      },
     );
   }
 
@@ -210,27 +229,37 @@ export class Dispatcher {
     return this.#perform(entry, entry.command, running, running.abort.signal);
   }
 
-  /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Promise<Outcome>} */
-  async #perform(entry, command, running, signal) {
-    const { type, params } = command;
+  /** @param {Attempt} entry @param {CommandBody} named it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Promise<Outcome>} */
+  async #perform(entry, named, running, signal) {
+    const { type, params, tab_id } = named;
+    const command = tab_id === undefined ? named : { ...named, tab_id: this.#gate.idNow?.(tab_id) ?? tab_id };
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
     // Since it was claimed rules, or where its tab is, may have changed.
-    if (!this.#gate.isOpen(command)) {
-      const isStep = command !== entry.command;
-      await this.#gate.check(command, { isStep }).catch((error) => { throw tooLateToAsk(error, { ran: running.begun }); });
-    }
+    if (!this.#gate.isOpen(command)) await this.#check(entry, command, running);
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
+    if (command.tab_id !== undefined) running.tabIds.add(command.tab_id);
     const unfollow = this.#gate.follow?.(command);
+    const context = this.#contextOf(entry, command, running, signal);
     try {
-      const outcome = await this.#actions[type](params ?? {}, this.#contextOf(entry, command, running, signal));
+      const waking = this.#gate.wake?.(command, context);
+      const notes = waking ? await waking : null;
+      // It may show something else than before it slept.
+      if (notes !== null && !this.#gate.isOpen(command)) await this.#check(entry, command, running);
+      const outcome = await this.#actions[type](params ?? {}, context);
       this.#gate.done?.(command, outcome);
-      return outcome;
+      return notes === null ? outcome : { ...outcome, notes };
     } finally {
       unfollow?.();
     }
+  }
+
+  /** Once more, when nobody can be asked any more. @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running */
+  async #check(entry, command, running) {
+    const isStep = command !== entry.command;
+    await this.#gate.check(command, { isStep }).catch((error) => { throw tooLateToAsk(error, { ran: running.begun }); });
   }
 
   /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Context} */

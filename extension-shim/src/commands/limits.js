@@ -23,3 +23,5 @@ export const STEP_NAME = /^[A-Za-z_][\w-]{0,63}$/;
 export const STEP_RESULTS_MAX = 6 * 1024 * 1024;
 /** The part of a batch's time that is kept for the report of a step that takes too long. */
 export const STEP_REPORT_MS = 500;
+/** The browser tells of a tab's new id right after it has ended what ran there under the old one. */
+export const REPLACED_MS = 50;

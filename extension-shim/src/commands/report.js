@@ -8,9 +8,9 @@ import { utf8Length } from '../lib/utf8_length.js';
 import { RESULT_MAX_BYTES } from './limits.js';
 
 /** @param {AttemptRef} ref @param {Outcome} outcome @returns {CompleteFrame} */
-export function completeReport(ref, { value, type, origin, dialogs }) {
+export function completeReport(ref, { value, type, origin, dialogs, notes }) {
   /** @type {ReportedResult} JSON has no undefined; `type` keeps the difference. */
-  const result = { success: true, value: value ?? null, type };
+  const result = { success: true, value: value ?? null, type, ...notes };
   if (dialogs?.length) result.dialogs = dialogs;
   /** @type {CompleteFrame} */
   const report = { type: 'complete', ...name(ref), result };

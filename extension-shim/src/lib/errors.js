@@ -36,6 +36,11 @@ export function closedMeanwhile(tabId) {
   return new ActionError('tab_closed', `tab ${tabId} was closed while the command ran`);
 }
 
+/** @param {number} tabId @param {number} idNow */
+export function discardedMeanwhile(tabId, idNow) {
+  return new ActionError('tab_discarded', `the browser unloaded the page of tab ${tabId} to save memory while the command ran; the tab is ${idNow} now`);
+}
+
 /** @param {number} tabId */
 export function crashedTab(tabId) {
   return new ActionError('tab_crashed', `the page of tab ${tabId} has crashed`);

@@ -6,15 +6,15 @@ import { traces } from '../analysis/trace_recording.js';
 import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
-import { adoptAttached, handleDetach, handleEvent, openRequests } from '../browser/debugger.js';
-import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, snapshots, stepRecordings, tabDownloads, tabEvents, tabs } from '../browser/state.js';
+import { adoptAttached, handleDetach, handleEvent, handleReplaced as debuggerReplaced, openRequests } from '../browser/debugger.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, replacedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
 import { actEffects } from '../input/act_effects.js';
 import { drawnTab } from '../policy/pages.js';
-import { link, panel } from './main.js';
+import { dispatcher, link, panel } from './main.js';
 
 /**
  * How long a killed worker may be missed: while the browser is idle nothing else wakes it. An
@@ -58,6 +58,8 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   agentTabs.handleRemoved(tabId, windowId);
   tabs.handleRemoved(tabId);
+  replacedTabs.handleRemoved(tabId);
+  wakefulTabs.handleRemoved(tabId);
   navigations.handleRemoved(tabId);
   tabEvents.handle(tabId);
   policy.files.handleRemoved(tabId);
@@ -72,9 +74,17 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
 });
 chrome.tabs.onReplaced.addListener((added, removed) => {
-  tabs.handleRemoved(removed);
+  replacedTabs.handleReplaced(added, removed);
+  dispatcher.handleReplaced(added, removed);
+  tabs.handleReplaced(added, removed);
+  wakefulTabs.handleReplaced(added, removed);
+  debuggerReplaced(added, removed);
   elementRefs.handleReplaced(added, removed).catch(console.warn);
   snapshots.handleRemoved(removed);
+  policy.files.handleRemoved(removed);
+  forgetDocuments(removed);
+  pictures.handleRemoved(removed);
+  recorder.handleGone(removed);
   drawMode.handleGone(removed).catch(console.warn);
 });
 chrome.tabs.onActivated.addListener((shown) => {

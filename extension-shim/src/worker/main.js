@@ -8,10 +8,11 @@
 
 import { actions } from '../actions/index.js';
 import { recordAct } from '../actions/record.js';
+import { wakePage } from '../actions/waking.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { agentGroups, agentTabs, elementRefs, policy, stepRecordings, tabDownloads, tabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, policy, replacedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -49,9 +50,14 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
   assertAct: (command, url, so) => policy.assertAct(command, url, so),
   done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
   follow({ tab_id, client_id, safe }) {
-    if (tab_id !== undefined) stepRecordings.begin(tab_id);
-    return tab_id === undefined || safe ? () => {} : tabDownloads.followAct(tab_id, client_id);
+    if (tab_id === undefined) return () => {};
+    stepRecordings.begin(tab_id);
+    // Reading a page says that its state matters, too.
+    wakefulTabs.use(tab_id).catch(console.debug);
+    return safe ? () => {} : tabDownloads.followAct(tab_id, client_id);
   },
+  idNow: (tabId) => replacedTabs.now(tabId),
+  wake: wakePage,
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
@@ -143,7 +149,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(),
   ]);
 });
 let session = '';
@@ -249,6 +255,7 @@ policy.onChange = () => {
   rulesChanged();
 };
 policy.files.onChange = rulesChanged;
+wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });

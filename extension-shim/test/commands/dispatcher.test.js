@@ -530,3 +530,47 @@ test('a page that needs the word only after go runs nothing and says so', async 
   await settled();
   assert.deepEqual([runs.length, sent.at(-1).error.code, sent.at(-1).error.may_have_run], [0, 'consent_needed', false]);
 });
+
+test('a command whose tab the browser unloads ends as that, whatever its own failure says, and others go on', async () => {
+  for (const fails of [false, true]) {
+    sent = [];
+    runs = [];
+    outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
+    dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), openGate);
+    dispatcher.handleCommand(command({ tab_id: 7 }));
+    go();
+    runs[0].context.begin();
+    dispatcher.handleReplaced(99, 98);
+    if (fails) {
+      runs[0].reject(new ActionError('tab_closed', 'tab 7 was closed while the command ran'));
+      await settled();
+    }
+    assert.deepEqual(types(), ['claim']);
+    dispatcher.handleReplaced(70, 7);
+    await settled();
+    assert.deepEqual([sent.at(-1).error.code, sent.at(-1).error.may_have_run], ['tab_discarded', true]);
+    mock.timers.tick(1_000);
+    assert.equal(sent.filter(({ type }) => type === 'error').length, 1);
+  }
+});
+
+test('a command by a former id gets the tab as it is now, and its page is woken first and the rules asked again', async () => {
+  const steps = [];
+  const gate = {
+    ...openGate,
+    isOpen: () => false,
+    check: async () => { steps.push('check'); },
+    idNow: (tabId) => tabId * 10,
+    wake: async ({ tab_id }) => { steps.push(`wake ${tab_id}`); return { revived: true, note: 'it slept' }; },
+  };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
+  dispatcher.handleCommand(command({ tab_id: 7 }));
+  await settled();
+  go();
+  await settled();
+  assert.deepEqual(steps, ['check', 'check', 'wake 70', 'check']);
+  assert.equal(runs[0].context.tab_id, 70);
+  runs[0].resolve(1);
+  await settled();
+  assert.deepEqual(sent.at(-1).result, { success: true, value: 1, type: 'number', revived: true, note: 'it slept' });
+});

@@ -211,3 +211,17 @@ async fn a_lease_ends_a_minute_after_its_client_was_last_there_and_at_once_for_t
     assert!(!why.message().contains("`a`"), "{}", why.message());
     assert!(hub.submit(&agent("b"), script_in(3)).await.is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_follows_a_tab_whose_page_was_unloaded() {
+    let (hub, browser) = opened(false).await;
+    let mut open = tabs(1..=9, "http://127.0.0.1/");
+    open[2].former_ids = vec![TabId(3)];
+    open[2].tab_id = TabId(33);
+    browser.link.receive(FromExtension::Tabs { tabs: open });
+    assert!(held(&hub, "a", 33).is_some_and(|holder| holder.you && holder.opened));
+    for tab in [3, 33] {
+        assert_in_use(&refused(&hub, "b", script_in(tab)).await, "a");
+        assert!(hub.submit(&agent("a"), script_in(tab)).await.is_ok());
+    }
+}

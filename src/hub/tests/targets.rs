@@ -318,3 +318,54 @@ async fn after_a_restart_a_client_keeps_its_browser_and_a_tab_that_it_names_must
     assert_eq!(browser.command_and_tab().await.1, Some(51));
     drop(other);
 }
+
+/// The tabs after the browser has unloaded tab 3, which is 33 from then on.
+fn tabs_after_discard() -> Vec<BrowserTab> {
+    let mut open = tabs(1..=10, "http://127.0.0.1/");
+    open[2].tab_id = TabId(33);
+    open[2].discarded = true;
+    open[2].former_ids = vec![TabId(3)];
+    open
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_was_unloaded_is_the_same_under_its_new_id_for_all_that_named_it() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::attach(&hub, "b", "i1");
+    browser.ready_with(Some("s1"), tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+    let running = hub.submit(&agent("a"), script_in(3)).await.unwrap().id;
+    let waiting = hub.submit(&agent("a"), script_in(3)).await.unwrap().id;
+    let (id, attempt) = browser.begin().await;
+    assert_eq!(id, running);
+    let change = CaptureChange {
+        on: true,
+        streams: None,
+        of: TargetSelector { browser: None, tab: Some(TabId(3)) },
+    };
+    hub.capture(&agent("a"), &change).unwrap();
+    browser.link.receive(FromExtension::Tabs { tabs: tabs_after_discard() });
+    // The recording and the command that waits, with its new lane, follow at once.
+    let mut captured = None;
+    let (of, tab) = loop {
+        match browser.frame().await {
+            ToExtension::Capture { capture } => captured = Some(capture),
+            ToExtension::Command { command, .. } => break (command.correlation_id, command.tab_id),
+            _ => {}
+        }
+    };
+    assert_eq!((of, tab), (waiting, Some(TabId(33))));
+    let captured = serde_json::to_value(captured.expect("the recording")).unwrap();
+    assert_eq!(captured["tabs"][0]["tab_id"], 33, "{captured}");
+    browser.complete(&id, attempt, "x").await;
+    // Calls by the former id, and without one.
+    hub.submit(&agent("b"), script_in(3)).await.unwrap();
+    let own = hub.clients(&"user".into()).into_iter().find(|c| c.client.as_str() == "a").unwrap();
+    assert_eq!(own.tab_id, Some(TabId(33)));
+    let selector = TargetSelector { browser: None, tab: Some(TabId(3)) };
+    assert_eq!(hub.find_tab(&agent("a"), &selector, false).unwrap().1.tab_id, TabId(33));
+    // The same list again moves nothing, and a tab that is closed is gone under all its ids.
+    browser.link.receive(FromExtension::Tabs { tabs: tabs_after_discard() });
+    browser.link.receive(FromExtension::Tabs { tabs: tabs(4..=9, "http://127.0.0.1/") });
+    let refused = hub.submit(&agent("a"), script_in(3)).await.unwrap_err();
+    assert!(matches!(refused.why, RefusalReason::TabGone { .. }));
+}

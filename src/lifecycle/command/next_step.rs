@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 39] = [
+static OF_CODES: [(&str, &str); 41] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -20,6 +20,16 @@ static OF_CODES: [(&str, &str); 39] = [
         "tab_crashed",
         "Reload the page with interact({action:\"refresh\"}) and the same tab_id, then call again. \
          The command may have run in part; unsaved input in the page is lost.",
+    ),
+    (
+        "tab_discarded",
+        "The command may have run in part, and input that was not saved is lost. Look at the page \
+         (page_info, snapshot) before you call again: the next command loads it anew.",
+    ),
+    (
+        "needs_resubmit",
+        "Go to the page with the form (navigate, or back), and send it again only if that does no \
+         harm; or ask the person to reload the tab.",
     ),
     ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),
     (

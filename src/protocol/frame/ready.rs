@@ -89,4 +89,16 @@ pub struct BrowserTab {
     /// The letters with which the refs of its elements begin, once it has any: `b` of `b12`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ref_prefix: Option<String>,
+    /// Whether the browser has unloaded its page to save memory. The next command for the page
+    /// loads it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discarded: bool,
+    /// Whether the browser has stopped its page's timers and scripts. The next command for the page
+    /// lets them run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frozen: bool,
+    /// Ids that it had before: the browser gives a tab whose page it unloads another one. They still
+    /// name it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_ids: Vec<TabId>,
 }

@@ -594,6 +594,9 @@ fn a_tab_needs_its_ids_only() {
         active: false,
         focused: false,
         ref_prefix: None,
+        discarded: false,
+        frozen: false,
+        former_ids: Vec::new(),
     };
     assert_eq!(tabs, [bare]);
     assert_malformed(r#"{"type":"tabs","tabs":[{"tab_id":7}]}"#);

@@ -229,6 +229,11 @@ impl BrowserUser {
         self.ask("Page.bringToFront", json!({})).await;
     }
 
+    /// Stops the page, as the browser does with pages that nobody has seen for long.
+    pub async fn freeze(&mut self) {
+        self.ask("Page.setWebLifecycleState", json!({"state": "frozen"})).await;
+    }
+
     /// The types of the events that scripts of any world listen to at the window and the document.
     pub async fn listeners(&mut self) -> Vec<String> {
         let mut types = Vec::new();

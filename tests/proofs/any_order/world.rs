@@ -418,6 +418,9 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         active: id == TABS.start,
         focused: true,
         ref_prefix: None,
+        discarded: false,
+        frozen: false,
+        former_ids: Vec::new(),
     };
     let in_flight = |(correlation_id, attempt, state)| InFlight { correlation_id, attempt, state };
     ReadyFrame {

@@ -3,6 +3,7 @@
 
 mod aftermath;
 mod analyses;
+mod asleep;
 mod clipboard;
 mod dialogs;
 mod downloads;
