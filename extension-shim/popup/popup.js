@@ -2,7 +2,7 @@
 // The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
 // pages and agents is set as text, never as HTML.
 
-/** @import {AskRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {AskRow, ChangedRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {HistoryWish, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
@@ -12,7 +12,7 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, asksText, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -75,6 +75,7 @@ function show(state) {
   showDrawings(state.drawings);
   showHeld(state.held);
   showOpened(state);
+  showChanged(state.changed);
   showRecording(state);
   showHistory(state);
 }
@@ -220,6 +221,32 @@ function openedRow({ tab_id, tab_title }, words) {
     tell({ ask: 'keep_tab', tab_id }).then((trouble) => setText('opened-trouble', trouble), console.debug);
   });
   row.append(text, keep);
+  return row;
+}
+
+let shownChanged = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {ChangedRow[]} changed */
+function showChanged(changed) {
+  const text = JSON.stringify(changed);
+  if (text === shownChanged) return;
+  shownChanged = text;
+  element('changed').hidden = changed.length === 0;
+  element('changed-list').replaceChildren(...changed.map(changedRow));
+}
+
+/** @param {ChangedRow} changed */
+function changedRow(changed) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const back = document.createElement('button');
+  text.append(changedLine(changed), nameLine(changed.tab_title));
+  Object.assign(back, { textContent: 'Put back', type: 'button', ariaLabel: `Put back ${changed.tab_title}` });
+  back.addEventListener('click', () => {
+    back.disabled = true;
+    tell({ ask: 'put_back', tab_id: changed.tab_id }).catch(console.debug);
+  });
+  row.append(text, back);
   return row;
 }
 

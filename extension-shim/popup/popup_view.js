@@ -1,7 +1,7 @@
 // @ts-check
 // The texts of the popup for each state. Pure.
 
-/** @import {HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {ChangedRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
@@ -141,6 +141,13 @@ export function openedLine({ client, closes_at }, { now, keeps_tabs }) {
 export function pastActLine({ at, client, action, site, ended, reason }, now) {
   const end = ended === 'complete' ? '' : `: ${reason ?? ended}`;
   return { did: `${action}${end}`, where: [client || 'An agent', site, `${since(Date.parse(at), now)} ago`].filter(Boolean).join(' · ') };
+}
+
+/** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */
+export function changedLine({ client, emulation, rules }) {
+  const parts = Object.entries(emulation).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value === true ? 'on' : value === false ? 'off' : value}`);
+  const does = [...(parts.length > 0 ? [`emulates ${parts.join(', ')}`] : []), ...(rules.length > 0 ? [`blocks requests to ${rules.join(', ')}`] : [])];
+  return `${client || 'An agent'} ${does.join(' and ')}`;
 }
 
 /** @param {OlderExtensionsFrame['asking'][number]} older */

@@ -151,6 +151,13 @@ export type CloseTabsFrame = {
   tab_ids: TabId[];
 };
 
+/** The clients of these have ended, or may not use the tab any more: what they have changed about the tabs is to be put back. */
+export type PageStatesOverFrame = {
+  type: 'page_states_over';
+  /** As the extension reported them. */
+  states: PageState[];
+};
+
 /** All questions of agents that wait for the person's answer: after `ready` if there are any, and after every change. */
 export type AsksFrame = {
   type: 'asks';
@@ -230,6 +237,7 @@ export type ToExtension =
   | HeldTabsFrame
   | OpenedTabsFrame
   | CloseTabsFrame
+  | PageStatesOverFrame
   | AsksFrame
   | HistoryFrame
   | ExtensionChangedFrame
@@ -323,6 +331,13 @@ export type TabsFrame = {
   type: 'tabs';
   /** All tabs. */
   tabs: BrowserTab[];
+};
+
+/** All tabs that clients have changed by more than acts in their pages: after `ready`, and after every change. */
+export type PageStatesFrame = {
+  type: 'page_states';
+  /** In the order in which they were changed. */
+  states: PageState[];
 };
 
 /** The person ends a command. */
@@ -501,6 +516,7 @@ export type FromExtension =
   | EventsFrame
   | AnnotationsFrame
   | TabsFrame
+  | PageStatesFrame
   | StopFrame
   | StoppedFrame
   | SiteRuleFrame
@@ -998,6 +1014,50 @@ export type ActionParams = {
     /** Id of the download; default the newest. */
     download_id?: number;
   };
+  /** Emulates a device, place or network. */
+  emulate: {
+    /** Size in CSS px, 390x844, and with @2 the ratio of pixels. */
+    viewport?: string;
+    /** Size, touch and user agent of a device. */
+    device?: 'iphone' | 'ipad' | 'android_phone' | 'android_tablet';
+    /** Whether the screen can be touched. */
+    touch?: boolean;
+    /** Colors that the page is asked for. */
+    color_scheme?: 'light' | 'dark';
+    /** Whether the page is asked to move little. */
+    reduced_motion?: boolean;
+    /** Language and country, such as de-DE. */
+    locale?: string;
+    /** Time zone, such as Europe/Berlin. */
+    timezone?: string;
+    /** Latitude and longitude, such as 52.52,13.40. */
+    geolocation?: string;
+    /** Speed of the network. */
+    network?: 'offline' | 'slow_3g' | 'fast_3g' | 'slow_4g' | 'fast_4g' | 'full';
+    /** How many times slower scripts run, 1 to 20. */
+    cpu_slowdown?: number;
+    /** Puts all back first. */
+    reset?: boolean;
+  };
+  /** Frames an element for the user. */
+  highlight: {
+    /** Element to show; default none, which ends it. */
+    target?: string;
+    /** For how long in ms; default 5000. */
+    duration_ms?: number;
+  };
+  /** Blocks requests of the page. */
+  network_rules: {
+    /** All rules, [] ends them; each {url: part of it or a pattern with * and **, block: true}. */
+    rules?: ({
+      /** A part of the address, or a pattern with * and **. */
+      url: string;
+      /** The request is refused. */
+      block: boolean;
+    })[];
+  };
+  /** Names of the page's cookies. */
+  cookies: Record<string, never>;
 };
 
 /** The codes of failures, each with a next step. */
@@ -1042,6 +1102,7 @@ export type ErrorCode =
   | 'download_failed'
   | 'no_dialog'
   | 'picture_stale'
+  | 'tab_in_use'
   | 'page_tool_changed';
 
 /** An action that agents may not use on some sites. */
@@ -1433,6 +1494,14 @@ export type PastAct = {
   reason?: string;
   /** From the acceptance to the end, in milliseconds. */
   took_ms: number;
+};
+
+/** A tab that a client has changed, such as by an emulated screen, and that is to be put back. */
+export type PageState = {
+  /** The tab. */
+  tab_id: TabId;
+  /** The client that changed it. */
+  client_id: ClientId;
 };
 
 /** The command's second name, which an extension may use when it reports without a correlation id. */

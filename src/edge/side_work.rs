@@ -142,6 +142,7 @@ impl<'a> SideWork<'a> {
             | FromExtension::TakeTab { .. }
             | FromExtension::KeepTab { .. }
             | FromExtension::RestoredTabs { .. }
+            | FromExtension::PageStates { .. }
             | FromExtension::AskAnswer { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }

@@ -393,6 +393,7 @@ impl Transaction<'_> {
         self.sweep_knocks();
         self.sweep_leases();
         self.sweep_consents();
+        self.sweep_page_states();
         let is_over = |browser: &BrowserState| {
             !browser.has_link() && now.since(browser.last_seen()) >= limits::BROWSER_REMEMBERED
         };
@@ -400,6 +401,7 @@ impl Transaction<'_> {
         for browser in over.map(|(id, _)| id).collect::<Vec<_>>() {
             self.capture.forget_browser(&browser);
             self.drawing_tools.forget_browser(&browser);
+            self.page_states.forget_browser(&browser);
         }
         let Engine { clients, retention, .. } = &mut **self;
         let has_kept = |client: &ClientId| retention.kept(client).next().is_some();

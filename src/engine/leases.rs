@@ -98,6 +98,11 @@ impl TabLease {
 pub(super) struct TabLeases(HashMap<TabPlace, TabLease>);
 
 impl TabLeases {
+    /// The client that holds a tab.
+    pub(super) fn holder(&self, place: &TabPlace) -> Option<&Caller> {
+        self.0.get(place).map(|lease| &lease.holder)
+    }
+
     fn put(&mut self, lease: TabLease) {
         let place = TabPlace { browser: lease.browser.clone(), tab: lease.tab };
         self.0.insert(place, lease);
@@ -291,6 +296,7 @@ impl Transaction<'_> {
         };
         let now = self.now();
         self.opened_tabs.note_use(&place, now);
+        self.end_page_states_of_others(caller, &place);
         match self.leases.0.get_mut(&place) {
             Some(lease) if lease.holder == *caller => lease.used = now,
             // It is shared: the one that opened it keeps it.
@@ -404,12 +410,15 @@ impl Transaction<'_> {
         if is_own {
             self.end_lease(&place);
         }
+        self.end_page_states_of(&place, &caller.client);
         Ok((place.tab, is_own))
     }
 
     /// The person at a browser takes a tab back from the client that holds it.
     pub(super) fn take_tab_back(&mut self, browser: &BrowserId, tab: TabId) {
-        self.end_lease(&TabPlace { browser: browser.clone(), tab });
+        let place = TabPlace { browser: browser.clone(), tab };
+        self.end_lease(&place);
+        self.end_page_states_in(&place);
         self.keep_tab(browser, tab);
     }
 
@@ -443,7 +452,13 @@ impl Transaction<'_> {
         let now = self.now();
         let over = self.leases.matching(|lease| self.is_lease_over(lease, None, now));
         for place in over {
+            // The tab of the person is only held around acts: there the states end with the client.
+            let opened = self.leases.0.get(&place).filter(|lease| lease.kind == LeaseKind::Opened);
+            let holder = opened.map(|lease| lease.holder.client.clone());
             self.end_lease(&place);
+            if let Some(holder) = holder {
+                self.end_page_states_of(&place, &holder);
+            }
         }
     }
 

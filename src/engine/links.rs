@@ -99,6 +99,7 @@ impl Transaction<'_> {
             FromExtension::AskAnswer { correlation_id, answer } => {
                 self.answer_in_browser(&peer.browser, &correlation_id, answer);
             }
+            FromExtension::PageStates { states } => self.set_page_states(&peer.browser, states),
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
             FromExtension::KeepTab { tab_id } => self.keep_tab(&peer.browser, tab_id),
             FromExtension::RestoredTabs { restored } => {
@@ -199,6 +200,7 @@ impl Transaction<'_> {
             self.forget_tabs_but(&kept, &peer.browser);
         }
         self.reconcile_drawing_tools(&peer.browser, ready.draws_for.unwrap_or_default());
+        self.page_states.forget_browser(&peer.browser);
         self.forget_closed_captures(&peer.browser);
         self.forget_closed_leases(&peer.browser);
         self.show_held_tabs_to_newcomer(&peer.browser);

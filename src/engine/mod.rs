@@ -24,6 +24,7 @@ mod keys;
 mod leases;
 mod links;
 mod opened_tabs;
+mod page_states;
 mod past_acts;
 mod polling;
 mod quotas;
@@ -83,6 +84,7 @@ use drawing_tools::DrawingTools;
 use keys::IdempotencyKeys;
 use leases::TabLeases;
 use opened_tabs::ClientTabs;
+use page_states::PageStates;
 use polling::{Knocks, PollerSessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
@@ -115,6 +117,7 @@ pub struct Engine {
     leases: TabLeases,
     opened_tabs: ClientTabs,
     consents: KeptConsents,
+    page_states: PageStates,
     deadlines: DeadlineQueue,
     browsers: HashMap<BrowserId, BrowserState>,
     clients: ClientRegistry,
@@ -152,6 +155,7 @@ impl Engine {
             leases: TabLeases::default(),
             opened_tabs: ClientTabs::default(),
             consents: KeptConsents::default(),
+            page_states: PageStates::default(),
             deadlines: DeadlineQueue::default(),
             browsers: HashMap::new(),
             clients: ClientRegistry::default(),

@@ -28,6 +28,7 @@ mod knocks;
 mod leases;
 mod links;
 mod opened_tabs;
+mod page_states;
 mod pollers;
 mod recorded;
 mod scenarios;

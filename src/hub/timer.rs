@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 
-/// How often idle browsers and clients are looked for without a deadline. That only frees memory.
+/// How often idle browsers and clients are looked for without a deadline.
 const SWEEP_AT_LEAST: Duration = Duration::from_secs(60);
 
 /// Sleeps and ticks until `closed`.

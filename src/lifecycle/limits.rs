@@ -131,6 +131,9 @@ pub const LEASE_IDLE: Duration = Duration::from_secs(600);
 /// opened: a program that is started anew is back by then.
 pub const LEASE_ABSENT: Duration = Duration::from_secs(60);
 
+/// How many tabs with changed states one browser may report: nobody has more tabs.
+pub const PAGE_STATES: usize = 10_000;
+
 /// How long after a client's last act in it a tab of the person is held for that client: the person
 /// did not give it away.
 pub const LEASE_BORROWED: Duration = Duration::from_secs(30);

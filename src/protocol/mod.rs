@@ -21,6 +21,7 @@ mod local_files;
 mod name;
 mod older;
 mod page_mark;
+mod page_state;
 mod past_act;
 mod prompt;
 mod report;
@@ -72,6 +73,7 @@ pub use older::{
     plain_version,
 };
 pub use page_mark::PageMark;
+pub use page_state::PageState;
 pub use past_act::{HistoryWish, PastAct, site_of_address};
 pub use prompt::DrawingPrompt;
 pub use report::{

@@ -21,6 +21,10 @@ const NAMED: usize = 2;
 /// Marks a parameter that few calls need: of the five tools its choice names it, and no more.
 const RARE: &str = "x-rare";
 
+/// Marks a parameter that only a tool of one choice lists. The choice of the five tools says in its
+/// own words that there are more.
+const SPLIT: &str = "x-split";
+
 /// Marks a parameter that is taken and listed nowhere.
 const SILENT: &str = "x-silent";
 
@@ -87,7 +91,8 @@ impl ToolArguments {
 
     /// The flat JSON Schema (2020-12).
     pub(super) fn schema(&self) -> Value {
-        let listed = |schema: &Value| schema.get(RARE).is_none() && schema.get(SILENT).is_none();
+        let listed =
+            |schema: &Value| [RARE, SPLIT, SILENT].iter().all(|mark| schema.get(mark).is_none());
         let mut merged = Map::new();
         if let Some(selector) = self.selector {
             merged.insert(selector.to_owned(), Value::Null);
@@ -307,7 +312,7 @@ fn make_listed(schema: &mut Value) {
     if object.get("minimum").is_some_and(|least| *least == 0 || *least == 1) {
         object.shift_remove("minimum");
     }
-    object.retain(|word, _| ![RARE, SILENT, VALUES].contains(&word.as_str()));
+    object.retain(|word, _| ![RARE, SPLIT, SILENT, VALUES].contains(&word.as_str()));
     // The members of listed objects stand in the parameter's own description: that is shorter.
     if let Some(items) = object.get_mut("items").filter(|items| items["type"] == "object") {
         *items = json!({"type": "object"});

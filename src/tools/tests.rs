@@ -12,8 +12,8 @@ use crate::lifecycle::Limits;
 use crate::protocol::actions::RegisteredAction;
 use crate::protocol::garbled;
 
-/// The longest list of the five tools: 12 KB, of which 12 % stay free.
-const LIST_MAX: usize = 12 * 1024 * 92 / 100;
+/// The longest list of the five tools: 12 KB, of which 5 % stay free.
+const LIST_MAX: usize = 12 * 1024 * 95 / 100;
 
 fn check(arguments: &ToolArguments, given: Value) -> Result<Value, Value> {
     let Value::Object(given) = given else { panic!("arguments are an object") };

@@ -10,12 +10,14 @@ import { call_page_tool } from './call_page_tool.js';
 import { check, uncheck } from './check.js';
 import { click } from './click.js';
 import { clipboard } from './clipboard.js';
+import { cookies } from './cookies.js';
 import { dialog } from './dialog.js';
 import { dom } from './dom.js';
 import { downloads } from './downloads.js';
 import { drag } from './drag.js';
 import { draw } from './draw.js';
 import { draw_mode } from './draw_mode.js';
+import { emulate } from './emulate.js';
 import { execute_js } from './execute_js.js';
 import { fill_form } from './fill_form.js';
 import { find } from './find.js';
@@ -25,8 +27,10 @@ import { get_html } from './get_html.js';
 import { get_markdown } from './get_markdown.js';
 import { get_text } from './get_text.js';
 import { get_value } from './get_value.js';
+import { highlight } from './highlight.js';
 import { hover } from './hover.js';
 import { back, forward, navigate, refresh } from './navigate.js';
+import { network_rules } from './network_rules.js';
 import { page_info } from './page_info.js';
 import { page_summary } from './page_summary.js';
 import { pdf } from './pdf.js';
@@ -51,5 +55,5 @@ export const actions = {
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,
-  wait_for, batch, page_tools, call_page_tool, dialog, downloads,
+  wait_for, batch, page_tools, call_page_tool, dialog, downloads, emulate, highlight, network_rules, cookies,
 };

@@ -28,6 +28,11 @@ export const FIND_MATCHES = { least: 1, most: 200 };
 export const FIND_MATCHES_USUAL = 10;
 /** How many attributes are asked for by name. */
 export const ATTRIBUTE_NAMES_MAX = 100;
+/** How many cookies an answer has: browsers keep at most 180 for a site. */
+export const COOKIES_MAX = 200;
+/** How long an element is shown to the person. */
+export const HIGHLIGHT_MS = { least: 100, most: 60_000 };
+export const HIGHLIGHT_USUAL_MS = 5_000;
 /** How many keys and chords one call presses, and how many fields it fills. */
 export const KEYS_MAX = 100;
 export const FIELDS_MAX = 100;

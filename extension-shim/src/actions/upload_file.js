@@ -8,6 +8,7 @@
 /** @import {ReadyTarget} from '../browser/targets.js' */
 
 import { cdp } from '../browser/debugger.js';
+import { handedElement } from '../browser/handed_element.js';
 import { askDocument } from '../browser/page_world.js';
 import { assertPage } from '../browser/site_guard.js';
 import { policy } from '../browser/state.js';
@@ -78,7 +79,7 @@ class FileUpload {
   /** @param {InputSession} input @param {ReadyTarget} target @param {ActPlace} where */
   async give(input, target, where) {
     return worldContexts.during(input.tabId, async () => {
-      if (target.tag === 'input' && target.type === 'file') return this.#giveTo(input, target, await handed(target));
+      if (target.tag === 'input' && target.type === 'file') return this.#giveTo(input, target, await handedElement(target));
       assertNoFrame(target);
       return this.#giveToChooser(input, await input.reach(where, { kind: 'click' }));
     });
@@ -155,15 +156,6 @@ class FileUpload {
 function assertNoFrame({ tag = '', label }) {
   if (!FRAMES.has(tag)) return;
   throw new ActionError('wrong_kind', `${label} is a frame`, undefined, { hint: 'Give an element in the frame: a snapshot shows those that agents may use.' });
-}
-
-/** @param {ReadyTarget} target @returns {Promise<HandedElement>} */
-async function handed({ tabId, document, id }) {
-  const secret = crypto.randomUUID();
-  const isKept = await askDocument(tabId, document, 'handOver', { id, secret });
-  const element = isKept ? await worldContexts.fetch(tabId, secret) : null;
-  if (!element) throw navigationInterrupted();
-  return element;
 }
 
 /** @param {number} tabId @param {HandedElement} field @param {UploadCopy[]} copies */

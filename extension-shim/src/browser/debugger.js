@@ -5,6 +5,7 @@
 
 import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { restrictedPage } from '../policy/pages.js';
+import { EMULATION_OFF } from './emulation.js';
 import { BURST_MS, DETACH_IDLE_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
 
@@ -19,6 +20,8 @@ const DISMISSED_KEY = 'dismissed';
  * @property {(accepted: boolean) => void} [onClosed] one was closed
  *
  * @typedef {Dialog & {defaultText: string, url: string}} OpenedDialog `url`: of the document that opened it
+ *
+ * @typedef {'recording' | 'page_state'} HoldReason
  *
  * @typedef {object} DebuggerSession
  * @property {Promise<void> | null} attaching null once attached
@@ -35,17 +38,27 @@ const DISMISSED_KEY = 'dismissed';
 const sessions = new Map();
 /** Tabs whose debugger bar the person closed. Only the person can undo that. @type {Set<number>} */
 const dismissed = new Set();
-/** Tabs that are not let go when idle. @type {Set<number>} */
-const held = new Set();
+/** Tabs that are not let go when idle, and for what. @type {Map<number, Set<HoldReason>>} */
+const held = new Map();
+/** What others have to do when the debugger takes back what they have switched on. */
+export const debuggerNews = {
+  /** It is not attached any more, or the tab is closed. @type {(tabId: number) => void} */
+  onLost: () => {},
+  /** The source of requests is off, and an emulated network with it. @type {(tabId: number) => void} */
+  onNetworkOff: () => {},
+};
 /** The requests under way in the attached tabs. */
-export const openRequests = new OpenRequests((tabId, method, params) => cdp(tabId, method, params), (tabId) => held.has(tabId));
+export const openRequests = new OpenRequests((tabId, method, params) => cdp(tabId, method, params), (tabId) => isHeld(tabId));
 /** Protocol commands that the browser answers itself, also where the page has no process. */
 const ANSWERED_BY_BROWSER = new Set(['Inspector.enable', 'Page.stopLoading']);
 
-/** The opposite of all that acts switch on, and switch off at their end. @type {[string, object?][]} */
+/** The opposite of all that acts switch on, and switch off at their end, and of what agents have changed about a tab. @type {[string, object?][]} */
 const SWITCHED_OFF = [
   ['Fetch.disable'], ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
-  ['Emulation.setFocusEmulationEnabled', { enabled: false }], ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
+  ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
+  ['Network.setBypassServiceWorker', { bypass: false }], ['Overlay.hideHighlight'], ['Overlay.disable'],
+  // A page that is not seen is told its size only when it is seen again.
+  ['Emulation.setFocusEmulationEnabled', { enabled: true }], ...EMULATION_OFF, ['Page.getLayoutMetrics'], ['Emulation.setFocusEmulationEnabled', { enabled: false }],
 ];
 
 /** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
@@ -57,20 +70,26 @@ export async function attach(tabId) {
   if (session.hasCrashed) throw crashedTab(tabId);
 }
 
-/** Attaches, and stays so until it is let go. @param {number} tabId @returns {Promise<void>} */
-export async function hold(tabId) {
-  held.add(tabId);
+/** Attaches, and stays so until it is let go. @param {number} tabId @param {HoldReason} [why] @returns {Promise<void>} */
+export async function hold(tabId, why = 'recording') {
+  held.set(tabId, (held.get(tabId) ?? new Set()).add(why));
   try {
     await attach(tabId);
   } catch (error) {
-    held.delete(tabId);
+    unhold(tabId, why);
     throw error;
   }
 }
 
-/** Stays attached for as long as after a command. @param {number} tabId */
-export function letGo(tabId) {
-  held.delete(tabId);
+/** @param {number} tabId @param {HoldReason} why */
+function unhold(tabId, why) {
+  const reasons = held.get(tabId);
+  if (reasons?.delete(why) && reasons.size === 0) held.delete(tabId);
+}
+
+/** Stays attached for as long as after a command, unless it is held for another reason. @param {number} tabId @param {HoldReason} [why] */
+export function letGo(tabId, why = 'recording') {
+  unhold(tabId, why);
   const session = sessions.get(tabId);
   if (session) touch(tabId, session);
 }
@@ -83,13 +102,14 @@ export function drop(tabId) {
   if ((sessions.get(tabId)?.watchers.size ?? 1) > 0) return false;
   held.delete(tabId);
   forget(tabId);
+  debuggerNews.onLost(tabId);
   chrome.debugger.detach({ tabId }).catch(console.debug);
   return true;
 }
 
 /** @param {number} tabId whether a recording needs it, and its domains stay switched on */
 export function isHeld(tabId) {
-  return held.has(tabId);
+  return held.get(tabId)?.has('recording') === true;
 }
 
 /**
@@ -180,7 +200,11 @@ export async function findCrash({ id, status, discarded }) {
 export function cdp(tabId, method, params, sessionId) {
   const session = sessions.get(tabId);
   // A recording that ends switches the source off for all.
-  if (method === 'Network.disable') openRequests.forget(tabId);
+  if (method === 'Network.disable') {
+    openRequests.forget(tabId);
+    // The browser carries out the commands of a tab in their order.
+    queueMicrotask(() => debuggerNews.onNetworkOff(tabId));
+  }
   // A page that crashes between two commands of one action leaves the second without an answer, too.
   if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
   const target = sessionId === undefined ? { tabId } : { tabId, sessionId };
@@ -290,6 +314,7 @@ export function handleDetach({ tabId }, reason) {
   if (tabId === undefined) return;
   forget(tabId);
   held.delete(tabId);
+  debuggerNews.onLost(tabId);
   if (reason !== 'canceled_by_user') return;
   dismissed.add(tabId);
   rememberDismissed();

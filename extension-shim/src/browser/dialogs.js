@@ -9,6 +9,7 @@
 import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
 import { answerDialog, cdp, isAttached, onEventOf, withDialogs } from './debugger.js';
+import { interception } from './interception.js';
 import { DIALOG_TEXT_MAX, HOLD_END_MS } from './limits.js';
 import { documentNow } from './site_guard.js';
 import { policy } from './state.js';
@@ -135,13 +136,12 @@ class DialogHold {
   /** Names and passwords that servers ask for. @returns {Promise<() => void>} ends it */
   async watchServers() {
     const tabId = this.#tabId;
-    const goOn = ({ requestId = '' }) => { cdp(tabId, 'Fetch.continueRequest', { requestId }).catch(console.debug); };
-    const ends = [onEventOf(tabId, 'Fetch.requestPaused', goOn), onEventOf(tabId, 'Fetch.authRequired', (asked) => this.#holdServer(asked))];
-    const patterns = ['Document', 'XHR', 'Fetch'].map((resourceType) => ({ resourceType }));
-    await cdp(tabId, 'Fetch.enable', { handleAuthRequests: true, patterns });
+    const endListening = onEventOf(tabId, 'Fetch.authRequired', (asked) => this.#holdServer(asked));
+    const interceptor = { handlesAuth: true, patterns: ['Document', 'XHR', 'Fetch'].map((resourceType) => ({ resourceType })) };
+    await interception.begin(tabId, interceptor);
     return () => {
-      for (const end of ends) end();
-      cdp(tabId, 'Fetch.disable').catch(console.debug);
+      endListening();
+      interception.end(tabId, interceptor).catch(console.debug);
     };
   }
 

@@ -27,6 +27,18 @@ export const DOWNLOAD_MS = 500;
 export const CRASH_MS = 400;
 /** The daemon waits 2 s beyond the time of a command: two probes, a crash and this must fit into them. */
 export const RELOAD_MS = 500;
+/** The sides of an emulated view in CSS px, and its pixels for a CSS px. */
+export const VIEWPORT_SIDES = { least: 64, most: 8192 };
+export const VIEWPORT_RATIOS = { least: 0.5, most: 5 };
+/** How many times slower scripts run. */
+export const CPU_SLOWDOWNS = { least: 1, most: 20 };
+/** Rules for requests of one tab, and the length of an address in one: each request is compared with all of them. */
+export const NETWORK_RULES_MAX = 100;
+export const RULE_URL_MAX = 1_000;
+/** Hosts on which scripts of agents have run: more than agents use in a day. */
+export const SCRIPTED_HOSTS_MAX = 1_000;
+/** A daemon that is started anew is back by then; without one no agent can put back what it has changed about a tab. */
+export const STATES_ALONE_MS = 30_000;
 /** Images beyond this are scaled down by the models anyway. */
 export const SCREENSHOT_MAX_SIDE = 1568;
 /** The limits of `max_side`: a smaller picture shows nothing, and a larger one fits into no frame. */

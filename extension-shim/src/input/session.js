@@ -28,6 +28,7 @@ import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
+import { scriptedSites } from '../browser/scripted_sites.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { viewNow } from '../browser/pictures.js';
 import { ownClipboards, pictures, policy, tabs } from '../browser/state.js';
@@ -231,7 +232,7 @@ export class InputSession {
     if (options.kind === 'click') this.#askRaising();
     const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
     if (target.entry) this.#hasActed = true;
-    return target;
+    return this.#admitted(target);
   }
 
   /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
@@ -272,7 +273,7 @@ export class InputSession {
   /** The element at a point of the tab's view. @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>} */
   async at(point, { arm = true } = {}) {
     this.#context.begin();
-    return targetAt(this, point, { arm });
+    return this.#admitted(await targetAt(this, point, { arm }));
   }
 
   /** The page itself, whose focused element gets keys. Its events are watched from now on. @returns {Promise<PageTarget>} */
@@ -310,7 +311,17 @@ export class InputSession {
   /** The element that gets keys now. Its events are watched from now on. @returns {Promise<ReadyTarget>} */
   async focused() {
     this.#context.begin();
-    return targetAtFocus(this, { arm: true });
+    return this.#admitted(await targetAtFocus(this, { arm: true }));
+  }
+
+  /**
+   * Where scripts are denied, a link with code in it is none of the page's own if a script may have put it there.
+   * @param {ReadyTarget} target
+   */
+  async #admitted(target) {
+    if (!target.runsAddress || policy.allowsEverySite || !await scriptedSites.mayHaveTouched(this.tabId, target.document)) return target;
+    policy.assertActRules({ type: 'execute_js', params: {} }, target.document.url, { ran: this.#hasActed });
+    return target;
   }
 
   /**

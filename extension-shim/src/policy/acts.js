@@ -5,10 +5,10 @@
 /** They change the page that is there, or run code in it. */
 const ON_PAGE = new Set([
   'execute_js', 'click', 'hover', 'scroll', 'drag', 'draw', 'upload_file', 'type', 'press_key', 'select_option', 'check', 'uncheck', 'fill_form',
-  'clipboard', 'call_page_tool', 'dialog',
+  'clipboard', 'call_page_tool', 'dialog', 'emulate', 'network_rules',
 ]);
 /** They bring a page to a tab or close it. Who may read a site may open it. Of a batch each step is judged. */
-const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'record', 'pdf', 'batch']);
+const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'record', 'pdf', 'batch', 'highlight']);
 
 /** All actions that these lists name. */
 export const KNOWN_ACTS = [...ON_PAGE, ...AROUND_PAGE];
@@ -18,7 +18,11 @@ export const KNOWN_ACTS = [...ON_PAGE, ...AROUND_PAGE];
  * @param {string} type @param {any} params of a command or of a step @returns {ActKind}
  */
 export function actKind(type, params) {
-  // Both run code in the page.
-  const runsScript = type === 'call_page_tool' || type === 'wait_for' && typeof params?.function === 'string';
-  return { names: runsScript ? [type, 'execute_js'] : [type], isOnPage: ON_PAGE.has(type) || runsScript };
+  const isScript = runsScript(type, params);
+  return { names: isScript ? [type, 'execute_js'] : [type], isOnPage: ON_PAGE.has(type) || isScript };
+}
+
+/** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it runs an agent's code in the page, or has the page run it */
+export function runsScript(type, params) {
+  return type === 'execute_js' || type === 'call_page_tool' || type === 'wait_for' && typeof params?.function === 'string';
 }

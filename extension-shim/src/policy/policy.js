@@ -112,7 +112,7 @@ export class Policy {
     await this.admitTab(isBrowsers ? { pendingUrl: tab.pendingUrl } : tab);
     const owner = typeof tab.owner === 'string' && tab.owner !== 'null' ? tab.owner : '';
     const urls = [isBrowsers ? '' : tab.url ?? '', owner];
-    for (const url of urls) this.#assertActRules(command, url);
+    for (const url of urls) this.assertActRules(command, url);
     await this.#askFirst(command, urls, { isStep, documentNow });
   }
 
@@ -133,13 +133,16 @@ export class Policy {
    * @param {CommandBody} command or a step of one @param {string} url @param {{ran?: boolean}} [so] as of `assertUrl`
    */
   assertAct(command, url, { ran = false } = {}) {
-    this.#assertActRules(command, url, { ran });
+    this.assertActRules(command, url, { ran });
     const site = this.#rules && actKind(command.type, command.params).isOnPage ? askedSite(this.#rules, url) : null;
     if (site) assertConsent(command, 'act', site, ran);
   }
 
-  /** @param {CommandBody} command @param {string} url @param {{ran?: boolean}} [so] */
-  #assertActRules({ type, params }, url, { ran = false } = {}) {
+  /**
+   * The same, without the question whether the person is to be asked first.
+   * @param {Pick<CommandBody, 'type' | 'params'>} command @param {string} url @param {{ran?: boolean}} [so]
+   */
+  assertActRules({ type, params }, url, { ran = false } = {}) {
     if (this.#rules === null) throw notHeard();
     const block = actBlockOf(this.#rules, actKind(type, params), url);
     if (block) throw blocked(`agents may not ${type} on ${block.host}, by ${block.rule}`, ran);

@@ -7,7 +7,8 @@ import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, handleReplaced as debuggerReplaced, openRequests } from '../browser/debugger.js';
-import { agentTabs, elementRefs, frontWindow, navigations, pictures, policy, replacedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
+import { highlights } from '../browser/highlights.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, replacedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -52,6 +53,7 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   recorder.handleTab(tab);
   agentTabs.handleUpdated(tabId, change);
   if (change.status === 'complete') navigations.handleTabComplete(tabId);
+  pageStates.handleAddress(tabId, tab.url ?? '');
   tabEvents.handle(tabId);
   ensureConnected();
 });
@@ -114,6 +116,7 @@ chrome.downloads.onChanged.addListener((change) => {
 });
 chrome.webNavigation.onBeforeNavigate.addListener((details) => {
   navigations.handleBeforeNavigate(details);
+  if (details.frameId === 0) pageStates.handleAddress(details.tabId, details.url);
   actEffects.handleBeforeNavigate(details);
 });
 chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
@@ -161,6 +164,7 @@ chrome.debugger.onEvent.addListener((source, method, given) => {
 });
 chrome.debugger.onDetach.addListener((source, reason) => {
   handleDetach(source, reason);
+  if (source.tabId !== undefined) highlights.handleGone(source.tabId);
   if (source.tabId !== undefined) worldContexts.handleDetach(source.tabId);
   traces.handleDetach(source.tabId);
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);

@@ -12,7 +12,9 @@ import { wakePage } from '../actions/waking.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
 import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { withOwner } from '../browser/site_guard.js';
-import { agentGroups, agentTabs, elementRefs, policy, replacedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
+import { highlights } from '../browser/highlights.js';
+import { scriptedSites } from '../browser/scripted_sites.js';
+import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -24,6 +26,7 @@ import { Takeover } from '../connection/takeover.js';
 import { drawMode } from '../draw/index.js';
 import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
+import { runsScript } from '../policy/acts.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
@@ -47,7 +50,10 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     };
     await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
   },
-  assertAct: (command, url, so) => policy.assertAct(command, url, so),
+  assertAct(command, url, so) {
+    policy.assertAct(command, url, so);
+    if (runsScript(command.type, command.params)) scriptedSites.note(url);
+  },
   done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
   follow({ tab_id, client_id, safe }) {
     if (tab_id === undefined) return () => {};
@@ -115,7 +121,9 @@ export const panel = makePanel({
   setStopped(stopped) {
     policy.setStopped(stopped).catch(console.warn);
     link.send({ type: 'stopped', stopped });
-    if (stopped) dispatcher.stopAll();
+    if (!stopped) return;
+    dispatcher.stopAll();
+    highlights.endAll();
   },
   unconfirmed: () => unconfirmed,
   heldTabs: () => heldTabs,
@@ -125,6 +133,8 @@ export const panel = makePanel({
   groupTabs: (on) => agentGroups.setOn(on),
   history: () => pastActs.view(),
   changeHistory: (wish) => pastActs.wish(wish),
+  pageStates: () => pageStates.rows(),
+  putBack: (tabId) => pageStates.end(tabId),
   asks: () => asks.open,
   answerAsk: (correlationId, answer) => asks.answer(correlationId, answer),
   takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
@@ -167,6 +177,7 @@ function onStatus(status, detail) {
   if (status !== 'connecting' || connection.detail === '') connection = { ...connection, status, detail };
   showStatus(status, detail);
   recorder.handleLink(status === 'connected');
+  pageStates.handleLink(status === 'connected');
   if (status === 'connected') return;
   // Both are the daemon's knowledge, which may be outdated when it returns.
   olderExtensions.forget();
@@ -210,6 +221,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   drawMode.handleConnected();
   uploads.handleConnected();
   agentTabs.handleReady();
+  if (pageStates.list().length > 0) pageStates.onChange(pageStates.list());
   recorder.configure(capture);
 }
 
@@ -227,6 +239,7 @@ function onFrame(frame) {
     case 'site_rules': policy.handleRules(frame); break;
     case 'older_extensions': olderExtensions.handleFrame(frame); break;
     case 'asks': asks.handleFrame(frame); break;
+    case 'page_states_over': pageStates.handleOver(frame.states); break;
     case 'held_tabs': heldTabs = frame.held; break;
     case 'opened_tabs': agentTabs.handleList(frame.opened); break;
     case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
@@ -248,6 +261,7 @@ const rulesChanged = () => {
   dispatcher.handleRules();
   tabs.handleChange();
   recorder.apply().catch(console.warn);
+  pageStates.handleRules().catch(console.warn);
 };
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 policy.onChange = () => {
@@ -258,6 +272,7 @@ policy.files.onChange = rulesChanged;
 wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);
+pageStates.onChange = (states) => link.send({ type: 'page_states', states });
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));

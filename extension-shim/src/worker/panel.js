@@ -2,6 +2,7 @@
 // The worker's side of the popup: its state, and its requests.
 
 /** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {StateRow} from '../browser/page_states.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -19,6 +20,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {HeldTab & {tab_title: string}} HeldRow
  * @typedef {AgentTab & {tab_title: string}} OpenedRow
+ * @typedef {StateRow & {tab_title: string}} ChangedRow
  * @typedef {OpenAsk & {tab_title: string}} AskRow `tab_title`: '' if it is about no tab
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
@@ -26,11 +28,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -65,6 +67,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(tabId: number) => boolean} keepTab the person keeps a tab that an agent opened; false: no daemon is connected
  * @property {(on: boolean) => Promise<void>} keepTabs the person keeps all of them, or not
  * @property {(on: boolean) => Promise<void>} groupTabs the person has them grouped, or not
+ * @property {() => StateRow[]} pageStates what agents have changed about tabs
+ * @property {(tabId: number) => Promise<void>} putBack the person puts back what an agent has changed about a tab
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
  * @property {() => HistoryState} history
  * @property {(wish: HistoryWish) => boolean} changeHistory false: no daemon is connected
@@ -103,6 +107,7 @@ export function makePanel(parts) {
     asks: parts.asks().map((one) => ({ ...one, tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     ...openedTabs(parts),
+    changed: parts.pageStates().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording_ended: parts.recordingEnded(),
     taken: takenControl(parts),
@@ -141,6 +146,7 @@ export function makePanel(parts) {
       case 'answer_ask':
         if (!parts.answerAsk(String(ask.correlation_id), askAnswer(ask.answer))) return Promise.resolve({ trouble: NOT_ANSWERED });
         break;
+      case 'put_back': return parts.putBack(Number(ask.tab_id)).then(state, notDone);
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);
       case 'show_drawing': return parts.showDrawing(Number(ask.tab_id)).then(state, notDone);

@@ -5,6 +5,7 @@ import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
 const { adoptAttached, attach, cdp, emulateFocus, handleDetach, handleEvent, isAttached } = await import('../../src/browser/debugger.js');
+const { EMULATION_OFF } = await import('../../src/browser/emulation.js');
 const { actions } = await import('../../src/actions/index.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
 
@@ -88,7 +89,13 @@ test('a new worker switches off all that the act of a killed one has left on, be
   await attach(7);
   await emulateFocus(7);
   const settings = asked.filter(([, enabled]) => enabled !== undefined);
-  assert.deepEqual(settings, [['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], ['Emulation.setFocusEmulationEnabled', false], ['Emulation.setFocusEmulationEnabled', true]]);
+  const focus = 'Emulation.setFocusEmulationEnabled';
+  assert.deepEqual(settings, [
+    ['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], [focus, true], ['Emulation.setTouchEmulationEnabled', false], [focus, false], [focus, true],
+  ]);
+  const names = asked.map(([method]) => method);
+  for (const [method] of EMULATION_OFF) assert.ok(names.includes(method), method);
+  assert.ok(names.includes('Overlay.hideHighlight'));
 });
 
 test('a tab is gone only if the browser says so of the tab: the debugger may have lost one that is open', async () => {

@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
-  heldLine, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  changedLine, heldLine, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -25,6 +25,7 @@ const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-0
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
+const CHANGED = { tab_id: 9, client_id: 'c1', client: 'Claude Code', emulation: { viewport: '390x844@3', color_scheme: 'dark', touch: false }, rules: [] };
 let done;
 let broken;
 let isHeard;
@@ -68,6 +69,8 @@ beforeEach(() => {
     heldTabs: () => [HELD],
     history: () => HISTORY,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
+    pageStates: () => [CHANGED],
+    putBack: async (tabId) => done.push(`put back ${tabId}`),
     takeTab: (tabId) => isHeard && done.push(`take ${tabId}`) > 0,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
     changeSites: (change) => isHeard && done.push(change) > 0,
@@ -88,6 +91,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY,
     held: [{ ...HELD, tab_title: 'title of 9' }], opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
+    changed: [{ ...CHANGED, tab_title: 'title of 9' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
   });
   assert.deepEqual(done, []);
@@ -95,7 +99,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -261,6 +265,15 @@ test('a tab that an agent opened is told with its end, and once: one that is hel
   assert.match(at('2026-01-01T00:10:00.000Z'), /closes when you look elsewhere/);
   assert.equal(at('2026-01-01T00:00:00.000Z', true), 'An agent opened it');
   assert.equal(openedLine(OPENED[0], { now: 0, keeps_tabs: false }), 'Claude Code opened it');
+});
+
+test('what an agent emulates is told with the tab, and is put back by a click', async () => {
+  assert.deepEqual((await panel({ ask: 'state' })).changed, [{ ...CHANGED, tab_title: 'title of 9' }]);
+  assert.equal(changedLine(CHANGED), 'Claude Code emulates viewport 390x844@3, color scheme dark, touch off');
+  assert.equal(changedLine({ client: '', emulation: { network: 'offline' }, rules: ['.png', '**/ads/*'] }), 'An agent emulates network offline and blocks requests to .png, **/ads/*');
+  assert.equal(changedLine({ client: '', emulation: {}, rules: ['.png'] }), 'An agent blocks requests to .png');
+  assert.equal((await panel({ ask: 'put_back', tab_id: 9 })).trouble, undefined);
+  assert.deepEqual(done, ['put back 9']);
 });
 
 test('a widening that nobody hears is not confirmed, and the way in a terminal is named', async () => {

@@ -106,6 +106,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::KeepTab { .. }
         | FromExtension::RestoredTabs { .. }
         | FromExtension::History { .. }
+        | FromExtension::PageStates { .. }
         | FromExtension::AskAnswer { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
@@ -140,6 +141,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::OpenedTabs { .. }
         | ToExtension::CloseTabs { .. }
         | ToExtension::History { .. }
+        | ToExtension::PageStatesOver { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 41] = [
+static OF_CODES: [(&str, &str); 42] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -133,6 +133,11 @@ static OF_CODES: [(&str, &str); 41] = [
     (
         "picture_stale",
         "Take a new interact({action:\"screenshot\"}), and give its `in` and points of it.",
+    ),
+    (
+        "tab_in_use",
+        "Open a tab of your own with interact({action:\"tab_open\"}), or wait until the other agent has \
+         put back its changes.",
     ),
     (
         "page_tool_changed",

@@ -71,7 +71,7 @@ pub enum ToolGroup {
     Files,
     /// Further recorded streams.
     Streams,
-    /// JSON that agents keep.
+    /// JSON that agents keep, and the state of tabs.
     State,
     /// Commands, clients and rules.
     Manage,

@@ -192,6 +192,10 @@ actions! {
     call_page_tool: CallPageTool CallPageToolAction,
     dialog: Dialog DialogAction,
     downloads: Downloads DownloadsAction,
+    emulate: Emulate EmulateAction,
+    highlight: Highlight HighlightAction,
+    network_rules: NetworkRules NetworkRulesAction,
+    cookies: Cookies CookiesAction,
 }
 
 /// One browser action: its parameters, and the rules that depend on them.

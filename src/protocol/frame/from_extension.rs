@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
-    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
+    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange, PageState,
     ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
 };
 
@@ -51,6 +51,12 @@ pub enum FromExtension {
     Tabs {
         /// All tabs.
         tabs: Vec<BrowserTab>,
+    },
+    /// All tabs that clients have changed by more than acts in their pages: after `ready`, and after
+    /// every change.
+    PageStates {
+        /// In the order in which they were changed.
+        states: Vec<PageState>,
     },
     /// The person ends a command.
     Stop {
@@ -336,6 +342,9 @@ impl FromExtension {
             "upload_request" => Self::UploadRequest(serde_json::from_str(text)?),
             "key_stored" => Self::KeyStored {},
             "tabs" => Self::Tabs { tabs: serde_json::from_str::<TabsBody>(text)?.tabs },
+            "page_states" => {
+                Self::PageStates { states: serde_json::from_str::<PageStatesBody>(text)?.states }
+            }
             "nack" => Self::Nack { reason: serde_json::from_str::<NackBody>(text)?.reason },
             "pong" => Self::Pong { t: serde_json::from_str::<PongBody>(text)?.t },
             // The report comes first, so that an unknown type is not taken for a frame without an id.
@@ -445,6 +454,11 @@ struct FileCheckBody {
 #[derive(Deserialize)]
 struct TabsBody {
     tabs: Vec<BrowserTab>,
+}
+
+#[derive(Deserialize)]
+struct PageStatesBody {
+    states: Vec<PageState>,
 }
 
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
     ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab, ImageFormat,
-    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PastAct,
+    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct,
     PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
     UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
 };
@@ -275,6 +275,8 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         }],
     };
     let close = ToExtension::CloseTabs { tab_ids: vec![TabId(7), TabId(9)] };
+    let state = PageState { tab_id: TabId(7), client_id: "claude-1".into() };
+    let changed_tabs = ToExtension::PageStatesOver { states: vec![state] };
     let asks = ToExtension::Asks { asks: golden_asks() };
     let act = |action: &str, site: Option<&str>, reason: Option<&str>| PastAct {
         at: Timestamp::from_unix_micros(1_795_298_985_123_000),
@@ -302,6 +304,7 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         ("close_tabs".to_owned(), close),
         ("history".to_owned(), history),
         ("history.problem".to_owned(), no_history),
+        ("page_states_over".to_owned(), changed_tabs),
         ("extension_changed".to_owned(), changed),
     ]
     .into_iter()
@@ -412,6 +415,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "local_file_rule",
         "nack",
         "older_extension",
+        "page_states",
         "pending",
         "pong",
         "ready",
@@ -447,6 +451,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::KeepTab { .. } => "keep_tab",
         FromExtension::RestoredTabs { .. } => "restored_tabs",
         FromExtension::History { .. } => "history",
+        FromExtension::PageStates { .. } => "page_states",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
         FromExtension::FileCheck { .. } => "file_check",

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AgentTab, Attempt, CaptureSettings, ClientId, ConsentNeed, CorrelationId, DrawingId, HeldTab,
-    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PastAct, QueryId, SiteRules, TabId,
+    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, QueryId, SiteRules, TabId,
     UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
@@ -138,6 +138,12 @@ pub enum ToExtension {
         /// In the order of their numbers.
         tab_ids: Vec<TabId>,
     },
+    /// The clients of these have ended, or may not use the tab any more: what they have changed about
+    /// the tabs is to be put back.
+    PageStatesOver {
+        /// As the extension reported them.
+        states: Vec<PageState>,
+    },
     /// All questions of agents that wait for the person's answer: after `ready` if there are any, and
     /// after every change.
     Asks {
@@ -216,6 +222,7 @@ impl ToExtension {
             | Self::OpenedTabs { .. }
             | Self::CloseTabs { .. }
             | Self::History { .. }
+            | Self::PageStatesOver { .. }
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
             | Self::FileVerdict { .. }

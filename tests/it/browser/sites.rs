@@ -351,6 +351,62 @@ async fn a_denied_action_is_refused_on_its_sites_and_scripts_by_every_way() {
 }
 
 #[tokio::test]
+async fn code_in_addresses_is_a_script_too_unless_it_is_in_a_link_of_the_pages_own() {
+    let stage = Stage::set().await;
+    let there = stage.denied("/own-link");
+    let go = json!({"action": "navigate", "url": there});
+    stage.answer("interact", go.clone()).await;
+    let plant = "document.body.insertAdjacentHTML('beforeend', \
+                 '<a id=planted href=\" Java\\nScript:void(document.title = 1)\">Run</a>'); planted.focus(); 1";
+    let planted = json!({"action": "execute_js", "script": plant});
+    assert_eq!(stage.answer("interact", planted).await["status"], "complete");
+    rule(&stage.daemon, &["deny", OTHER_SITE, "--action", "execute_js"]).await;
+    let denial = format!("the rule that denies execute_js on {OTHER_SITE}");
+    // A script was here: it may have made either link.
+    for act in [
+        json!({"action": "click", "target": "#planted"}),
+        json!({"action": "click", "target": "#own"}),
+        json!({"action": "press_key", "key": "Enter"}),
+        json!({"action": "batch", "steps": [{"action": "click", "target": "#planted"}]}),
+    ] {
+        let answer = stage.answer("interact", act).await;
+        let failed = &answer["result"]["value"]["failed"];
+        assert_act_refused(if failed.is_null() { &answer } else { failed }, &denial);
+    }
+    let info = stage.answer("interact", json!({"action": "page_info"})).await;
+    assert_eq!(info["result"]["value"]["title"], "Page With A Link", "{info}");
+    // The same page anew, in which no script has been.
+    stage.answer("interact", go).await;
+    let pressed = stage.answer("interact", json!({"action": "click", "target": "#own"})).await;
+    assert_eq!(pressed["status"], "complete", "{pressed}");
+    let info = stage.answer("interact", json!({"action": "page_info"})).await;
+    assert_eq!(info["result"]["value"]["title"], "Pressed", "{info}");
+    // An agent's own addresses are refused everywhere.
+    for url in [
+        "javascript:alert(1)",
+        " JAVA\nscript:1",
+        "view-source:javascript:1",
+        "data:text/html,<script>1</script>",
+    ] {
+        let steps = json!([{"action": "navigate", "url": url}]);
+        for act in [
+            json!({"action": "navigate", "url": url}),
+            json!({"action": "tab_open", "url": url}),
+            json!({"action": "batch", "steps": steps}),
+        ] {
+            let answer = stage.answer("interact", act).await;
+            let text = answer.to_string();
+            assert!(
+                text.contains("invalid_params") && text.contains("are not opened"),
+                "{url}: {answer}"
+            );
+        }
+    }
+    stage.browser.end().await;
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
 async fn a_person_stops_everything_in_mid_command_and_lets_agents_go_on() {
     let stage = Stage::set().await;
     let mut hand = BrowserUser::reach(&stage.folder.path().join("profile")).await;

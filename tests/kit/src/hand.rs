@@ -334,6 +334,14 @@ impl BrowserUser {
         self.read("navigator.clipboard.readText()").await
     }
 
+    /// Lets all pages have something that they ask for, such as `geolocation`, or keeps it from them.
+    pub async fn set_permission(&mut self, name: &str, setting: &str) {
+        let session = std::mem::take(&mut self.session);
+        let asked = json!({"permission": {"name": name}, "setting": setting});
+        self.ask("Browser.setPermission", asked).await;
+        self.session = session;
+    }
+
     /// What an expression is in the page.
     pub async fn read(&mut self, expression: &str) -> Value {
         self.evaluate(expression, false).await

@@ -62,6 +62,9 @@ pub fn long_text() -> String {
     (0..).map(line).take(2_700).collect()
 }
 
+/// Has code of its own in the address of a link.
+const OWN_LINK: &str = "<a id=own href=\"javascript:void(document.title = 'Pressed')\">Press</a>";
+
 /// How long the server takes for its late page.
 pub const LATE: Duration = Duration::from_millis(300);
 
@@ -200,6 +203,7 @@ async fn serve_page(
             ("Many Rows", rows.as_str(), true)
         }
         "/form" => ("A Form", FORM, true),
+        "/own-link" => ("Page With A Link", OWN_LINK, true),
         "/orders" => ("Orders", ORDERS, true),
         "/halves" => ("Halves", HALVES, true),
         "/late" => {

@@ -25,12 +25,14 @@
  * @property {string} [tag] of the field that it stands for, too
  * @property {string} [type] of an input
  * @property {string} [checked] true, false or mixed, of a check box and the like
+ * @property {boolean} [runsAddress] a press of it runs the code in an address
  */
 
 class ReadinessCheck {
   static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean, hidden?: boolean}>} */ ({
     click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true }, file: { enabled: true, hidden: true },
   });
+  static #ADDRESSES = /** @type {Record<string, string[]>} */ ({ a: ['href', 'xlink:href'], area: ['href'], button: ['formaction'], input: ['formaction'], form: ['action'] });
   static #TEXT_INPUTS = new Set(['text', 'search', 'url', 'tel', 'email', 'password', 'number', 'date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
   static #ACTED_ON = 'a[href], button, label, summary, [role=button], [role=link], [role=checkbox], [role=radio], [role=menuitem], [role=option], [role=tab], [role=switch], [role=treeitem]';
   #dom;
@@ -60,7 +62,9 @@ class ReadinessCheck {
     const field = this.#tree.stated(element);
     const checked = this.#accessible.checked(field, role);
     const tag = this.#dom.tag(field);
-    const about = { id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }) };
+    const about = {
+      id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }), ...(needs.pointer && this.#runsAddress(element) && { runsAddress: true }),
+    };
     const unseen = kind === 'choose' && this.#isTickedByLabel(element) ? '' : this.#unseen(element);
     if (unseen && !needs.hidden) return { ...about, verdict: 'not_visible', why: unseen };
     if (needs.enabled && this.#isDisabled(element)) return { ...about, verdict: 'disabled' };
@@ -216,7 +220,7 @@ class ReadinessCheck {
     if (!hit) return null;
     const { id, role, name } = this.#finder.describe(hit);
     const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(hit)) && hit.contentWindow;
-    return { id, role, name, ...(isFrame && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
+    return { id, role, name, ...(this.#runsAddress(hit) && { runsAddress: true }), ...(isFrame && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
   }
 
   /** The element that has the focus, or the body of the page. */
@@ -224,7 +228,21 @@ class ReadinessCheck {
     const element = this.#dom.active() ?? this.#dom.body ?? this.#dom.page;
     const { id, role, name } = this.#finder.describe(element);
     const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(element)) && element.contentWindow;
-    return { id, role, name, ...(isFrame && { frame: this.#dom.placeOf(element) }) };
+    return { id, role, name, ...(this.#runsAddress(element) && { runsAddress: true }), ...(isFrame && { frame: this.#dom.placeOf(element) }) };
+  }
+
+  /** Whether a press of an element, or Enter in it, runs the code in an address. @param {any} element */
+  #runsAddress(element) {
+    for (let around = element; around; around = this.#dom.shownParent(around)) {
+      const names = ReadinessCheck.#ADDRESSES[this.#dom.tag(around)] ?? [];
+      if (names.some((name) => ReadinessCheck.#isCode(this.#dom.attribute(around, name) ?? ''))) return true;
+    }
+    return false;
+  }
+
+  /** As the URL parser reads it. @param {string} address */
+  static #isCode(address) {
+    return /^[\0- ]*javascript:/i.test(address.replace(/[\t\n\r]/g, ''));
   }
 
   /** A point of the view in the view of a frame in it. @param {any} frame @param {number} x @param {number} y */

@@ -16,6 +16,7 @@ mod page_tools;
 mod pictures;
 mod pointer;
 mod record;
+mod states;
 mod tabs;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,165 @@
+// What agents have changed about tabs: from one emulation to another, and what puts it back.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { installChrome, settled } from '../support/fakes.js';
+
+installChrome();
+const { drop, handleDetach, letGo } = await import('../../src/browser/debugger.js');
+const { checkedEmulation, emulationChange, EMULATION_OFF } = await import('../../src/browser/emulation.js');
+const { PageStates } = await import('../../src/browser/page_states.js');
+const { cdp, hold, isHeld } = await import('../../src/browser/debugger.js');
+const { Policy } = await import('../../src/policy/policy.js');
+
+const OWN = { userAgent: 'Mozilla/5.0 Chrome/148.0.0.0', metadata: { brands: ['B'] } };
+let sent;
+let detached;
+let told;
+let policy;
+let states;
+let refuses;
+
+const context = (clientId) => ({ clientId, client: clientId, begin() {} });
+const methods = () => sent.map(([method]) => method).filter((method) => /^(Emulation\.(?!setFocus)|Network\.emulate)/.test(method));
+
+beforeEach(() => {
+  handleDetach({ tabId: 7 }, 'target_closed');
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  installChrome();
+  [sent, detached, told, refuses] = [[], [], [], null];
+  chrome.debugger = {
+    attach: async () => {},
+    detach: async ({ tabId }) => { detached.push(tabId); },
+    sendCommand: async (_, method, params) => {
+      sent.push([method, params]);
+      if (method === refuses) throw new Error('Invalid locale name');
+      return {};
+    },
+  };
+  Object.assign(chrome.tabs, { get: async () => ({ id: 7, url: 'https://page.test/' }) });
+  Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { userAgent: OWN.userAgent, userAgentData: { getHighEntropyValues: async () => OWN.metadata } } });
+  policy = new Policy();
+  policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
+  states = new PageStates(policy);
+  states.onChange = (list) => told.push(list);
+});
+
+test('from one emulation to another only what differs is sent, and from any to none all of it is switched off', () => {
+  const all = { device: 'iphone', color_scheme: 'dark', locale: 'de-DE', timezone: 'Europe/Berlin', geolocation: '1,2', network: 'offline', cpu_slowdown: 4 };
+  const on = emulationChange({}, all, OWN);
+  assert.equal(on.length, EMULATION_OFF.length);
+  assert.deepEqual(emulationChange(all, {}, OWN), EMULATION_OFF);
+  assert.deepEqual(emulationChange(all, { ...all }, OWN), []);
+  assert.deepEqual(emulationChange({ color_scheme: 'dark' }, { color_scheme: 'dark', timezone: 'Asia/Tokyo' }, OWN), [['Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' }]]);
+  assert.deepEqual(emulationChange({ network: 'offline' }, { network: 'full' }, OWN)[0][1].offline, false);
+});
+
+test('a language alone leaves the name of the browser as it is', () => {
+  assert.deepEqual(emulationChange({}, { locale: 'de-DE' }, OWN)[0], ['Emulation.setUserAgentOverride', { userAgent: OWN.userAgent, userAgentMetadata: OWN.metadata, acceptLanguage: 'de-DE' }]);
+});
+
+for (const [name, wrong] of [
+  ['viewport', '390'], ['viewport', '1x844'], ['viewport', '390x844@9'], ['viewport', 7], ['device', 'fridge'], ['touch', 'yes'], ['color_scheme', 'blue'], ['reduced_motion', 1],
+  ['locale', 'not a tag'], ['locale', 7], ['timezone', 'Mars/Base'], ['timezone', ''], ['geolocation', '91,0'], ['geolocation', '1'], ['geolocation', '1,2,3'], ['network', '5g'], ['cpu_slowdown', 0.5], ['cpu_slowdown', 21],
+]) {
+  test(`${name} cannot be ${JSON.stringify(wrong)}`, () => {
+    assert.throws(() => checkedEmulation({ [name]: wrong }), { code: 'invalid_params', message: new RegExp(`^${name} must`) });
+  });
+}
+
+test('the debugger stays attached while there is an emulation, and is let go when idle after its end', async () => {
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  mock.timers.tick(3_600_000);
+  assert.deepEqual(detached, []);
+  assert.deepEqual(states.list(), [{ tab_id: 7, client_id: 'a' }]);
+  assert.equal(isHeld(7), false, 'it is no recording');
+  await states.end(7);
+  assert.deepEqual(methods(), ['Emulation.setEmulatedMedia', 'Emulation.setEmulatedMedia']);
+  mock.timers.tick(3_600_000);
+  assert.deepEqual([detached, told], [[7], [[{ tab_id: 7, client_id: 'a' }], []]]);
+});
+
+test('a screen is emulated and put back while the page takes itself for seen: else it is not told its size', async () => {
+  const between = (at) => sent.slice(0, at).filter(([method]) => method === 'Emulation.setFocusEmulationEnabled').at(-1)?.[1].enabled;
+  await states.emulate(7, context('a'), { viewport: '390x844' });
+  await states.end(7);
+  for (const method of ['Emulation.setDeviceMetricsOverride', 'Emulation.clearDeviceMetricsOverride']) assert.equal(between(sent.findIndex(([name]) => name === method)), true, method);
+  assert.equal(between(sent.length), false);
+});
+
+test('a recording that ends does not let the debugger go while there is an emulation', async () => {
+  await hold(7);
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  letGo(7);
+  mock.timers.tick(3_600_000);
+  assert.deepEqual(detached, []);
+});
+
+test('an emulated network is emulated again after the source of requests was switched off', async () => {
+  await states.emulate(7, context('a'), { network: 'offline' });
+  sent = [];
+  await cdp(7, 'Network.disable');
+  await settled();
+  assert.deepEqual(sent.map(([method]) => method), ['Network.disable', 'Network.enable', 'Network.emulateNetworkConditions']);
+});
+
+test('another client neither changes nor resets it', async () => {
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  assert.throws(() => states.emulationOf(7, context('b')), { code: 'tab_in_use', message: 'a has changed this tab by emulate or network_rules' });
+  await assert.rejects(states.emulate(7, context('b'), { touch: true }), { code: 'tab_in_use' });
+  assert.deepEqual(states.emulationOf(7, context('a')), { color_scheme: 'dark' });
+});
+
+test('an emulation that the browser refuses leaves the former one', async () => {
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  refuses = 'Emulation.setLocaleOverride';
+  await assert.rejects(states.emulate(7, context('a'), { color_scheme: 'light', locale: 'xx' }), { code: 'invalid_params', message: /Invalid locale name/ });
+  assert.deepEqual(states.emulationOf(7, context('a')), { color_scheme: 'dark' });
+  const media = sent.filter(([method]) => method === 'Emulation.setEmulatedMedia').map(([, { features }]) => features[0].value);
+  assert.deepEqual(media, ['dark', 'light', 'dark']);
+});
+
+test('a first emulation that the browser refuses leaves none', async () => {
+  refuses = 'Emulation.setLocaleOverride';
+  await assert.rejects(states.emulate(7, context('a'), { locale: 'xx' }), { code: 'invalid_params' });
+  assert.deepEqual(states.list(), []);
+});
+
+for (const [why, end] of [
+  ['the daemon says that its client has ended', () => states.handleOver([{ tab_id: 7, client_id: 'a' }])],
+  ['the person stops all agents', () => policy.setStopped(true).then(() => states.handleRules())],
+  ['a rule denies its site', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: ['page.test'] }); return states.handleRules(); }],
+  ['a rule makes its site one that agents only read', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: [], read: ['page.test'] }); return states.handleRules(); }],
+  ['its tab goes to a denied site', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: ['bank.test'] }); states.handleAddress(7, 'https://bank.test/'); }],
+  ['no daemon comes back', () => { states.handleLink(false); mock.timers.tick(30_000); }],
+]) {
+  test(`it is put back when ${why}`, async () => {
+    await states.emulate(7, context('a'), { color_scheme: 'dark' });
+    await end();
+    await settled();
+    assert.deepEqual([methods().length, states.list()], [2, []]);
+  });
+}
+
+for (const [why, end] of [
+  ['another client has ended', () => states.handleOver([{ tab_id: 7, client_id: 'b' }, { tab_id: 8, client_id: 'a' }])],
+  ['its tab goes to another open site', () => states.handleAddress(7, 'https://other.test/')],
+  ['the daemon comes back soon', () => { states.handleLink(false); mock.timers.tick(29_000); states.handleLink(true); mock.timers.tick(60_000); }],
+]) {
+  test(`it stays when ${why}`, async () => {
+    await states.emulate(7, context('a'), { color_scheme: 'dark' });
+    await end();
+    await settled();
+    assert.deepEqual([methods().length, states.list().length], [1, 1]);
+  });
+}
+
+test('where the debugger is lost or dropped, which puts all back, nothing is told as emulated any more', async () => {
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  handleDetach({ tabId: 7 }, 'target_closed');
+  assert.deepEqual(states.list(), []);
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  // No command watches for dialogs here, so it is dropped.
+  assert.equal(drop(7), true);
+  assert.deepEqual(states.list(), []);
+});
