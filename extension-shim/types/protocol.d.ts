@@ -1476,6 +1476,14 @@ export type PagePerformance = {
   metrics: WebVitals;
 };
 
+/** A tab that a client has changed, such as by an emulated screen, and that is to be put back. */
+export type PageState = {
+  /** The tab. */
+  tab_id: TabId;
+  /** The client that changed it. */
+  client_id: ClientId;
+};
+
 /** One act of an agent that is over. */
 export type PastAct = {
   /** When it ended. */
@@ -1494,14 +1502,6 @@ export type PastAct = {
   reason?: string;
   /** From the acceptance to the end, in milliseconds. */
   took_ms: number;
-};
-
-/** A tab that a client has changed, such as by an emulated screen, and that is to be put back. */
-export type PageState = {
-  /** The tab. */
-  tab_id: TabId;
-  /** The client that changed it. */
-  client_id: ClientId;
 };
 
 /** The command's second name, which an extension may use when it reports without a correlation id. */

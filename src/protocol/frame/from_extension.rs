@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
-    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange, PageState,
-    ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
+    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
+    PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
 };
 
 /// A frame from an extension to the daemon.

@@ -15,8 +15,8 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
     ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab, ImageFormat,
-    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct,
-    PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
+    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState,
+    PastAct, PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
     UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
 };
 

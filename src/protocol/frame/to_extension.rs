@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AgentTab, Attempt, CaptureSettings, ClientId, ConsentNeed, CorrelationId, DrawingId, HeldTab,
-    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, QueryId, SiteRules, TabId,
-    UnconfirmedWidening, UploadCopy, UploadRefusal,
+    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, QueryId, SiteRules,
+    TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
