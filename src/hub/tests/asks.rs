@@ -22,7 +22,7 @@ fn question() -> AskQuestion {
     AskQuestion::parse("Send it?").unwrap()
 }
 
-fn approve() -> HostTask {
+pub(super) fn approve() -> HostTask {
     asking(PersonAsk::Approve { question: question() })
 }
 
@@ -35,16 +35,16 @@ fn about(tab: i64, asked: HostTask) -> HostTask {
     HostTask { target: TargetSelector { browser: None, tab: Some(TabId(tab)) }, ..asked }
 }
 
-fn start(hub: &Hub, client: &str, asked: HostTask) -> CorrelationId {
+pub(super) fn start(hub: &Hub, client: &str, asked: HostTask) -> CorrelationId {
     hub.start_host_task(&agent(client), asked).unwrap().accepted.id
 }
 
-fn allow() -> AskAnswer {
+pub(super) fn allow() -> AskAnswer {
     AskAnswer::Allow { note: Some(PersonWords::parse("once").unwrap()) }
 }
 
 impl Extension {
-    fn answer(&self, id: &CorrelationId, answer: AskAnswer) {
+    pub(super) fn answer(&self, id: &CorrelationId, answer: AskAnswer) {
         self.link.receive(FromExtension::AskAnswer { correlation_id: id.clone(), answer });
     }
 

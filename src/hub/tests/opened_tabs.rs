@@ -155,6 +155,40 @@ async fn a_tab_that_another_client_uses_or_that_a_command_of_its_own_is_open_in_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_short_delay_waits_for_the_commands_and_the_leases_of_other_clients() {
+    let hub = Hub::start(Limits { leftover_tabs_s: 5, ..Limits::default() });
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let stream = hub.present(&agent("a"));
+    hub.submit(&agent("a"), opening(false)).await.unwrap();
+    browser.does(r#"{"tab_id":3}"#).await;
+    drop(stream);
+    let _other = hub.present(&agent("b"));
+    let long = Submission { timeout: seconds(60), takes_tab: true, ..script_in(3) };
+    hub.submit(&agent("b"), long).await.unwrap();
+    let running = browser.starts().await;
+    pass(seconds(50)).await;
+    assert!(browser.closed().await.is_empty(), "a command runs there");
+    browser.has_done(running, "1").await;
+    pass(limits::LEASE_BORROWED - seconds(1)).await;
+    assert!(browser.closed().await.is_empty(), "another client holds it");
+    pass(seconds(60)).await;
+    assert_eq!(browser.closed().await.first(), Some(&3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_stays_while_a_question_of_its_client_is_open() {
+    let (hub, mut browser, stream) = opened(false).await;
+    let question = HostTask { deadline: DELAY * 4, ..asks::approve() };
+    let id = asks::start(&hub, "a", question);
+    drop(stream);
+    pass(DELAY * 3).await;
+    assert!(browser.closed().await.is_empty());
+    browser.answer(&id, asks::allow());
+    pass(DELAY).await;
+    assert_eq!(browser.closed().await.first(), Some(&3));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tab_that_is_opened_from_an_opened_one_is_closed_with_it_but_not_from_a_kept_one() {
     let (hub, mut browser, stream) = opened(false).await;
     hub.submit(&agent("a"), acting(3)).await.unwrap();
