@@ -18,7 +18,8 @@ import { STATES_ALONE_MS } from './limits.js';
 import { decideByRules, patternsOf } from './network_rules.js';
 
 /**
- * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null}} TabState `interceptor`: of its rules
+ * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, allowedOn: string | null}} TabState `interceptor`: of its
+ *   rules; `allowedOn`: the site on which the person was asked first and has allowed it
  * @typedef {PageState & {client: string, emulation: Emulation, rules: string[]}} StateRow for the popup
  */
 
@@ -109,10 +110,12 @@ export class PageStates {
   /** The state that a client may change. @param {number} tabId @param {Context} context @returns {Promise<TabState>} */
   async #stateOf(tabId, { clientId, client, begin }) {
     begin();
-    await hold(tabId, 'page_state');
+    const [tab] = await Promise.all([chrome.tabs.get(tabId), hold(tabId, 'page_state')]);
     // Another one may have come meanwhile.
-    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null };
+    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null, allowedOn: null };
     if (state.clientId !== clientId) throw taken(state);
+    // The command has the person's word for this page, or it had not begun.
+    state.allowedOn = this.#policy.askedSite(tab.url ?? '');
     this.#tabs.set(tabId, state);
     return state;
   }
@@ -164,12 +167,14 @@ export class PageStates {
 
   /** A tab goes to an address, or is there. @param {number} tabId @param {string} url */
   handleAddress(tabId, url) {
-    if (this.#tabs.has(tabId) && !this.#isAdmitted(url)) this.end(tabId).catch(console.warn);
+    const state = this.#tabs.get(tabId);
+    if (state && !this.#isAdmitted(state, url)) this.end(tabId).catch(console.warn);
   }
 
-  /** @param {string} url */
-  #isAdmitted(url) {
-    if (this.#policy.isStopped || this.#policy.blocks(url)) return false;
+  /** @param {TabState} state @param {string} url */
+  #isAdmitted({ allowedOn }, url) {
+    const asked = this.#policy.askedSite(url);
+    if (this.#policy.isStopped || this.#policy.blocks(url) || (asked !== null && asked !== allowedOn)) return false;
     try {
       for (const type of ['emulate', 'network_rules']) this.#policy.assertActRules({ type, params: {} }, url);
       return true;

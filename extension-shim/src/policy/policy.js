@@ -148,6 +148,11 @@ export class Policy {
     if (block) throw blocked(`agents may not ${type} on ${block.host}, by ${block.rule}`, ran);
   }
 
+  /** @param {string} url @returns {string | null} its site, if the person is asked first there */
+  askedSite(url) {
+    return this.#rules && askedSite(this.#rules, url);
+  }
+
   /** @param {string} url @returns {boolean} whether its site may not be used */
   blocks(url) {
     return this.#rules === null || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;

@@ -131,6 +131,7 @@ for (const [why, end] of [
   ['a rule denies its site', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: ['page.test'] }); return states.handleRules(); }],
   ['a rule makes its site one that agents only read', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: [], read: ['page.test'] }); return states.handleRules(); }],
   ['its tab goes to a denied site', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: ['bank.test'] }); states.handleAddress(7, 'https://bank.test/'); }],
+  ['its tab goes to a site on which the person wants to be asked first', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: [], ask: ['bank.test'] }); states.handleAddress(7, 'https://bank.test/'); }],
   ['no daemon comes back', () => { states.handleLink(false); mock.timers.tick(30_000); }],
 ]) {
   test(`it is put back when ${why}`, async () => {
@@ -153,6 +154,17 @@ for (const [why, end] of [
     assert.deepEqual([methods().length, states.list().length], [1, 1]);
   });
 }
+
+test('on a site on which the person was asked first it stays, and does not go along to another one', async () => {
+  policy.handleRules({ type: 'site_rules', allow: [], deny: [], ask: ['page.test', 'bank.test'] });
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  states.handleAddress(7, 'https://page.test/next');
+  await settled();
+  assert.equal(states.list().length, 1);
+  states.handleAddress(7, 'https://bank.test/');
+  await settled();
+  assert.deepEqual(states.list(), []);
+});
 
 test('where the debugger is lost or dropped, which puts all back, nothing is told as emulated any more', async () => {
   await states.emulate(7, context('a'), { color_scheme: 'dark' });
