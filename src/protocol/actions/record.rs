@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, RecordingPhase, ToolGroup};
 
-/// Records your acts in the tab as steps: start, act, then stop.
+/// Records your acts in the tab as steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordAction {
     /// Start or stop.
     #[schemars(extend("x-rare" = true))]
     pub phase: RecordingPhase,
-    /// With stop: batch (default; steps for run), playwright (a test) or call (a shell script).
+    /// With stop: batch (default, for run), playwright or call (a shell script).
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub form: Option<RecordedForm>,

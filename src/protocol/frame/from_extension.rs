@@ -301,14 +301,7 @@ impl FromExtension {
                 let EventsBody { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
             }
-            "annotations" => {
-                // The id comes first: without one the daemon could not name the drawing that it refuses.
-                let DrawingIdBody { drawing_id } = serde_json::from_str(text)?;
-                let drawing = Drawing::parse_with_id(text.as_bytes());
-                Self::Annotations(Box::new(
-                    drawing.map_err(|why| FrameError::BadDrawing { drawing_id, why })?,
-                ))
-            }
+            "annotations" => Self::Annotations(Box::new(drawing_of(text)?)),
             "stop" => Self::Stop {
                 correlation_id: serde_json::from_str::<StopBody>(text)?.correlation_id,
             },
@@ -355,6 +348,13 @@ impl FromExtension {
             }
         })
     }
+}
+
+fn drawing_of(text: &str) -> Result<Drawing, FrameError> {
+    // The id comes first: without one the daemon could not name the drawing that it refuses.
+    let DrawingIdBody { drawing_id } = serde_json::from_str(text)?;
+    Drawing::parse_with_id(text.as_bytes())
+        .map_err(|why| FrameError::BadDrawing { drawing_id, why })
 }
 
 impl ExtensionReport {

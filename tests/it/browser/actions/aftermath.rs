@@ -90,8 +90,9 @@ async fn an_act_that_is_cancelled_or_stopped_in_its_middle_leaves_nothing_behind
         assert_eq!(ended["reason"], "stopped_by_user", "{mark}: {ended}");
         let mut page = stage.user().await;
         page.turn_to(&stage.url("aftermath.html")).await;
+        let is_let_go = async || page.read("held").await == false;
+        soon(mark, until(is_let_go)).await;
         let seen = page.read("[scrollY, moves, keys, field.value, held].join()").await;
-        assert_eq!(page.read("held").await, false, "{mark}");
         ActionStage::panel(&mut user, "release").await;
         let tries = async || stage.answer("snapshot", json!({})).await["status"] == "complete";
         soon("agents go on", until(tries)).await;
@@ -122,8 +123,9 @@ async fn a_site_that_is_denied_in_the_middle_of_an_act_gets_no_more_of_it() {
         assert!(why.contains(&&json!("blocked_by_policy")), "{mark}: {ended}");
         let mut page = stage.user().await;
         page.turn_to(&away).await;
+        let is_let_go = async || page.read("held").await == false;
+        soon(mark, until(is_let_go)).await;
         let seen = page.read("[scrollY, moves, keys, field.value, held].join()").await;
-        assert_eq!(page.read("held").await, false, "{mark}: let go");
         let refused = stage.fails("click", json!({"target": "#field"})).await;
         assert_eq!(refused["reason"], "blocked_by_policy", "{mark}: {refused}");
         let later = page.read("[scrollY, moves, keys, field.value, held].join()").await;
@@ -159,6 +161,8 @@ async fn what_is_left_of_an_act_never_reaches_a_denied_site_that_the_page_goes_t
         let ended = stage.client().outcome(&id).await;
         let mut page = stage.user().await;
         page.turn_to(&away).await;
+        let has_begun = async || page.read("typeof got").await == "object";
+        soon("the page's own script", until(has_begun)).await;
         assert_eq!(page.read("got.join()").await, "", "{act} {ended}");
         assert!(!ended.to_string().contains("listening"), "{act} {ended}");
         page.close_page().await;
