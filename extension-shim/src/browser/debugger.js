@@ -4,9 +4,10 @@
 /** @import {Dialog} from '../../types/protocol.js' */
 
 import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
+import { pause } from '../lib/pause.js';
 import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
-import { BURST_MS, DETACH_IDLE_MS } from './limits.js';
+import { BURST_MS, DETACH_IDLE_MS, SIZE_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
 
 const PROTOCOL = '1.3';
@@ -57,8 +58,7 @@ const SWITCHED_OFF = [
   ['Fetch.disable'], ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
   ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
   ['Network.setBypassServiceWorker', { bypass: false }], ['Overlay.hideHighlight'], ['Overlay.disable'],
-  // A page that is not seen is told its size only when it is seen again.
-  ['Emulation.setFocusEmulationEnabled', { enabled: true }], ...EMULATION_OFF, ['Page.getLayoutMetrics'], ['Emulation.setFocusEmulationEnabled', { enabled: false }],
+  ...EMULATION_OFF, ['Page.getLayoutMetrics'],
 ];
 
 /** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
@@ -392,13 +392,22 @@ async function open(tabId) {
     // After a worker restart it may be ourselves who is attached: then commands work. In an act, the worker has put nothing
     // back: the person would get no file chooser and could drag nothing in this tab.
     if (!/already attached/.test(messageOf(error))) throw error;
-    for (const [method, params] of SWITCHED_OFF) cdp(tabId, method, params).catch(console.debug);
+    switchOff(tabId).catch(console.debug);
   }
   // The first makes the browser report an earlier crash of the page, which would never answer the second.
   const enabled = Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
   // From now on, so that a wait for an idle network knows of the requests that the act before it has begun.
   openRequests.count(tabId).catch(console.debug);
   await Promise.all([enabled, giveSize(tabId).catch(console.debug)]);
+}
+
+/** Puts back all that a former worker has left on. @param {number} tabId */
+function switchOff(tabId) {
+  // A page that is not seen is told its size only when it is seen again, a moment after the browser has it.
+  return withFocus(tabId, async () => {
+    for (const [method, params] of SWITCHED_OFF) cdp(tabId, method, params).catch(console.debug);
+    await pause(SIZE_MS);
+  });
 }
 
 /**

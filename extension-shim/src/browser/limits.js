@@ -125,5 +125,7 @@ export const OWN_MOVE_MS = 2_000;
 export const GROUP_TITLE_MAX = 40;
 /** A daemon that has a list of agents' tabs has sent it this long after the connection. */
 export const LIST_MS = 2_000;
+/** A page that is seen again has its size by then. */
+export const SIZE_MS = 500;
 /** Tabs that a browser brings back are looked for this long after its start. */
 export const FORMER_MS = 10 * 60_000;

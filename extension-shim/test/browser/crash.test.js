@@ -91,11 +91,23 @@ test('a new worker switches off all that the act of a killed one has left on, be
   const settings = asked.filter(([, enabled]) => enabled !== undefined);
   const focus = 'Emulation.setFocusEmulationEnabled';
   assert.deepEqual(settings, [
-    ['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], [focus, true], ['Emulation.setTouchEmulationEnabled', false], [focus, false], [focus, true],
+    [focus, true], ['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], ['Emulation.setTouchEmulationEnabled', false], [focus, true],
   ]);
   const names = asked.map(([method]) => method);
   for (const [method] of EMULATION_OFF) assert.ok(names.includes(method), method);
   assert.ok(names.includes('Overlay.hideHighlight'));
+});
+
+test('a page in which a killed worker has left something on is seen until it knows its size, and then as unseen as it is', async () => {
+  chrome.debugger.attach = async () => { throw new Error('Another debugger is already attached to the tab with id: 7.'); };
+  chrome.debugger.sendCommand = async (_, method, params) => { asked.push([method, params?.enabled]); };
+  await attach(7);
+  const isSeen = () => asked.findLast(([method]) => method === 'Emulation.setFocusEmulationEnabled')[1];
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+  assert.equal(isSeen(), true);
+  mock.timers.tick(500);
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+  assert.equal(isSeen(), false);
 });
 
 test('a tab is gone only if the browser says so of the tab: the debugger may have lost one that is open', async () => {
