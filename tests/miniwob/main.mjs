@@ -66,7 +66,7 @@ async function measureSnapshot(client, tabId) {
 
 /** @param {McpClient} client @param {boolean} focus in front @returns {Promise<number>} */
 async function openTab(client, focus) {
-  return JSON.parse(shown(await client.call('tab_open', { url: 'about:blank', focus }))).tab_id;
+  return JSON.parse(shown(await client.call('tab_open', { url: 'about:blank', focus }))).result.tab_id;
 }
 
 /** @param {McpClient} client @param {number} tabId @param {string} url @param {string} page @param {number} seed @returns {Promise<PlayedEpisode>} */
