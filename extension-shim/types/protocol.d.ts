@@ -670,11 +670,11 @@ export type ActionParams = {
     /** Start or stop the trace of this tab. */
     phase: 'start' | 'stop';
   };
-  /** Records your acts in the tab as steps: start, act, then stop. */
+  /** Records your acts in the tab as steps. */
   record: {
     /** Start or stop. */
     phase: 'start' | 'stop';
-    /** With stop: batch (default; steps for run), playwright (a test) or call (a shell script). */
+    /** With stop: batch (default, for run), playwright or call (a shell script). */
     as?: 'batch' | 'playwright' | 'call';
   };
   /** Accessibility problems, by axe-core. */
