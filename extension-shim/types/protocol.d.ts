@@ -1069,6 +1069,7 @@ export type ErrorCode =
   | 'tab_crashed'
   | 'tab_discarded'
   | 'needs_resubmit'
+  | 'foreign_extension_frame'
   | 'restricted_page'
   | 'navigation_failed'
   | 'navigation_interrupted'

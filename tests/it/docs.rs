@@ -58,6 +58,27 @@ const SURFACES: &str = "\
 tools, whose choices are the actions. `tabwire mcp --tools split` shows a tool for each action, in groups:
 `--tools split,nav,files` adds two groups to the core. Of the five tools, parameters that few calls need stand in
 brackets behind their choice; the split tools have their types and descriptions.
+
+# Not possible here
+
+Acts and most analyses go through `chrome.debugger`, the browser's protocol for extensions. Chromium gives extensions a
+part of that protocol only, by a list of its own, and no permission adds to it:
+
+| Refused by the browser | Without it |
+|---|---|
+| `HeapProfiler.*`, `Memory.*` | no heap snapshots and no memory of objects: the person takes them in DevTools |
+| `Security.*` | no details of certificates, and none is passed over: the person decides on the browser's warning |
+| `Browser.*` | no window bounds, permissions or versions by the protocol |
+| `Page.setDownloadBehavior` | downloads go where the person has them go |
+
+The debugger is also refused on pages of the browser, of stores and of other extensions (`restricted_page`), and in a tab
+that holds a frame of another extension, as password managers put them into pages (`foreign_extension_frame`, which names
+the extension). Two extensions can debug the same tab at the same time.
+
+While the debugger is attached the browser shows a bar that says so, in every window. It shows none if it was started with
+`--silent-debugger-extension-api`, or if a policy of the computer's administrator has installed the extension. The person
+then sees only by the popup and the icon that agents work, and has no bar whose Cancel would end that: Stop in the popup
+remains.
 ";
 
 fn write_parameters(page: &mut String, parameters: &[(&String, &Value)]) {

@@ -9,6 +9,7 @@ import { evaluateIsolated, readIsolated, withLook, wrongSelector } from '../anal
 import { lookAtPage } from '../browser/attached_page.js';
 import { cdp } from '../browser/debugger.js';
 import { policy } from '../browser/state.js';
+import { pdfNote } from '../browser/pdf_page.js';
 import { checkedInteger, checkedText } from '../commands/params.js';
 import { ActionError } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
@@ -25,7 +26,7 @@ export async function accessibility({ selector, depth = AX_DEPTHS.most }, contex
     const objectId = await findStart(id, wanted);
     const tree = wanted === undefined ? await treeOf(id, { frames: AX_FRAMES }) : await treeBelow(id, objectId);
     cdp(id, 'Runtime.releaseObject', { objectId }).catch(console.debug);
-    return tree.render({ depth: levels, lines: AX_LINES, text: AX_TEXT });
+    return { ...tree.render({ depth: levels, lines: AX_LINES, text: AX_TEXT }), ...await pdfNote(id) };
   });
   if (value.nodes === 0) {
     throw new ActionError('invalid_params', `what ${JSON.stringify(wanted)} matches is hidden from assistive technology`);

@@ -3,6 +3,7 @@
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
 
+import { pdfWords } from '../browser/pdf_page.js';
 import { queryInWords } from '../browser/target_query.js';
 import { findTargets, nearestElements } from '../browser/targets.js';
 import { checkedFlag, checkedInteger, checkedText } from '../commands/params.js';
@@ -21,6 +22,8 @@ export async function find({ exact, limit = FIND_MATCHES_USUAL, ...params }, con
   return readPage(context, async (tabId) => {
     const { found, total } = await findTargets(tabId, query, most);
     if (total === 0) {
+      const words = await pdfWords(tabId);
+      if (words) return { value: words, type: 'string' };
       const nearest = await nearestElements(tabId, query);
       return { value: `Nothing fits ${queryInWords(query)}.${nearest.length > 0 ? ` Nearest: ${nearest.map(line).join(', ')}.` : ''}`, type: 'string' };
     }

@@ -6,6 +6,7 @@
 
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocuments, askFrames, documentsOf, documentsWithin } from '../browser/page_world.js';
+import { pdfWords } from '../browser/pdf_page.js';
 import { elementRefs } from '../browser/state.js';
 import { goneError } from '../browser/targets.js';
 import { checkedInteger } from '../commands/params.js';
@@ -29,7 +30,8 @@ export async function forms({ target, max_bytes = SNAPSHOT_BYTES_USUAL }, contex
     const answers = [own, ...frames].filter(({ value }) => value.found);
     const told = answers.flatMap((answer) => formsIn(tabId, answer));
     const unread = answers.reduce((sum, { value }) => sum + value.found.left, 0);
-    return { value: cut(told, unread, maxBytes), type: 'object' };
+    const words = told.length + unread === 0 ? await pdfWords(tabId) : null;
+    return { value: words ? { forms: [], note: words } : cut(told, unread, maxBytes), type: 'object' };
   });
 }
 

@@ -5,10 +5,12 @@
 
 import { cdp, findCrash, isAttached } from '../browser/debugger.js';
 import { PAGE_PROBE_MS } from '../browser/limits.js';
+import { pdfNote } from '../browser/pdf_page.js';
 import { withOwner } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { isFrozen } from '../browser/tabs.js';
 import { crashedTab } from '../lib/errors.js';
+import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 
 const PROBE = `({ready_state: document.readyState,
@@ -24,7 +26,9 @@ export async function page_info(_, { tab_id, begin }) {
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const asleep = { ...(tab.discarded && { discarded: true }), ...(isFrozen(tab) && { frozen: true }) };
-  const value = { tab_id: id, url, title, status, ...asleep, ...viewport, ...await probe(id) };
+  const isAwake = status !== 'unloaded' && !tab.discarded && !isFrozen(tab);
+  const [seen, shown] = await Promise.all([probe(id), isAwake ? within(PAGE_PROBE_MS, pdfNote(id)).catch(() => ({})) : {}]);
+  const value = { tab_id: id, url, title, status, ...asleep, ...viewport, ...seen, ...shown };
   return { value, type: 'object', origin: originOf(url) };
 }
 

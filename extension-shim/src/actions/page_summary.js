@@ -5,6 +5,7 @@
 
 import { readIsolated, withLook } from '../analysis/isolated.js';
 import { lookAtPage } from '../browser/attached_page.js';
+import { pdfNote } from '../browser/pdf_page.js';
 import { summarySource } from '../injected/summary.js';
 import { withoutEmpty } from '../lib/without_empty.js';
 import { originOf } from '../policy/pages.js';
@@ -12,6 +13,6 @@ import { originOf } from '../policy/pages.js';
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
 export async function page_summary(_, context) {
   const read = withLook(`${summarySource()}(look).read()`);
-  const { value, url, dialogs } = await lookAtPage(context, (id) => readIsolated(id, read));
+  const { value, url, dialogs } = await lookAtPage(context, async (id) => ({ ...await readIsolated(id, read), ...await pdfNote(id) }));
   return { value: withoutEmpty(value), type: 'object', origin: originOf(url), dialogs };
 }

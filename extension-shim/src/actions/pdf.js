@@ -5,7 +5,7 @@
 
 import { lookAtPage } from '../browser/attached_page.js';
 import { cdp } from '../browser/debugger.js';
-import { askDocument, documentsOf } from '../browser/page_world.js';
+import { pdfWords } from '../browser/pdf_page.js';
 import { checkedFlag } from '../commands/params.js';
 import { ActionError, messageOf } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
@@ -18,15 +18,10 @@ export async function pdf({ landscape, scale = 1, page_ranges = '' }, context) {
   if (page_ranges !== '' && (typeof page_ranges !== 'string' || !RANGES.test(page_ranges))) throw new ActionError('invalid_params', 'page_ranges must be such as 1-3,5');
   const paper = { landscape: checkedFlag('landscape', landscape), scale, pageRanges: page_ranges, printBackground: true, preferCSSPageSize: true };
   const { value: data, url, dialogs } = await lookAtPage(context, async (id) => {
-    if (await isPdf(id)) throw new ActionError('unsupported', 'this tab shows a PDF already; printed, it would be an empty page', undefined, { hint: 'Get the file with execute_js: fetch(location.href); a screenshot shows the part in view.' });
+    if (await pdfWords(id)) throw new ActionError('unsupported', 'this tab shows a PDF already; printed, it would be an empty page', undefined, { hint: 'Get the file with execute_js: fetch(location.href); a screenshot shows the part in view.' });
     return print(id, paper);
   });
   return { value: { mime_type: 'application/pdf', data }, type: 'pdf', origin: originOf(url), dialogs };
-}
-
-/** @param {number} tabId */
-async function isPdf(tabId) {
-  return askDocument(tabId, (await documentsOf(tabId)).seen[0], 'isPdf');
 }
 
 /** @param {number} tabId @param {object} paper @returns {Promise<string>} base64 */

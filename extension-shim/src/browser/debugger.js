@@ -3,10 +3,11 @@
 
 /** @import {Dialog} from '../../types/protocol.js' */
 
-import { ActionError, closedMeanwhile, crashedTab, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
+import { ActionError, closedMeanwhile, crashedTab, foreignFrame, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
 import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
+import { extensionNames, foreignFramesIn, isOfForeignFrame } from './foreign_extensions.js';
 import { BURST_MS, DETACH_IDLE_MS, SIZE_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
 
@@ -464,8 +465,14 @@ async function attachError(tabId, error) {
   // The debugger also loses tabs that are open, to frames of other extensions.
   const isOpen = await chrome.tabs.get(tabId).then(() => true, () => false);
   if (!isOpen) return noSuchTab(`tab ${tabId} is not open`);
+  if (isOfForeignFrame(message)) return foreignFrame(await whoseFrames(tabId));
   if (/Cannot (access|attach)|cannot be scripted/i.test(message)) return restrictedPage(`this page (${message})`);
   return new ActionError('debugger_unavailable', `the debugger cannot be attached (${message})`);
+}
+
+/** @param {number} tabId */
+async function whoseFrames(tabId) {
+  return extensionNames((await foreignFramesIn(tabId)).map(({ id }) => id));
 }
 
 /** @param {number} tabId whether the person closed its debugger bar */
@@ -501,5 +508,6 @@ export function commandError(error, tabId, tabOpen) {
   if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(message)) {
     return navigationInterrupted();
   }
+  if (isOfForeignFrame(message)) return foreignFrame('another extension', { mayHaveRun: true });
   return new ActionError('debugger_unavailable', `the debugger failed: ${message}`);
 }

@@ -24,6 +24,7 @@ import { pause } from '../lib/pause.js';
 import { hidesOwner } from '../policy/sites.js';
 import { CANDIDATES_MAX, FITTING_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
 import { askDocument, askDocuments, askFrames, documentsAsking, documentsOf, withInner } from './page_world.js';
+import { pdfWords } from './pdf_page.js';
 import { elementRefs, snapshots, stepRecordings } from './state.js';
 import { AT_FOCUS, AT_POINT, targetKey } from './step_recordings.js';
 import { queryInWords, selectorSplits } from './target_query.js';
@@ -262,8 +263,9 @@ async function nearestFor(tabId, documents, { css, role, name, text, label, plac
 /** Adds the nearest elements to the error for a target that is not there. @param {number} tabId @param {TabDocuments | undefined} documents @param {WantedTarget} wanted @param {ActionError} error */
 async function withNearest(tabId, documents, wanted, error) {
   if (error.code !== 'target_not_found' || !documents || !('query' in wanted)) return error;
-  const nearest = await nearestFor(tabId, documents, wanted.query).catch(() => []);
-  const hint = nearest.length > 0 ? `Nearest: ${nearest.map(labelOf).join(', ')}.` : 'Take a snapshot to see what is there; text can be looked for with find.';
+  const [nearest, words] = await Promise.all([nearestFor(tabId, documents, wanted.query).catch(() => []), pdfWords(tabId).catch(() => null)]);
+  const otherwise = nearest.length > 0 ? `Nearest: ${nearest.map(labelOf).join(', ')}.` : 'Take a snapshot to see what is there; text can be looked for with find.';
+  const hint = words ?? otherwise;
   return new ActionError(error.code, error.message, undefined, { hint });
 }
 

@@ -24,6 +24,7 @@
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, paintedDocuments } from '../browser/debugger.js';
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
+import { extensionNames, foreignFramesIn } from '../browser/foreign_extensions.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
@@ -35,7 +36,7 @@ import { ownClipboards, pictures, policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { endWait, unstick } from '../browser/unstick.js';
-import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
+import { ActionError, closedMeanwhile, foreignFrame, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
@@ -99,6 +100,14 @@ function checkedSnapshot(snapshot = false) {
 
 /** The browser's words when a tab has gone, or has gone where the debugger may not be. */
 const CUT_OFF = /^(Detached while handling command|Debugger is not attached|No tab with|Target closed|.*Inspected target navigated or closed)/;
+
+/** @param {number} tabId that the debugger has lost: a tab is gone only if the browser says so @returns {Promise<ActionError>} */
+async function cutOffError(tabId) {
+  if (!await tabs.isOpen(tabId)) return closedMeanwhile(tabId);
+  const frames = await foreignFramesIn(tabId);
+  if (frames.length > 0) return foreignFrame(extensionNames(frames.map(({ id }) => id)), { mayHaveRun: true });
+  return new ActionError('debugger_unavailable', 'the browser ended the debugger of this tab while the command ran');
+}
 
 /** @param {number} tabId @returns {Promise<boolean>} whether it is the tab that a window shows which does not have the keyboard */
 async function isBehind(tabId) {
@@ -371,7 +380,7 @@ export class InputSession {
   /** Sends events at once: a page in the background answers a move only when it paints. @param {InputEventCommand[]} events */
   async send(...events) {
     this.#context.begin();
-    if (this.#isCutOff) throw closedMeanwhile(this.tabId);
+    if (this.#isCutOff) throw await cutOffError(this.tabId);
     this.#hasActed = true;
     await this.#dispatch(events);
   }

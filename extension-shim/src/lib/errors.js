@@ -46,6 +46,12 @@ export function crashedTab(tabId) {
   return new ActionError('tab_crashed', `the page of tab ${tabId} has crashed`);
 }
 
+/** @param {string} whose @param {{why?: string, mayHaveRun?: boolean}} [so] why the frame is there still */
+export function foreignFrame(whose, { why = '', mayHaveRun = false } = {}) {
+  const told = why ? `: ${why}` : '';
+  return new ActionError('foreign_extension_frame', `the page holds a frame of ${whose}, and the browser keeps other extensions' debuggers out of the tab meanwhile${told}`, undefined, { mayHaveRun });
+}
+
 export function navigationInterrupted() {
   return new ActionError('navigation_interrupted', 'the page navigated while the command ran');
 }

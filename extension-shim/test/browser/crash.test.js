@@ -117,6 +117,21 @@ test('a tab is gone only if the browser says so of the tab: the debugger may hav
   await assert.rejects(attach(7), { code: 'no_such_tab', message: 'tab 7 is not open' });
 });
 
+test('a page with a frame of another extension is told from a page that is closed to extensions, and the extension is named', async () => {
+  const refuse = (message) => { chrome.debugger.attach = async () => { throw new Error(message); }; };
+  const getAllFrames = chrome.webNavigation?.getAllFrames;
+  chrome.webNavigation = { ...chrome.webNavigation, getAllFrames: async () => [
+    { frameId: 0, url: 'https://a.example/' }, { frameId: 4, url: 'chrome-extension://nngceckbapebfimnlniiiahkandclblb/menu.html' },
+  ] };
+  refuse('Cannot access a chrome-extension:// URL of different extension');
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /a frame of Bitwarden/ });
+  chrome.webNavigation.getAllFrames = async () => [{ frameId: 0, url: 'https://a.example/' }];
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /a frame of another extension/ });
+  refuse('Cannot access a chrome:// URL');
+  await assert.rejects(attach(7), { code: 'restricted_page' });
+  chrome.webNavigation.getAllFrames = getAllFrames;
+});
+
 test('a page that had crashed before the debugger came is found out, and hears of the debugger when it is back', async () => {
   tab.status = 'unloaded';
   await assert.rejects(attach(7), CRASHED);

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 42] = [
+static OF_CODES: [(&str, &str); 43] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -30,6 +30,12 @@ static OF_CODES: [(&str, &str); 42] = [
         "needs_resubmit",
         "Go to the page with the form (navigate, or back), and send it again only if that does no \
          harm; or ask the person to reload the tab.",
+    ),
+    (
+        "foreign_extension_frame",
+        "Unless may_have_run is false, look at the page before you call again. What needs no debugger works: \
+         snapshot, find, get_text, get_markdown, wait_for, navigate. Close the other extension's box if the page has a \
+         button for that, or ask the person to.",
     ),
     ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),
     (

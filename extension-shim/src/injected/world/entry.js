@@ -134,8 +134,9 @@ class PageWorld {
     return this.#read(id, (element) => this.#dom.frames().filter((frame) => this.#dom.holds(element, frame)).map((frame) => this.#dom.placeOf(frame)));
   }
 
-  isPdf() {
-    return this.#dom.isPdf;
+  /** What works in a tab that shows a PDF; null: it shows none. */
+  pdfWords() {
+    return this.#dom.isPdf ? PDF_TEXT : null;
   }
 
   place() {

@@ -258,6 +258,18 @@ async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
         let text = text.as_str().unwrap();
         assert!(text.contains("shows a PDF") && text.contains("screenshot"), "{look}: {text}");
     }
+    let says = |told: &Value| told["note"].as_str().is_some_and(|note| note.contains("shows a PDF"));
+    for look in ["page_info", "forms", "page_summary", "accessibility"] {
+        let told = stage.act(look, json!({})).await;
+        assert!(says(&told), "{look}: {told}");
+    }
+    let told = stage.act("dom", json!({"selector": "p"})).await;
+    assert!(says(&told), "{told}");
+    let found = stage.act("find", json!({"text": "red"})).await;
+    assert!(found.as_str().unwrap().contains("shows a PDF"), "{found}");
+    let clicked = stage.fails("click", json!({"target": "text=red", "timeout_ms": 1_500})).await;
+    assert_eq!(clicked["reason"], "target_not_found", "{clicked}");
+    assert!(clicked["hint"].as_str().unwrap().contains("shows a PDF"), "{clicked}");
     let printed = stage.fails("pdf", json!({})).await;
     assert_eq!(printed["reason"], "unsupported", "{printed}");
     // The two ways that are named lead there.
@@ -270,5 +282,8 @@ async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
         stage.red_place(&mut user, &data).await
     };
     testkit::soon("a red page", async { while !shown().await.0.is_finite() {} }).await;
+    // A page that is none says nothing of it.
+    stage.go("pictures.html").await;
+    assert_eq!(stage.act("page_info", json!({})).await["note"], Value::Null);
     stage.end().await;
 }
