@@ -21,6 +21,7 @@ const REFRESH_MS = 500;
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const line = /** @type {HTMLInputElement} */ (element('line'));
+const foreignOn = /** @type {HTMLInputElement} */ (element('foreign-on'));
 const keepTabs = /** @type {HTMLInputElement} */ (element('keep-tabs'));
 const groupTabs = /** @type {HTMLInputElement} */ (element('group-tabs'));
 const historyOn = /** @type {HTMLInputElement} */ (element('history-on'));
@@ -74,6 +75,7 @@ function show(state) {
   showSiteHere(state.rules);
   showDrawings(state.drawings);
   showHeld(state.held);
+  showForeign(state);
   showOpened(state);
   showChanged(state.changed);
   showRecording(state);
@@ -190,6 +192,13 @@ function heldRow(held) {
   });
   row.append(text, take);
   return row;
+}
+
+/** @param {PanelState} state */
+function showForeign({ foreign: { isOn, names } }) {
+  element('foreign').hidden = isOn && names.length === 0;
+  foreignOn.checked = isOn;
+  setText('foreign-line', names.length > 0 ? `Set aside in agents' tabs: ${names.join(', ')}` : '');
 }
 
 let shownOpened = '';
@@ -530,6 +539,9 @@ element('release').addEventListener('click', () => { tell({ ask: 'release' }).ca
 historyOn.addEventListener('change', () => { changeHistory(historyOn.checked ? 'on' : 'off').catch(console.debug); });
 element('history-clear').addEventListener('click', () => { changeHistory('clear').catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);
+foreignOn.addEventListener('change', () => {
+  tell({ ask: 'foreign_frames', on: foreignOn.checked }).then((trouble) => setText('foreign-trouble', trouble), console.debug);
+});
 keepTabs.addEventListener('change', () => {
   tell({ ask: 'keep_tabs', on: keepTabs.checked }).then((trouble) => setText('opened-trouble', trouble), console.debug);
 });

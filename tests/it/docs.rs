@@ -72,8 +72,9 @@ part of that protocol only, by a list of its own, and no permission adds to it:
 | `Page.setDownloadBehavior` | downloads go where the person has them go |
 
 The debugger is also refused on pages of the browser, of stores and of other extensions (`restricted_page`), and in a tab
-that holds a frame of another extension, as password managers put them into pages (`foreign_extension_frame`, which names
-the extension). Two extensions can debug the same tab at the same time.
+that holds a frame of another extension, as password managers put them into pages. Such a frame is set aside while a
+command runs; where the person types there, has switched that off, or the frame comes back each time, the command ends as
+`foreign_extension_frame`, which names the extension, and what needs no debugger still works. Two extensions can debug the same tab at the same time.
 
 While the debugger is attached the browser shows a bar that says so, in every window. It shows none if it was started with
 `--silent-debugger-extension-api`, or if a policy of the computer's administrator has installed the extension. The person

@@ -79,6 +79,6 @@ async function keepingFront(id, windowId, run) {
 /** A page that takes itself for seen runs again, and stays in the background. @param {number} tabId @returns {Promise<null>} */
 async function thaw(tabId) {
   // Where the debugger cannot be attached, the action tells why.
-  await attach(tabId).then(() => emulateFocus(tabId)).catch(console.debug);
+  await attach(tabId, { setsAside: false }).then(() => emulateFocus(tabId)).catch(console.debug);
   return null;
 }

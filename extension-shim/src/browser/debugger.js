@@ -5,10 +5,12 @@
 
 import { ActionError, closedMeanwhile, crashedTab, foreignFrame, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
+import { within } from '../lib/within.js';
 import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
 import { extensionNames, foreignFramesIn, isOfForeignFrame } from './foreign_extensions.js';
-import { BURST_MS, DETACH_IDLE_MS, SIZE_MS } from './limits.js';
+import { asideFrames } from './frames_aside.js';
+import { ASIDE_CONFIRM_MS, ASIDE_KEEP_AGAIN_MS, ASIDE_REST_MS, ASIDE_TRIES, BURST_MS, DETACH_IDLE_MS, LOST_MS, SIZE_MS, TYPED_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
 
 const PROTOCOL = '1.3';
@@ -33,6 +35,8 @@ const DISMISSED_KEY = 'dismissed';
  * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
  * @property {{users: number, timer: ReturnType<typeof setTimeout> | undefined}} focus why its pages take themselves for focused: commands, or a burst of them
+ * @property {boolean} setsAside frames of other extensions may be set aside for it
+ * @property {Set<() => unknown>} regained called when it has been attached again in the middle of a command
  * @property {Set<string>} painted documents that have painted since it was attached
  */
 
@@ -46,6 +50,10 @@ const held = new Map();
 export const debuggerNews = {
   /** It is not attached any more, or the tab is closed. @type {(tabId: number) => void} */
   onLost: () => {},
+  /** It was let go of, so that frames of other extensions could come back. @type {(tabId: number) => void} */
+  onRest: () => {},
+  /** It is attached to a tab with frames of other extensions, while a command needs it. @type {(tabId: number) => void} */
+  onRegained: () => {},
   /** The source of requests is off, and an emulated network with it. @type {(tabId: number) => void} */
   onNetworkOff: () => {},
 };
@@ -62,12 +70,21 @@ const SWITCHED_OFF = [
   ...EMULATION_OFF, ['Page.getLayoutMetrics'],
 ];
 
-/** Attaches unless attached. @param {number} tabId @returns {Promise<void>} */
-export async function attach(tabId) {
+/**
+ * Attaches unless attached. @param {number} tabId @param {{setsAside?: boolean}} [so] whether frames of other extensions may be
+ * set aside for it: not for what goes on without a command @returns {Promise<void>}
+ */
+export async function attach(tabId, { setsAside = true } = {}) {
   if (dismissed.has(tabId)) throw dismissedError();
-  const session = sessions.get(tabId) ?? startSession(tabId);
+  const session = sessions.get(tabId) ?? startSession(tabId, setsAside);
   touch(tabId, session);
-  if (session.attaching) await session.attaching;
+  try {
+    if (session.attaching) await session.attaching;
+  } catch (error) {
+    // It was being attached for something else.
+    if (!setsAside || session.setsAside || !(error instanceof ActionError) || error.code !== 'foreign_extension_frame') throw error;
+    return attach(tabId);
+  }
   if (session.hasCrashed) throw crashedTab(tabId);
 }
 
@@ -75,7 +92,7 @@ export async function attach(tabId) {
 export async function hold(tabId, why = 'recording') {
   held.set(tabId, (held.get(tabId) ?? new Set()).add(why));
   try {
-    await attach(tabId);
+    await attach(tabId, { setsAside: why !== 'recording' });
   } catch (error) {
     unhold(tabId, why);
     throw error;
@@ -190,7 +207,7 @@ export function isAttached(tabId) {
 export async function findCrash({ id, status, discarded }) {
   // Only a page without a process can have crashed: no other tab gets a debugger for this question.
   if (id === undefined || status !== 'unloaded' || discarded) return false;
-  await attach(id).catch(console.debug);
+  await attach(id, { setsAside: false }).catch(console.debug);
   return sessions.get(id)?.hasCrashed === true;
 }
 
@@ -199,6 +216,15 @@ export async function findCrash({ id, status, discarded }) {
  * @returns {Promise<any>} rejects with an Error whose message holds the protocol's words, or with `tab_crashed`
  */
 export function cdp(tabId, method, params, sessionId) {
+  return give(tabId, method, params, { sessionId, isAgain: sessionId === undefined });
+}
+
+/**
+ * @param {number} tabId @param {string} method @param {object | undefined} params
+ * @param {{sessionId?: string, isAgain?: boolean}} [so] `isAgain`: what a frame of another extension has cut off is given again,
+ *   if it has not run @returns {Promise<any>}
+ */
+function give(tabId, method, params, { sessionId, isAgain = false } = {}) {
   const session = sessions.get(tabId);
   // A recording that ends switches the source off for all.
   if (method === 'Network.disable') {
@@ -208,12 +234,17 @@ export function cdp(tabId, method, params, sessionId) {
   }
   // A page that crashes between two commands of one action leaves the second without an answer, too.
   if (session?.hasCrashed && !ANSWERED_BY_BROWSER.has(method)) return Promise.reject(crashedTab(tabId));
+  if (method.startsWith('Input.')) typedAt.set(tabId, performance.now());
   const target = sessionId === undefined ? { tabId } : { tabId, sessionId };
-  const answer = chrome.debugger.sendCommand(target, method, /** @type {any} */ (params));
-  if (!session) return answer;
+  const send = () => chrome.debugger.sendCommand(target, method, /** @type {any} */ (params));
+  if (!session) return send();
   return new Promise((resolve, reject) => {
     session.unanswered.add(reject);
-    answer.then(resolve, reject).finally(() => session.unanswered.delete(reject));
+    const fail = (/** @type {unknown} */ error) => {
+      if (!isAgain || !isLoss(messageOf(error))) return reject(error);
+      afterLoss(tabId, session, method, error, send).then(resolve, reject);
+    };
+    send().then(resolve, fail).finally(() => session.unanswered.delete(reject));
   });
 }
 
@@ -313,7 +344,11 @@ function noteRevival(tabId, session) {
 /** @param {chrome.debugger.Debuggee} source @param {string} reason */
 export function handleDetach({ tabId }, reason) {
   if (tabId === undefined) return;
-  forget(tabId);
+  const session = sessions.get(tabId);
+  // Also the end of a tab: then it is not attached again.
+  if (reason === 'target_closed' && session?.attaching === null && session.watchers.size > 0) regain(tabId, session);
+  // While it is attached beside such frames, it is lost now and then.
+  else if (reason !== 'target_closed' || !session?.attaching || !asideFrames.has(tabId)) forget(tabId);
   held.delete(tabId);
   debuggerNews.onLost(tabId);
   if (reason !== 'canceled_by_user') return;
@@ -360,19 +395,19 @@ async function adopt(tabId) {
   await attach(tabId);
 }
 
-/** @param {number} tabId */
-function newSession(tabId) {
+/** @param {number} tabId @param {boolean} setsAside */
+function newSession(tabId, setsAside) {
   /** @type {DebuggerSession} */
-  const session = { attaching: null, open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
+  const session = { attaching: null, setsAside, regained: new Set(), open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
     focus: { users: 0, timer: undefined }, painted: new Set() };
   sessions.set(tabId, session);
   return session;
 }
 
-/** @param {number} tabId */
-function startSession(tabId) {
-  const session = newSession(tabId);
-  session.attaching = open(tabId).then(
+/** @param {number} tabId @param {boolean} setsAside */
+function startSession(tabId, setsAside) {
+  const session = newSession(tabId, setsAside);
+  session.attaching = (setsAside ? openBeside(tabId) : open(tabId)).then(
     () => { session.attaching = null; },
     async (error) => {
       session.attaching = null;
@@ -396,10 +431,132 @@ async function open(tabId) {
     switchOff(tabId).catch(console.debug);
   }
   // The first makes the browser report an earlier crash of the page, which would never answer the second.
-  const enabled = Promise.all([cdp(tabId, 'Inspector.enable'), cdp(tabId, 'Page.enable')]);
+  const enabled = Promise.all([give(tabId, 'Inspector.enable', undefined), give(tabId, 'Page.enable', undefined)]);
   // From now on, so that a wait for an idle network knows of the requests that the act before it has begun.
   openRequests.count(tabId).catch(console.debug);
   await Promise.all([enabled, giveSize(tabId).catch(console.debug)]);
+}
+
+/** Attaches, and sets frames of other extensions aside if they keep it out. @param {number} tabId */
+async function openBeside(tabId) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await open(tabId);
+      if (!asideFrames.has(tabId)) return;
+      // It can succeed while such a frame still loads, and is refused then.
+      await within(ASIDE_CONFIRM_MS, chrome.debugger.sendCommand({ tabId }, 'Runtime.evaluate', { expression: '1' })).catch((error) => { if (isLoss(messageOf(error))) throw error; });
+      restLater(tabId);
+      debuggerNews.onRegained(tabId);
+      return;
+    } catch (error) {
+      if (error instanceof ActionError || !isLoss(messageOf(error))) throw error;
+      // A debugger that was lost on the way may have been so for another reason.
+      if (!isOfForeignFrame(messageOf(error)) && !asideFrames.has(tabId)) throw error;
+      if (tries > ASIDE_TRIES) throw foreignFrame(await whoseFrames(tabId), { why: 'it comes back each time that it is set aside' });
+    }
+    await setAside(tabId);
+  }
+}
+
+/** @param {number} tabId */
+async function setAside(tabId) {
+  await asideFrames.setAside(tabId, { isOurs: performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS });
+  restLater(tabId);
+}
+
+/** @param {string} message of the browser, where a frame of another extension has kept the debugger out, or cut it off */
+function isLoss(message) {
+  return isOfForeignFrame(message) || /^(Detached while handling command|Debugger is not attached)/.test(message);
+}
+
+/** When we have typed or clicked in a tab. @type {Map<number, number>} */
+const typedAt = new Map();
+
+/** Whether a command, or a burst of them, needs it. @param {DebuggerSession} session */
+function isInUse({ watchers, focus, attaching }) {
+  return attaching !== null || watchers.size > 0 || focus.users > 0;
+}
+
+/** Attaches again in the middle of a command. @param {number} tabId @param {DebuggerSession} session */
+function regain(tabId, session) {
+  const again = async () => {
+    // At the insertion of a frame, before the browser names it.
+    await setAside(tabId);
+    await openBeside(tabId);
+    if (session.focus.users > 0 || session.focus.timer !== undefined) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
+    for (const call of session.regained) await call();
+  };
+  session.attaching = again().then(() => { session.attaching = null; }, async (error) => {
+    session.attaching = null;
+    if (sessions.get(tabId) === session) forget(tabId);
+    throw await attachError(tabId, error);
+  });
+  session.attaching.catch(console.debug);
+}
+
+/** Protocol commands that may be given twice. */
+const REPEATABLE = /^(Emulation\.|Page\.(enable|setInterceptFileChooserDialog|getLayoutMetrics|captureScreenshot|startScreencast|stopScreencast|screencastFrameAck)|Network\.enable|Runtime\.(enable|disable)|Inspector\.enable|Target\.setAutoAttach|Overlay\.)/;
+
+/**
+ * After a command that was cut off by a frame of another extension. One that may have run is not given again.
+ * @param {number} tabId @param {DebuggerSession} session @param {string} method @param {unknown} error @param {() => Promise<any>} send @returns {Promise<any>}
+ */
+async function afterLoss(tabId, session, method, error, send) {
+  const hasRun = messageOf(error).startsWith('Detached while');
+  // The person may have closed the bar, or the tab: the browser tells which.
+  const end = performance.now() + LOST_MS;
+  while (sessions.get(tabId) === session && !session.attaching && performance.now() < end) await pause(5);
+  if (sessions.get(tabId) !== session || !session.attaching) throw error;
+  /** @type {Promise<void>} */
+  const attaching = session.attaching;
+  const whose = await attaching.then(() => null, (/** @type {unknown} */ why) => why);
+  if (whose !== null) throw hasRun && whose instanceof ActionError ? whose.after({ ran: true }) : whose;
+  if (!hasRun || REPEATABLE.test(method)) return send();
+  // Input goes to the page at once, and its effect is looked at afterwards.
+  if (method.startsWith('Input.')) return {};
+  throw foreignFrame(await whoseFrames(tabId), { mayHaveRun: true, why: 'it appeared while the command ran' });
+}
+
+/** Of tabs where frames of other extensions are aside. @type {Map<number, ReturnType<typeof setInterval>>} */
+const resting = new Map();
+
+/** Puts frames of other extensions back once nothing needs the debugger there. @param {number} tabId */
+function restLater(tabId) {
+  if (resting.has(tabId)) return;
+  let keptAt = performance.now();
+  resting.set(tabId, setInterval(() => {
+    const session = sessions.get(tabId);
+    const isNeeded = session && (isInUse(session) || session.focus.timer !== undefined || held.get(tabId)?.has('page_state'));
+    if (!isNeeded) return void rest(tabId).catch(console.debug);
+    if (performance.now() - keptAt < ASIDE_KEEP_AGAIN_MS) return;
+    keptAt = performance.now();
+    asideFrames.keep(tabId);
+  }, ASIDE_REST_MS));
+}
+
+/** @param {number} tabId */
+async function rest(tabId) {
+  clearInterval(resting.get(tabId));
+  resting.delete(tabId);
+  const wasAttached = sessions.has(tabId);
+  held.delete(tabId);
+  forget(tabId);
+  if (wasAttached) await chrome.debugger.detach({ tabId }).catch(console.debug);
+  debuggerNews.onRest(tabId);
+  // A command may have begun meanwhile.
+  if (!sessions.has(tabId)) await asideFrames.putBack(tabId);
+}
+
+/** The person has come to a tab: a burst of commands there is over for its frames. @param {number} tabId */
+export function handlePerson(tabId) {
+  if (asideFrames.has(tabId)) endBurst(tabId).catch(console.debug);
+}
+
+/** @param {number} tabId @param {() => unknown} call when the debugger is attached again in the middle of a command @returns {() => void} ends it */
+export function onRegained(tabId, call) {
+  const session = sessions.get(tabId);
+  session?.regained.add(call);
+  return () => { session?.regained.delete(call); };
 }
 
 /** Puts back all that a former worker has left on. @param {number} tabId */
@@ -420,7 +577,7 @@ async function giveSize(tabId) {
   if (own !== 0) return;
   const [shown] = await chrome.tabs.query({ active: true, windowId });
   const { width = 0, height = 0 } = shown ?? {};
-  if (width > 0 && height > 0) await cdp(tabId, 'Emulation.setVisibleSize', { width, height });
+  if (width > 0 && height > 0) await give(tabId, 'Emulation.setVisibleSize', { width, height });
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */
@@ -461,6 +618,7 @@ export async function answerDialog(tabId, accept, promptText) {
 
 /** @param {number} tabId @param {unknown} error why attaching failed */
 async function attachError(tabId, error) {
+  if (error instanceof ActionError) return error;
   const message = messageOf(error);
   // The debugger also loses tabs that are open, to frames of other extensions.
   const isOpen = await chrome.tabs.get(tabId).then(() => true, () => false);

@@ -2,6 +2,8 @@
 // Other extensions that put frames into pages. The browser keeps the debugger of an extension out of a tab that holds
 // such a frame.
 
+import { ARRIVED_MAX } from './limits.js';
+
 /** Names are told by no API without a further permission: these are the ids of those that insert frames for many people. */
 const NAMES = new Map(Object.entries({
   aeblfdkhhhdcdjpifhhbdiojplfjncoa: '1Password', nngceckbapebfimnlniiiahkandclblb: 'Bitwarden', hdokiejnpimakedhajhdlcegeplioahd: 'LastPass',
@@ -36,11 +38,35 @@ export function isOfForeignFrame(message) {
 
 /** @typedef {{frameId: number, parentFrameId: number, parentDocumentId?: string, url: string, id: string}} ForeignFrame `id`: of its extension */
 
-/** @param {number} tabId @returns {Promise<ForeignFrame[]>} the frames of other extensions that a tab shows */
+/** Frames that came without a `src` are in no list of the browser: only their arrival is told. @type {Map<number, Map<number, ForeignFrame>>} */
+const arrived = new Map();
+
+/** @param {{tabId: number, frameId: number, parentFrameId: number, parentDocumentId?: string, url: string}} details */
+export function handleForeignCommitted({ tabId, frameId, parentFrameId, parentDocumentId, url }) {
+  if (frameId === 0) return void arrived.delete(tabId);
+  const id = foreignIdOf(url);
+  const frames = arrived.get(tabId) ?? new Map();
+  frames.delete(frameId);
+  if (id !== null) frames.set(frameId, { frameId, parentFrameId, ...(parentDocumentId && { parentDocumentId }), url, id });
+  const [oldest] = frames.keys();
+  if (frames.size > ARRIVED_MAX) frames.delete(oldest);
+  if (frames.size > 0) arrived.set(tabId, frames);
+  else arrived.delete(tabId);
+}
+
+/** @param {number} tabId that was closed */
+export function forgetForeign(tabId) {
+  arrived.delete(tabId);
+}
+
+/** @param {number} tabId @returns {Promise<ForeignFrame[]>} the frames of other extensions that a tab shows, the oldest first */
 export async function foreignFramesIn(tabId) {
   const all = await chrome.webNavigation.getAllFrames({ tabId }).catch(() => null) ?? [];
-  return all.flatMap((frame) => {
+  const found = new Map(arrived.get(tabId));
+  for (const frame of all) {
     const id = frame.frameId === 0 ? null : foreignIdOf(frame.url);
-    return id === null ? [] : [{ ...frame, id }];
-  });
+    if (id === null) found.delete(frame.frameId);
+    else found.set(frame.frameId, { ...frame, id });
+  }
+  return [...found.values()].sort((a, b) => a.frameId - b.frameId);
 }

@@ -129,3 +129,25 @@ export const LIST_MS = 2_000;
 export const SIZE_MS = 500;
 /** Tabs that a browser brings back are looked for this long after its start. */
 export const FORMER_MS = 10 * 60_000;
+/** How often the frames of other extensions are set aside in a tab, and by its documents' own guards, within this time. */
+export const ASIDE_MAX = 12;
+export const ASIDE_GUARD_MAX = 24;
+export const ASIDE_WITHIN_MS = 10_000;
+/** Frames of other extensions whose arrival in a tab is remembered. */
+export const ARRIVED_MAX = 50;
+/** A frame is aside 11 to 24 ms after it was told so. */
+export const ASIDE_LEFT_MS = 250;
+export const ASIDE_LOOK_MS = 4;
+/** Attaching while a frame still loads can succeed, and is refused a moment later. */
+export const ASIDE_TRIES = 6;
+/** The debugger answers within a millisecond or two where it has really been attached. */
+export const ASIDE_CONFIRM_MS = 1_000;
+/** Frames are put back this soon after the last command that needed the debugger. */
+export const ASIDE_REST_MS = 250;
+/** Without a worker they are back after this time. While they are needed they are told to stay aside, as often. */
+export const ASIDE_KEEP_MS = 3 * 60_000;
+export const ASIDE_KEEP_AGAIN_MS = 60_000;
+/** The browser takes a person, or us, for active in a page for this long after a key or a click. */
+export const TYPED_MS = 5_500;
+/** The browser tells the end of a debugger's session within this time of the command that it cuts off. */
+export const LOST_MS = 200;

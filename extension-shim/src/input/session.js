@@ -22,7 +22,7 @@
 /** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { clipboardGuards } from '../browser/clipboard_guards.js';
-import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, paintedDocuments } from '../browser/debugger.js';
+import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, onRegained, paintedDocuments } from '../browser/debugger.js';
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
 import { extensionNames, foreignFramesIn } from '../browser/foreign_extensions.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
@@ -149,6 +149,7 @@ export class InputSession {
       const isHeldOpen = !takesChooser && holdChooser(this.tabId, { sessionId: undefined, ...chosen }, effects.page?.url ?? '');
       effects.hasChooser = !takesChooser && !isHeldOpen;
     });
+    const endRegaining = onRegained(this.tabId, () => this.#interceptChoosers(true));
     try {
       await emulateFocus(this.tabId);
       // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
@@ -172,6 +173,7 @@ export class InputSession {
     } finally {
       effects.end();
       endListening();
+      endRegaining();
       this.#interceptChoosers(false).catch(console.debug);
     }
   }

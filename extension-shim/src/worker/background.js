@@ -6,7 +6,9 @@ import { traces } from '../analysis/trace_recording.js';
 import { askNotifications } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
-import { adoptAttached, handleDetach, handleEvent, handleReplaced as debuggerReplaced, openRequests } from '../browser/debugger.js';
+import { adoptAttached, handleDetach, handleEvent, handlePerson, handleReplaced as debuggerReplaced, openRequests } from '../browser/debugger.js';
+import { forgetForeign, handleForeignCommitted } from '../browser/foreign_extensions.js';
+import { asideFrames } from '../browser/frames_aside.js';
 import { highlights } from '../browser/highlights.js';
 import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, replacedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
@@ -69,6 +71,8 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   elementRefs.handleRemoved(tabId).catch(console.warn);
   snapshots.handleRemoved(tabId);
   forgetDocuments(tabId);
+  forgetForeign(tabId);
+  asideFrames.forget(tabId);
   tabDownloads.handleRemoved(tabId);
   pictures.handleRemoved(tabId);
   stepRecordings.close(tabId);
@@ -85,6 +89,8 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
   snapshots.handleRemoved(removed);
   policy.files.handleRemoved(removed);
   forgetDocuments(removed);
+  forgetForeign(removed);
+  asideFrames.forget(removed);
   pictures.handleRemoved(removed);
   recorder.handleGone(removed);
   drawMode.handleGone(removed).catch(console.warn);
@@ -94,6 +100,7 @@ chrome.tabs.onActivated.addListener((shown) => {
   agentTabs.handleActivated(shown);
   drawMode.handleFront();
   clipboardGuards.lift(shown.tabId);
+  handlePerson(shown.tabId);
 });
 for (const event of [chrome.tabs.onMoved, chrome.tabs.onAttached]) {
   event.addListener((/** @type {number} */ tabId) => {
@@ -126,6 +133,7 @@ chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
 chrome.webNavigation.onCommitted.addListener((details) => {
   agentTabs.handleCommitted(details);
   policy.files.handleCommitted(details);
+  handleForeignCommitted(details);
   navigations.handleCommitted(details);
   tabEvents.handle(details.tabId);
   drawMode.handleCommitted(details).catch(console.warn);

@@ -9,8 +9,10 @@
 import { actions } from '../actions/index.js';
 import { recordAct } from '../actions/record.js';
 import { wakePage } from '../actions/waking.js';
+import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks } from '../asks/index.js';
-import { dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
+import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
+import { asideFrames } from '../browser/frames_aside.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
@@ -131,6 +133,8 @@ export const panel = makePanel({
   keepTab: (tabId) => agentTabs.keep(tabId),
   keepTabs: (on) => agentTabs.setKeepsAll(on),
   groupTabs: (on) => agentGroups.setOn(on),
+  foreignFrames: () => asideFrames.state,
+  setForeignFrames: (on) => asideFrames.setOn(on),
   history: () => pastActs.view(),
   changeHistory: (wish) => pastActs.wish(wish),
   pageStates: () => pageStates.rows(),
@@ -159,7 +163,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), asideFrames.restore(),
   ]);
 });
 let session = '';
@@ -288,4 +292,12 @@ asks.onChange = (open) => {
 };
 // Without a daemon notification and question stay.
 askNotifications.onAnswer = (id, answer) => { asks.answer(id, answer); };
+debuggerNews.onRest = (tabId) => {
+  recorder.handleGone(tabId);
+  traces.handleDetach(tabId);
+};
+debuggerNews.onRegained = (tabId) => {
+  const tab = tabs.known(tabId);
+  if (tab) recorder.handleTab(tab);
+};
 recorder.onEvents = (text) => link.sendText(text);

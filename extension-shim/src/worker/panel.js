@@ -2,6 +2,7 @@
 // The worker's side of the popup: its state, and its requests.
 
 /** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {AsideState} from '../browser/frames_aside.js' */
 /** @import {StateRow} from '../browser/page_states.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
@@ -28,11 +29,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -65,6 +66,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => {list: AgentTab[], keepsAll: boolean, isGrouped: boolean, doubtful: number[]}} openedTabs tabs that agents opened; whether the
  *   person keeps all of them, has them grouped; and tabs that may be agents' of the browser's former run
  * @property {(tabId: number) => boolean} keepTab the person keeps a tab that an agent opened; false: no daemon is connected
+ * @property {() => AsideState} foreignFrames of other extensions that are set aside in agents' tabs
+ * @property {(on: boolean) => Promise<void>} setForeignFrames whether they may be
  * @property {(on: boolean) => Promise<void>} keepTabs the person keeps all of them, or not
  * @property {(on: boolean) => Promise<void>} groupTabs the person has them grouped, or not
  * @property {() => StateRow[]} pageStates what agents have changed about tabs
@@ -106,6 +109,7 @@ export function makePanel(parts) {
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     asks: parts.asks().map((one) => ({ ...one, tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    foreign: parts.foreignFrames(),
     ...openedTabs(parts),
     changed: parts.pageStates().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
@@ -142,6 +146,7 @@ export function makePanel(parts) {
       // Without a daemon nothing closes it, and the next one is told.
       case 'keep_tab': parts.keepTab(Number(ask.tab_id)); break;
       case 'group_tabs': return parts.groupTabs(ask.on === true).then(state, notStored);
+      case 'foreign_frames': return parts.setForeignFrames(ask.on === true).then(state, notStored);
       case 'keep_tabs': return parts.keepTabs(ask.on === true).then(state, notStored);
       case 'answer_ask':
         if (!parts.answerAsk(String(ask.correlation_id), askAnswer(ask.answer))) return Promise.resolve({ trouble: NOT_ANSWERED });

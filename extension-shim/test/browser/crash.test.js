@@ -5,6 +5,7 @@ import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
 const { adoptAttached, attach, cdp, emulateFocus, handleDetach, handleEvent, isAttached } = await import('../../src/browser/debugger.js');
+const { asideFrames } = await import('../../src/browser/frames_aside.js');
 const { EMULATION_OFF } = await import('../../src/browser/emulation.js');
 const { actions } = await import('../../src/actions/index.js');
 const { policy, tabs } = await import('../../src/browser/state.js');
@@ -123,12 +124,15 @@ test('a page with a frame of another extension is told from a page that is close
   chrome.webNavigation = { ...chrome.webNavigation, getAllFrames: async () => [
     { frameId: 0, url: 'https://a.example/' }, { frameId: 4, url: 'chrome-extension://nngceckbapebfimnlniiiahkandclblb/menu.html' },
   ] };
+  // Where the person has them left alone.
+  await asideFrames.setOn(false);
   refuse('Cannot access a chrome-extension:// URL of different extension');
   await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /a frame of Bitwarden/ });
   chrome.webNavigation.getAllFrames = async () => [{ frameId: 0, url: 'https://a.example/' }];
   await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /a frame of another extension/ });
   refuse('Cannot access a chrome:// URL');
   await assert.rejects(attach(7), { code: 'restricted_page' });
+  await asideFrames.setOn(true);
   chrome.webNavigation.getAllFrames = getAllFrames;
 });
 

@@ -8,7 +8,7 @@ use testkit::{McpClient, TestDaemon, TestPages, soon};
 use super::{ActionStage, Stage, folder};
 
 /// A page in the background, with another extension in the browser that discards tabs.
-async fn beside_vault(page: &str) -> ActionStage {
+pub(super) async fn beside_vault(page: &str) -> ActionStage {
     let vault = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/vault");
     let pages = TestPages::with_folders(&[&folder()]).await;
     let stage = Stage::beside(TestDaemon::start().await, pages, &vault).await;

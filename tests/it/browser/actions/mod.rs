@@ -10,6 +10,7 @@ mod downloads;
 mod eyes;
 mod files;
 mod flow;
+mod foreign_frames;
 mod forms;
 mod keyboard;
 mod page_tools;

@@ -258,7 +258,8 @@ async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
         let text = text.as_str().unwrap();
         assert!(text.contains("shows a PDF") && text.contains("screenshot"), "{look}: {text}");
     }
-    let says = |told: &Value| told["note"].as_str().is_some_and(|note| note.contains("shows a PDF"));
+    let says =
+        |told: &Value| told["note"].as_str().is_some_and(|note| note.contains("shows a PDF"));
     for look in ["page_info", "forms", "page_summary", "accessibility"] {
         let told = stage.act(look, json!({})).await;
         assert!(says(&told), "{look}: {told}");

@@ -1,0 +1,141 @@
+// @ts-check
+// Frames of other extensions, such as password managers put into pages. The browser keeps our debugger out of a tab that
+// shows one, and takes it away where one appears. So they are navigated aside while agents work there, and back after
+// that. The person is told, and has a switch.
+
+/** @import {AsideAnswer, AsideOrder} from '../injected/frames_aside.js' */
+
+import { framesAside, isPersonTyping } from '../injected/frames_aside.js';
+import { foreignFrame } from '../lib/errors.js';
+import { once } from '../lib/once.js';
+import { pause } from '../lib/pause.js';
+import { within } from '../lib/within.js';
+import { extensionName, extensionNames, foreignFramesIn, foreignIdOf } from './foreign_extensions.js';
+import { ASIDE_GUARD_MAX, ASIDE_KEEP_MS, ASIDE_LEFT_MS, ASIDE_LOOK_MS, ASIDE_MAX, ASIDE_WITHIN_MS, PAGE_PROBE_MS } from './limits.js';
+
+const KEY = 'framesAside';
+
+/** @typedef {{isOn: boolean, names: string[]}} AsideState `names`: of the extensions whose frames have been set aside */
+
+export class FramesAside {
+  /** @type {AsideState} */
+  #state = { isOn: true, names: [] };
+  /** When frames were set aside, of each tab where some are. @type {Map<number, number[]>} */
+  #tabs = new Map();
+
+  restore = once(async () => {
+    const stored = /** @type {Partial<AsideState> | undefined} */ ((await chrome.storage.local.get(KEY))[KEY]);
+    if (stored) this.#state = { isOn: stored.isOn !== false, names: Array.isArray(stored.names) ? stored.names : [] };
+  });
+
+  /** @returns {AsideState} for the popup */
+  get state() {
+    return this.#state;
+  }
+
+  /** The person's word. @param {boolean} isOn */
+  async setOn(isOn) {
+    await this.restore();
+    await this.#keep({ ...this.#state, isOn });
+  }
+
+  /** @param {number} tabId */
+  has(tabId) {
+    return this.#tabs.has(tabId);
+  }
+
+  /**
+   * Navigates the frames of other extensions in a tab aside, and waits until they are.
+   * @param {number} tabId @param {{isOurs: boolean}} so what was typed there a moment ago was typed by us
+   * @throws {ActionError} `foreign_extension_frame`: it may not be done now, or does not help
+   */
+  async setAside(tabId, { isOurs }) {
+    await this.restore();
+    const frames = await foreignFramesIn(tabId);
+    const ids = frames.map(({ id }) => id);
+    const refuse = (/** @type {string} */ why) => foreignFrame(extensionNames(ids), { why });
+    if (!this.#state.isOn) throw refuse('the person has switched off in the Tabwire popup that such frames are set aside');
+    if (await this.#isTyping(tabId, isOurs)) throw refuse('the person is using the keyboard in this tab');
+    const now = performance.now();
+    const times = [...(this.#tabs.get(tabId) ?? []).filter((at) => now - at < ASIDE_WITHIN_MS), now];
+    if (times.length > ASIDE_MAX) throw refuse('it comes back each time that it is set aside');
+    this.#tabs.set(tabId, times);
+    const addresses = await this.#order(tabId);
+    await this.#name([...ids, ...addresses.flatMap((address) => foreignIdOf(address) ?? [])]);
+    await this.#atMost(tabId, 0);
+  }
+
+  /** The frames are in their place again. @param {number} tabId */
+  async putBack(tabId) {
+    if (!this.#tabs.delete(tabId)) return;
+    await this.#tell(tabId, { what: 'back' });
+  }
+
+  /** They stay aside for longer. @param {number} tabId */
+  keep(tabId) {
+    if (this.has(tabId)) this.#tell(tabId, { what: 'keep' });
+  }
+
+  /** @param {number} tabId that is closed, or has another id */
+  forget(tabId) {
+    this.#tabs.delete(tabId);
+  }
+
+  /** @param {number} tabId @returns {Promise<string[]>} the addresses of the frames that are on their way aside */
+  async #order(tabId) {
+    const answers = await this.#tell(tabId, { what: 'aside' });
+    const told = answers.flatMap(({ result }) => result?.addresses ?? []);
+    const unnamed = answers.filter(({ result }) => result && result.unnamed > 0);
+    if (unnamed.length === 0) return told;
+    // Only the browser knows the addresses of those without `src`: they are left when the others have gone.
+    await this.#atMost(tabId, unnamed.reduce((sum, { result }) => sum + (result?.unnamed ?? 0), 0));
+    const left = await foreignFramesIn(tabId);
+    for (const { documentId, result } of unnamed) {
+      const addresses = left.filter(({ parentDocumentId }) => parentDocumentId === documentId).map(({ url }) => url).slice(-(result?.unnamed ?? 0));
+      // Of frames that are gone by now the arrival is known, too: those that are there came last.
+      if (addresses.length > 0) await this.#tell(tabId, { what: 'aside', addresses }, [documentId]);
+      told.push(...addresses);
+    }
+    return told;
+  }
+
+  /** @param {number} tabId @param {Pick<AsideOrder, 'what' | 'addresses'>} order @param {string[]} [documentIds] @returns {Promise<{documentId: string, result?: AsideAnswer}[]>} */
+  async #tell(tabId, order, documentIds) {
+    const target = documentIds ? { tabId, documentIds } : { tabId, allFrames: true };
+    /** @type {AsideOrder} */
+    const whole = { ...order, own: chrome.runtime.id, keepMs: ASIDE_KEEP_MS, most: ASIDE_GUARD_MAX, withinMs: ASIDE_WITHIN_MS };
+    const script = { target, injectImmediately: true, func: framesAside, args: [whole] };
+    // A frame that hangs holds up the answer, and not the others.
+    return within(PAGE_PROBE_MS, chrome.scripting.executeScript(/** @type {any} */ (script))).catch(() => []);
+  }
+
+  /** Waits until a tab shows no more than so many frames of other extensions. @param {number} tabId @param {number} most */
+  async #atMost(tabId, most) {
+    const end = performance.now() + ASIDE_LEFT_MS;
+    while (performance.now() < end && (await foreignFramesIn(tabId)).length > most) await pause(ASIDE_LOOK_MS);
+  }
+
+  /** @param {number} tabId @param {boolean} isOurs */
+  async #isTyping(tabId, isOurs) {
+    // Only the tab in front can have the keyboard.
+    const { active } = await chrome.tabs.get(tabId);
+    if (!active) return false;
+    const script = { target: { tabId }, injectImmediately: true, func: isPersonTyping, args: [chrome.runtime.id, isOurs] };
+    const [answer] = await within(PAGE_PROBE_MS, chrome.scripting.executeScript(/** @type {any} */ (script))).catch(() => []);
+    return answer?.result === true;
+  }
+
+  /** @param {string[]} ids whose frames were set aside */
+  async #name(ids) {
+    const names = [...new Set([...this.#state.names, ...ids.map(extensionName)])].sort();
+    if (names.length > this.#state.names.length) await this.#keep({ ...this.#state, names });
+  }
+
+  /** @param {AsideState} state */
+  async #keep(state) {
+    this.#state = state;
+    await chrome.storage.local.set({ [KEY]: state });
+  }
+}
+
+export const asideFrames = new FramesAside();

@@ -1,0 +1,121 @@
+// Frames of other extensions: attaching beside them, and what becomes of a command that one cuts off.
+import assert from 'node:assert/strict';
+import { beforeEach, mock, test } from 'node:test';
+import { installChrome, settled } from '../support/fakes.js';
+
+installChrome();
+const { attach, cdp, handleDetach, withDialogs } = await import('../../src/browser/debugger.js');
+const { asideFrames } = await import('../../src/browser/frames_aside.js');
+
+const FOREIGN = 'Cannot access a chrome-extension:// URL of different extension';
+const FRAME = { frameId: 4, parentFrameId: 0, parentDocumentId: 'D', url: 'chrome-extension://nngceckbapebfimnlniiiahkandclblb/menu.html' };
+/** The frames of other extensions in tab 7, what was asked of the debugger, and the orders to the page. */
+let frames;
+let asked;
+let orders;
+let isTyping;
+let failures;
+
+beforeEach(async () => {
+  mock.timers.reset();
+  installChrome();
+  handleDetach({ tabId: 7 }, 'replaced');
+  asideFrames.forget(7);
+  [frames, asked, orders, isTyping, failures] = [[FRAME], [], [], false, []];
+  await asideFrames.setOn(true);
+  chrome.tabs.get = async () => ({ id: 7, windowId: 1, active: true, width: 800, height: 600 });
+  chrome.webNavigation.getAllFrames = async () => [{ frameId: 0, url: 'http://a.example/' }, ...frames];
+  chrome.scripting.executeScript = async ({ args }) => {
+    if (args.length === 2) return [{ result: isTyping }];
+    const [{ what }] = args;
+    orders.push(what);
+    const addresses = frames.map(({ url }) => url);
+    if (what === 'aside') frames = [];
+    return [{ documentId: 'D', result: { addresses, unnamed: 0 } }];
+  };
+  chrome.debugger = {
+    attach: async () => { if (frames.length > 0) throw new Error(FOREIGN); },
+    detach: async () => { asked.push('detach'); },
+    sendCommand: async (_, method) => {
+      asked.push(method);
+      const failure = failures.shift();
+      if (failure?.method !== method) { if (failure) failures.unshift(failure); return { done: method }; }
+      if (failure.isLost) queueMicrotask(() => handleDetach({ tabId: 7 }, 'target_closed'));
+      throw new Error(failure.message);
+    },
+  };
+});
+
+const during = (run) => withDialogs(7, { dialogs: [] }, run);
+
+test('a frame is set aside for the debugger, and put back soon after the last command', async () => {
+  await attach(7);
+  assert.deepEqual(orders, ['aside']);
+  assert.ok(asideFrames.state.names.includes('Bitwarden'));
+  await during(async () => {
+    await new Promise((done) => { setTimeout(done, 400); });
+    assert.deepEqual(orders, ['aside'], 'a command runs');
+  });
+  await new Promise((done) => { setTimeout(done, 600); });
+  assert.deepEqual(orders, ['aside', 'back']);
+  assert.equal(asked.at(-1), 'detach', 'before the frame is back, which would end it');
+});
+
+test('nothing is set aside while the person types, where they have switched it off, and for a recording', async () => {
+  isTyping = true;
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /using the keyboard/ });
+  isTyping = false;
+  await asideFrames.setOn(false);
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /frame of Bitwarden.*switched off/ });
+  await asideFrames.setOn(true);
+  await assert.rejects(attach(7, { setsAside: false }), { code: 'foreign_extension_frame' });
+  assert.deepEqual(orders, []);
+});
+
+test('a frame that comes back each time is let be after a while', async () => {
+  const script = chrome.scripting.executeScript;
+  chrome.scripting.executeScript = async (given) => {
+    const answer = await script(given);
+    frames = [FRAME];
+    return answer;
+  };
+  chrome.webNavigation.getAllFrames = async () => [];
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame' });
+  const first = orders.length;
+  await assert.rejects(attach(7), { code: 'foreign_extension_frame', message: /comes back each time/ });
+  assert.ok(orders.length <= 12 && first > 1, `${first}, ${orders.length}`);
+});
+
+test('a command that was cut off is given again only if it has not run, or changes nothing by that', async () => {
+  frames = [];
+  await attach(7);
+  const lost = { isLost: true, message: 'Detached while handling command.' };
+  await during(async () => {
+    failures = [{ ...lost, method: 'Runtime.evaluate' }];
+    await assert.rejects(cdp(7, 'Runtime.evaluate', {}), (error) => error.code === 'foreign_extension_frame' && error.more.mayHaveRun === true);
+    failures = [{ ...lost, method: 'Input.insertText' }];
+    assert.deepEqual(await cdp(7, 'Input.insertText', { text: 'x' }), {});
+    failures = [{ ...lost, method: 'Emulation.setTouchEmulationEnabled' }];
+    assert.deepEqual(await cdp(7, 'Emulation.setTouchEmulationEnabled', {}), { done: 'Emulation.setTouchEmulationEnabled' });
+    failures = [{ isLost: true, message: FOREIGN, method: 'DOM.focus' }];
+    assert.deepEqual(await cdp(7, 'DOM.focus', {}), { done: 'DOM.focus' });
+  });
+  const times = (method) => asked.filter((one) => one === method).length;
+  assert.equal(times('Input.insertText'), 1);
+  assert.equal(times('DOM.focus'), 2);
+});
+
+test('a tab whose bar the person has closed is not attached to again', async () => {
+  frames = [];
+  await attach(7);
+  await during(async () => {
+    chrome.debugger.sendCommand = async () => {
+      queueMicrotask(() => handleDetach({ tabId: 7 }, 'canceled_by_user'));
+      throw new Error('Detached while handling command.');
+    };
+    await assert.rejects(cdp(7, 'Emulation.setTouchEmulationEnabled', {}), /Detached/);
+  });
+  await settled();
+  assert.deepEqual(orders, []);
+  await assert.rejects(attach(7), { code: 'debugger_unavailable' });
+});
