@@ -510,7 +510,9 @@ async function afterLoss(tabId, session, method, error, send) {
   /** @type {Promise<void>} */
   const attaching = session.attaching;
   const whose = await attaching.then(() => null, (/** @type {unknown} */ why) => why);
-  if (whose !== null) throw hasRun && whose instanceof ActionError ? whose.after({ ran: true }) : whose;
+  // A tab that has gone, or shows a page that is closed to extensions, is told as such by the command that was cut off.
+  if (whose !== null && !(whose instanceof ActionError && whose.code === 'foreign_extension_frame')) throw error;
+  if (whose !== null) throw hasRun ? whose.after({ ran: true }) : whose;
   if (!hasRun || REPEATABLE.test(method)) return send();
   // Input goes to the page at once, and its effect is looked at afterwards.
   if (method.startsWith('Input.')) return {};
