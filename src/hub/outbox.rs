@@ -73,10 +73,16 @@ struct PendingAck {
 impl PendingAck {
     /// Returns once no caller waits for the command any more, or the wait was long enough.
     async fn is_due(&self, hub: &Hub) {
+        let lasts_too_long = async {
+            // Most callers are told within this turn. A timer costs a wake of the runtime's driver,
+            // so only a wait that lasts longer gets one.
+            tokio::task::yield_now().await;
+            tokio::time::sleep_until(hub.0.clock.instant_of(self.leaves_by)).await;
+        };
         tokio::select! {
             biased;
             () = self.command.closed() => {}
-            () = tokio::time::sleep_until(hub.0.clock.instant_of(self.leaves_by)) => {}
+            () = lasts_too_long => {}
         }
     }
 }
