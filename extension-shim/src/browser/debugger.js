@@ -53,7 +53,7 @@ export const debuggerNews = {
   /** It was let go of, so that frames of other extensions could come back. @type {(tabId: number) => void} */
   onRest: () => {},
   /** It is attached to a tab with frames of other extensions, while a command needs it. @type {(tabId: number) => void} */
-  onRegained: () => {},
+  onBeside: () => {},
   /** The source of requests is off, and an emulated network with it. @type {(tabId: number) => void} */
   onNetworkOff: () => {},
 };
@@ -392,7 +392,7 @@ export async function adoptAttached() {
 async function adopt(tabId) {
   // The browser answers this for a page without a process, too.
   await cdp(tabId, 'Inspector.enable');
-  await attach(tabId);
+  await attach(tabId, { setsAside: false });
 }
 
 /** @param {number} tabId @param {boolean} setsAside */
@@ -440,27 +440,29 @@ async function open(tabId) {
 /** Attaches, and sets frames of other extensions aside if they keep it out. @param {number} tabId */
 async function openBeside(tabId) {
   for (let tries = 1; ; tries += 1) {
+    let isSure = false;
     try {
       await open(tabId);
       if (!asideFrames.has(tabId)) return;
       // It can succeed while such a frame still loads, and is refused then.
       await within(ASIDE_CONFIRM_MS, chrome.debugger.sendCommand({ tabId }, 'Runtime.evaluate', { expression: '1' })).catch((error) => { if (isLoss(messageOf(error))) throw error; });
       restLater(tabId);
-      debuggerNews.onRegained(tabId);
+      debuggerNews.onBeside(tabId);
       return;
     } catch (error) {
       if (error instanceof ActionError || !isLoss(messageOf(error))) throw error;
       // A debugger that was lost on the way may have been so for another reason.
-      if (!isOfForeignFrame(messageOf(error)) && !asideFrames.has(tabId)) throw error;
+      isSure = isOfForeignFrame(messageOf(error));
+      if (!isSure && !asideFrames.has(tabId)) throw error;
       if (tries > ASIDE_TRIES) throw foreignFrame(await whoseFrames(tabId), { why: 'it comes back each time that it is set aside' });
     }
-    await setAside(tabId);
+    await setAside(tabId, isSure);
   }
 }
 
-/** @param {number} tabId */
-async function setAside(tabId) {
-  await asideFrames.setAside(tabId, { isOurs: performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS });
+/** @param {number} tabId @param {boolean} isSure the browser has said that it helps */
+async function setAside(tabId, isSure) {
+  await asideFrames.setAside(tabId, { isOurs: performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS, isSure });
   restLater(tabId);
 }
 
@@ -481,7 +483,7 @@ function isInUse({ watchers, focus, attaching }) {
 function regain(tabId, session) {
   const again = async () => {
     // At the insertion of a frame, before the browser names it.
-    await setAside(tabId);
+    await setAside(tabId, false);
     await openBeside(tabId);
     if (session.focus.users > 0 || session.focus.timer !== undefined) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
     for (const call of session.regained) await call();

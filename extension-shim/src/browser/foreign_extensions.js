@@ -15,9 +15,12 @@ const NAMES = new Map(Object.entries({
 /** The browser's own viewers are no strangers: the debugger may be where they are. */
 const VIEWERS = new Set(['mhjfbmdgcfjbbpaeojofohoefgiehjai']);
 
-/** @param {string} url @returns {string | null} the id of another extension whose page it is */
+/**
+ * The id of another extension whose page it is. Only what can be an id: pages choose the addresses of their frames, and a person
+ * reads the id. @param {string} url @returns {string | null}
+ */
 export function foreignIdOf(url) {
-  const [, id] = /^chrome-extension:\/\/([^/]+)\//.exec(url) ?? [];
+  const [, id] = /^chrome-extension:\/\/([a-p]{32})\//.exec(url) ?? [];
   return id === undefined || id === chrome.runtime.id || VIEWERS.has(id) ? null : id;
 }
 

@@ -11,7 +11,7 @@ import { once } from '../lib/once.js';
 import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
 import { extensionName, extensionNames, foreignFramesIn, foreignIdOf } from './foreign_extensions.js';
-import { ASIDE_GUARD_MAX, ASIDE_KEEP_MS, ASIDE_LEFT_MS, ASIDE_LOOK_MS, ASIDE_MAX, ASIDE_WITHIN_MS, PAGE_PROBE_MS } from './limits.js';
+import { ASIDE_GUARD_MAX, ASIDE_KEEP_MS, ASIDE_LEFT_MS, ASIDE_LOOK_MS, ASIDE_MAX, ASIDE_NAMES_MAX, ASIDE_WITHIN_MS, PAGE_PROBE_MS } from './limits.js';
 
 const KEY = 'framesAside';
 
@@ -46,16 +46,19 @@ export class FramesAside {
 
   /**
    * Navigates the frames of other extensions in a tab aside, and waits until they are.
-   * @param {number} tabId @param {{isOurs: boolean}} so what was typed there a moment ago was typed by us
+   * @param {number} tabId @param {{isOurs: boolean, isSure: boolean}} so `isOurs`: what was typed there a moment ago was typed by
+   *   us; `isSure`: the browser has said that a frame keeps the debugger out
    * @throws {ActionError} `foreign_extension_frame`: it may not be done now, or does not help
    */
-  async setAside(tabId, { isOurs }) {
+  async setAside(tabId, { isOurs, isSure }) {
     await this.restore();
     const frames = await foreignFramesIn(tabId);
     const ids = frames.map(({ id }) => id);
     const refuse = (/** @type {string} */ why) => foreignFrame(extensionNames(ids), { why });
-    if (!this.#state.isOn) throw refuse('the person has switched off in the Tabwire popup that such frames are set aside');
-    if (await this.#isTyping(tabId, isOurs)) throw refuse('the person is using the keyboard in this tab');
+    const reason = await this.#reasonNotTo(tabId, isOurs);
+    // A debugger that was lost may have been so for another reason, such as the end of the tab, which attaching tells.
+    if (reason && !isSure && frames.length === 0) return;
+    if (reason) throw refuse(reason);
     const now = performance.now();
     const times = [...(this.#tabs.get(tabId) ?? []).filter((at) => now - at < ASIDE_WITHIN_MS), now];
     if (times.length > ASIDE_MAX) throw refuse('it comes back each time that it is set aside');
@@ -115,6 +118,12 @@ export class FramesAside {
     while (performance.now() < end && (await foreignFramesIn(tabId)).length > most) await pause(ASIDE_LOOK_MS);
   }
 
+  /** @param {number} tabId @param {boolean} isOurs @returns {Promise<string | null>} why the person has it otherwise */
+  async #reasonNotTo(tabId, isOurs) {
+    if (!this.#state.isOn) return 'the person has switched off in the Tabwire popup that such frames are set aside';
+    return await this.#isTyping(tabId, isOurs) ? 'the person is using the keyboard in this tab' : null;
+  }
+
   /** @param {number} tabId @param {boolean} isOurs */
   async #isTyping(tabId, isOurs) {
     // Only the tab in front can have the keyboard.
@@ -127,7 +136,7 @@ export class FramesAside {
 
   /** @param {string[]} ids whose frames were set aside */
   async #name(ids) {
-    const names = [...new Set([...this.#state.names, ...ids.map(extensionName)])].sort();
+    const names = [...new Set([...this.#state.names, ...ids.map(extensionName)])].slice(0, ASIDE_NAMES_MAX).sort();
     if (names.length > this.#state.names.length) await this.#keep({ ...this.#state, names });
   }
 

@@ -135,6 +135,8 @@ export const ASIDE_GUARD_MAX = 24;
 export const ASIDE_WITHIN_MS = 10_000;
 /** Frames of other extensions whose arrival in a tab is remembered. */
 export const ARRIVED_MAX = 50;
+/** Extensions that the popup names. Pages can put any id into the address of a frame. */
+export const ASIDE_NAMES_MAX = 12;
 /** A frame is aside 11 to 24 ms after it was told so. */
 export const ASIDE_LEFT_MS = 250;
 export const ASIDE_LOOK_MS = 4;

@@ -296,7 +296,7 @@ debuggerNews.onRest = (tabId) => {
   recorder.handleGone(tabId);
   traces.handleDetach(tabId);
 };
-debuggerNews.onRegained = (tabId) => {
+debuggerNews.onBeside = (tabId) => {
   const tab = tabs.known(tabId);
   if (tab) recorder.handleTab(tab);
 };

@@ -72,6 +72,37 @@ test('nothing is set aside while the person types, where they have switched it o
   assert.deepEqual(orders, []);
 });
 
+test('where nothing may be set aside, the end of a tab or its way to a closed page is told as such', async () => {
+  for (const [message, code] of [['No tab with given id 7.', 'no_such_tab'], ['Cannot attach to this target.', 'restricted_page']]) {
+    frames = [];
+    await asideFrames.setOn(true);
+    await attach(7);
+    await asideFrames.setOn(false);
+    await during(async () => {
+      chrome.debugger.attach = async () => { throw new Error(message); };
+      if (code === 'no_such_tab') chrome.tabs.get = async () => { throw new Error(message); };
+      failures = [{ isLost: true, message: 'Detached while handling command.', method: 'Runtime.evaluate' }];
+      await assert.rejects(cdp(7, 'Runtime.evaluate', {}), /Detached while/);
+      await assert.rejects(attach(7), { code });
+    });
+    chrome.debugger.attach = async () => {};
+    chrome.tabs.get = async () => ({ id: 7, windowId: 1, active: true, width: 800, height: 600 });
+  }
+});
+
+test('a page cannot write into the popup by the addresses of its frames', async () => {
+  const before = asideFrames.state.names;
+  const idOf = (number) => [...String(number).padStart(32, '0')].map((digit) => 'abcdefghij'[digit]).join('');
+  frames = [{ ...FRAME, url: 'chrome-extension://all-is-well/menu.html' }];
+  chrome.debugger.attach = async () => {};
+  const setAside = () => asideFrames.setAside(7, { isOurs: true, isSure: true });
+  await setAside();
+  assert.deepEqual(asideFrames.state.names, before);
+  frames = Array.from({ length: 40 }, (_, at) => ({ ...FRAME, frameId: at + 4, url: `chrome-extension://${idOf(at)}/menu.html` }));
+  await setAside();
+  assert.equal(asideFrames.state.names.length, 12);
+});
+
 test('a frame that comes back each time is let be after a while', async () => {
   const script = chrome.scripting.executeScript;
   chrome.scripting.executeScript = async (given) => {
