@@ -36,7 +36,8 @@ const DISMISSED_KEY = 'dismissed';
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
  * @property {{users: number, timer: ReturnType<typeof setTimeout> | undefined}} focus why its pages take themselves for focused: commands, or a burst of them
  * @property {boolean} setsAside frames of other extensions may be set aside for it
- * @property {Set<() => unknown>} regained called when it has been attached again in the middle of a command
+ * @property {boolean} isLost it was detached while it was being attached beside frames of other extensions
+ * @property {Set<[method: string, params: object]>} regained given when it has been attached again in the middle of a command
  * @property {Set<string>} painted documents that have painted since it was attached
  */
 
@@ -348,7 +349,8 @@ export function handleDetach({ tabId }, reason) {
   // Also the end of a tab: then it is not attached again.
   if (reason === 'target_closed' && session?.attaching === null && session.watchers.size > 0) regain(tabId, session);
   // While it is attached beside such frames, it is lost now and then.
-  else if (reason !== 'target_closed' || !session?.attaching || !asideFrames.has(tabId)) forget(tabId);
+  else if (reason === 'target_closed' && session?.attaching && asideFrames.has(tabId)) session.isLost = true;
+  else forget(tabId);
   held.delete(tabId);
   debuggerNews.onLost(tabId);
   if (reason !== 'canceled_by_user') return;
@@ -398,7 +400,7 @@ async function adopt(tabId) {
 /** @param {number} tabId @param {boolean} setsAside */
 function newSession(tabId, setsAside) {
   /** @type {DebuggerSession} */
-  const session = { attaching: null, setsAside, regained: new Set(), open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
+  const session = { attaching: null, setsAside, isLost: false, regained: new Set(), open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
     focus: { users: 0, timer: undefined }, painted: new Set() };
   sessions.set(tabId, session);
   return session;
@@ -407,7 +409,7 @@ function newSession(tabId, setsAside) {
 /** @param {number} tabId @param {boolean} setsAside */
 function startSession(tabId, setsAside) {
   const session = newSession(tabId, setsAside);
-  session.attaching = (setsAside ? openBeside(tabId) : open(tabId)).then(
+  session.attaching = (setsAside ? openBeside(tabId, session) : open(tabId)).then(
     () => { session.attaching = null; },
     async (error) => {
       session.attaching = null;
@@ -437,27 +439,39 @@ async function open(tabId) {
   await Promise.all([enabled, giveSize(tabId).catch(console.debug)]);
 }
 
-/** Attaches, and sets frames of other extensions aside if they keep it out. @param {number} tabId */
-async function openBeside(tabId) {
+/**
+ * Attaches, and sets frames of other extensions aside if they keep it out.
+ * @param {number} tabId @param {DebuggerSession} session @param {() => Promise<unknown>} [restore] what has to be done once it is
+ *   attached: the next frame may cut it off in there, too
+ */
+async function openBeside(tabId, session, restore) {
   for (let tries = 1; ; tries += 1) {
     let isSure = false;
+    session.isLost = false;
     try {
       await open(tabId);
-      if (!asideFrames.has(tabId)) return;
-      // It can succeed while such a frame still loads, and is refused then.
-      await within(ASIDE_CONFIRM_MS, chrome.debugger.sendCommand({ tabId }, 'Runtime.evaluate', { expression: '1' })).catch((error) => { if (isLoss(messageOf(error))) throw error; });
-      restLater(tabId);
-      debuggerNews.onBeside(tabId);
-      return;
+      if (asideFrames.has(tabId)) {
+        await confirm(tabId);
+        restLater(tabId);
+        debuggerNews.onBeside(tabId);
+      }
+      await restore?.();
+      if (!session.isLost) return;
     } catch (error) {
       if (error instanceof ActionError || !isLoss(messageOf(error))) throw error;
       // A debugger that was lost on the way may have been so for another reason.
       isSure = isOfForeignFrame(messageOf(error));
       if (!isSure && !asideFrames.has(tabId)) throw error;
-      if (tries > ASIDE_TRIES) throw foreignFrame(await whoseFrames(tabId), { why: 'it comes back each time that it is set aside' });
     }
+    if (tries > ASIDE_TRIES) throw foreignFrame(await whoseFrames(tabId), { why: 'it comes back each time that it is set aside' });
     await setAside(tabId, isSure);
   }
+}
+
+/** Attaching can succeed while a frame of another extension still loads, and is refused then. @param {number} tabId */
+async function confirm(tabId) {
+  const answer = chrome.debugger.sendCommand({ tabId }, 'Runtime.evaluate', { expression: '1' });
+  await within(ASIDE_CONFIRM_MS, answer).catch((error) => { if (isLoss(messageOf(error))) throw error; });
 }
 
 /** @param {number} tabId @param {boolean} isSure the browser has said that it helps */
@@ -484,9 +498,11 @@ function regain(tabId, session) {
   const again = async () => {
     // At the insertion of a frame, before the browser names it.
     await setAside(tabId, false);
-    await openBeside(tabId);
-    if (session.focus.users > 0 || session.focus.timer !== undefined) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    for (const call of session.regained) await call();
+    await openBeside(tabId, session, async () => {
+      if (session.focus.users > 0 || session.focus.timer !== undefined) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
+      // Not by way of `cdp`, which would wait until this is over.
+      for (const [method, params] of session.regained) await chrome.debugger.sendCommand({ tabId }, method, params);
+    });
   };
   session.attaching = again().then(() => { session.attaching = null; }, async (error) => {
     session.attaching = null;
@@ -556,11 +572,16 @@ export function handlePerson(tabId) {
   if (asideFrames.has(tabId)) endBurst(tabId).catch(console.debug);
 }
 
-/** @param {number} tabId @param {() => unknown} call when the debugger is attached again in the middle of a command @returns {() => void} ends it */
-export function onRegained(tabId, call) {
+/**
+ * Has a protocol command given each time that the debugger is attached again in the middle of a command.
+ * @param {number} tabId @param {string} method @param {object} params @returns {() => void} ends it
+ */
+export function onRegained(tabId, method, params) {
   const session = sessions.get(tabId);
-  session?.regained.add(call);
-  return () => { session?.regained.delete(call); };
+  /** @type {[string, object]} */
+  const command = [method, params];
+  session?.regained.add(command);
+  return () => { session?.regained.delete(command); };
 }
 
 /** Puts back all that a former worker has left on. @param {number} tabId */

@@ -149,7 +149,7 @@ export class InputSession {
       const isHeldOpen = !takesChooser && holdChooser(this.tabId, { sessionId: undefined, ...chosen }, effects.page?.url ?? '');
       effects.hasChooser = !takesChooser && !isHeldOpen;
     });
-    const endRegaining = onRegained(this.tabId, () => this.#interceptChoosers(true));
+    const endRegaining = onRegained(this.tabId, 'Page.setInterceptFileChooserDialog', { enabled: true });
     try {
       await emulateFocus(this.tabId);
       // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.

@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { attach, cdp, handleDetach, withDialogs } = await import('../../src/browser/debugger.js');
+const { attach, cdp, handleDetach, onRegained, withDialogs } = await import('../../src/browser/debugger.js');
 const { asideFrames } = await import('../../src/browser/frames_aside.js');
 
 const FOREIGN = 'Cannot access a chrome-extension:// URL of different extension';
@@ -40,7 +40,8 @@ beforeEach(async () => {
       asked.push(method);
       const failure = failures.shift();
       if (failure?.method !== method) { if (failure) failures.unshift(failure); return { done: method }; }
-      if (failure.isLost) queueMicrotask(() => handleDetach({ tabId: 7 }, 'target_closed'));
+      if (failure.isLost || failure.isQuiet) queueMicrotask(() => handleDetach({ tabId: 7 }, 'target_closed'));
+      if (failure.isQuiet) return {};
       throw new Error(failure.message);
     },
   };
@@ -134,6 +135,23 @@ test('a command that was cut off is given again only if it has not run, or chang
   const times = (method) => asked.filter((one) => one === method).length;
   assert.equal(times('Input.insertText'), 1);
   assert.equal(times('DOM.focus'), 2);
+});
+
+test('a second frame that appears while the debugger is attached again is set aside like the first', async () => {
+  const intercept = 'Page.setInterceptFileChooserDialog';
+  for (const second of [{ message: FOREIGN }, { message: 'Detached while handling command.', isLost: true }, { isQuiet: true }]) {
+    handleDetach({ tabId: 7 }, 'replaced');
+    await attach(7);
+    [asked, orders] = [[], []];
+    await during(async () => {
+      const end = onRegained(7, intercept, { enabled: true });
+      failures = [{ method: 'Page.captureScreenshot', message: 'Detached while handling command.', isLost: true }, { method: intercept, ...second }];
+      assert.deepEqual(await cdp(7, 'Page.captureScreenshot', {}), { done: 'Page.captureScreenshot' });
+      end();
+    });
+    assert.deepEqual(asked.filter((method) => method === intercept), [intercept, intercept], JSON.stringify(second));
+    assert.deepEqual(orders, ['aside', 'aside']);
+  }
 });
 
 test('a tab whose bar the person has closed is not attached to again', async () => {
