@@ -74,6 +74,7 @@ impl Inside {
             older_extensions: None,
             act_rules: None,
             asks_first: None,
+            names: None,
         }));
         Self { hub, caller, link, outbox }
     }

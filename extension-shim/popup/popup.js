@@ -24,6 +24,7 @@ const line = /** @type {HTMLInputElement} */ (element('line'));
 const foreignOn = /** @type {HTMLInputElement} */ (element('foreign-on'));
 const keepTabs = /** @type {HTMLInputElement} */ (element('keep-tabs'));
 const groupTabs = /** @type {HTMLInputElement} */ (element('group-tabs'));
+const nameField = /** @type {HTMLInputElement} */ (element('name'));
 const historyOn = /** @type {HTMLInputElement} */ (element('history-on'));
 const filesOn = /** @type {HTMLInputElement} */ (element('files-on'));
 
@@ -80,6 +81,7 @@ function show(state) {
   showChanged(state.changed);
   showRecording(state);
   showHistory(state);
+  showName(state);
 }
 
 /** @param {TakenControl | null} taken */
@@ -144,6 +146,37 @@ function showDrawings(drawings) {
   element('drawings').hidden = drawings.length === 0;
   setText('drawings-text', drawingsText(drawings));
   element('drawing-list').replaceChildren(...drawings.map(drawingRow));
+}
+
+let isRenaming = false;
+let shownNameProblem = '';
+
+/** @param {PanelState} state */
+function showName(state) {
+  const isThere = state.status === 'connected' && state.browser_label !== '';
+  // It does not go away under the hands of somebody who types.
+  element('naming').hidden = !isThere || !(state.asks_for_name || isRenaming);
+  element('rename').hidden = !isThere || !element('naming').hidden;
+  setText('rename', state.browser_name === null ? 'Name this browser' : `Browser: ${state.browser_name}`);
+  setText('name-text', state.asks_for_name ? 'Several browsers are connected. What do you call this one?' : '');
+  nameField.placeholder = state.browser_label;
+  if (state.name_problem === shownNameProblem) return;
+  shownNameProblem = state.name_problem;
+  setText('name-trouble', state.name_problem);
+  if (state.name_problem) isRenaming = true;
+}
+
+/** @param {SubmitEvent} event */
+async function giveName(event) {
+  event.preventDefault();
+  shownNameProblem = '';
+  isRenaming = false;
+  setText('name-trouble', await tell({ ask: 'name_browser', name: nameField.value }));
+}
+
+async function noName() {
+  isRenaming = false;
+  setText('name-trouble', await tell({ ask: 'no_name' }));
 }
 
 let shownActs = '';
@@ -537,6 +570,12 @@ element('keep-out').addEventListener('click', () => { keepOut().catch(console.de
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
 historyOn.addEventListener('change', () => { changeHistory(historyOn.checked ? 'on' : 'off').catch(console.debug); });
+element('name-form').addEventListener('submit', (event) => { giveName(event).catch(console.debug); });
+element('no-name').addEventListener('click', () => { noName().catch(console.debug); });
+element('rename').addEventListener('click', () => {
+  isRenaming = true;
+  tell({ ask: 'state' }).then(() => nameField.select(), console.debug);
+});
 element('history-clear').addEventListener('click', () => { changeHistory('clear').catch(console.debug); });
 element('site-form').addEventListener('submit', addSite);
 foreignOn.addEventListener('change', () => {

@@ -192,6 +192,19 @@ export type LocalFilesFrame = {
   problem?: string;
 };
 
+/** This browser's name: after `ready` if there is anything to say of it, and after every change. */
+export type BrowserNameFrame = {
+  type: 'browser_name';
+  /** The name that the person has given. */
+  name?: BrowserName;
+  /** What agents call it, with or without a name. */
+  label: string;
+  /** Whether other browsers are connected, so that a name tells them apart. */
+  others: boolean;
+  /** Why the person's last name in this browser was rejected. */
+  problem?: string;
+};
+
 /** The answer to `file_check`. */
 export type FileVerdictFrame = {
   type: 'file_verdict';
@@ -242,6 +255,7 @@ export type ToExtension =
   | HistoryFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
+  | BrowserNameFrame
   | FileVerdictFrame
   | UploadCopiesFrame
   | PingFrame;
@@ -290,6 +304,8 @@ export type ReadyFrame = {
   stopped?: boolean;
   /** Whether it shows the person which extensions that only poll ask to be let in. */
   older_extensions?: boolean;
+  /** Whether the person can name the browser in it. Older extensions do not say. */
+  names?: boolean;
 };
 
 /** The extension is about to run a command and waits for `go`. */
@@ -369,6 +385,13 @@ export type ConfirmWideningFrame = {
   type: 'confirm_widening';
   /** Which. */
   id: string;
+};
+
+/** The person names this browser's profile. */
+export type NameBrowserFrame = {
+  type: 'name_browser';
+  /** The name. */
+  name: string;
 };
 
 /** The person takes a tab back from the client that holds it. */
@@ -522,6 +545,7 @@ export type FromExtension =
   | SiteRuleFrame
   | OlderExtensionFrame
   | ConfirmWideningFrame
+  | NameBrowserFrame
   | TakeTabFrame
   | KeepTabFrame
   | RestoredTabsFrame
@@ -1185,6 +1209,9 @@ export type Attempt = number;
 
 /** Names an installation of the extension: it lasts as long as the browser profile does. */
 export type BrowserId = string;
+
+/** The name that a person gives to a browser's profile, such as `work`. `check_name` holds for it, and it reads as what it is: all its characters show. */
+export type BrowserName = string;
 
 /** Names one run of a browser. Numbers of tabs and windows are valid within one run only. */
 export type BrowserSession = string;

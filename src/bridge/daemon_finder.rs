@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
-use crate::protocol::{Owner, SERVER_VERSION};
+use crate::protocol::{BrowserName, Owner, SERVER_VERSION};
 use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
@@ -48,6 +48,8 @@ pub struct DaemonTarget {
     pub owner: Owner,
     /// The client name of the bridge.
     pub client: String,
+    /// The browser that the client uses and no other.
+    pub browser: Option<BrowserName>,
     /// The program to start it with.
     pub program: PathBuf,
     /// Whether the client is told of its jobs also if it does not ask.
@@ -73,6 +75,8 @@ pub(super) struct FoundDaemon {
     pub(super) authorization: String,
     /// The client name that the bridge sends.
     pub(super) client: String,
+    /// The browser that the client is pinned to, as the header names it.
+    pub(super) browser: Option<String>,
     /// The surface of tools that the client has chosen.
     pub(super) surface: ToolSurface,
 }
@@ -83,7 +87,8 @@ impl FoundDaemon {
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
         let authorization = format!("Bearer {token}");
         let (client, surface) = (target.client.clone(), target.surface.clone());
-        Self { record, url, authorization, client, surface }
+        let browser = target.browser.as_ref().map(BrowserName::to_header);
+        Self { record, url, authorization, client, browser, surface }
     }
 }
 

@@ -16,7 +16,8 @@ use super::daemon_finder::FoundDaemon;
 use super::events::{EventReader, ProgressLines};
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
-    CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
+    BROWSER_HEADER, CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER,
+    WAIT_HEADER,
 };
 use crate::tools::{ToolSurface, with_calls_of};
 
@@ -133,6 +134,9 @@ pub(super) fn request(
         .header(AUTHORIZATION, &found.authorization)
         .header(CLIENT_HEADER, &found.client)
         .header("mcp-protocol-version", headers.version);
+    if let Some(browser) = &found.browser {
+        request = request.header(BROWSER_HEADER, browser);
+    }
     if let Some(tools) = found.surface.name() {
         request = request.header(TOOLS_HEADER, tools);
     }
@@ -162,6 +166,10 @@ pub(super) fn stream_request(
         .header(AUTHORIZATION, &found.authorization)
         .header(CLIENT_HEADER, &found.client)
         .header("mcp-protocol-version", LEGACY_VERSIONS[0]);
+    // The same client as that of the calls, else it would not hear of its own jobs.
+    if let Some(browser) = &found.browser {
+        request = request.header(BROWSER_HEADER, browser);
+    }
     if wants_jobs {
         request = request.header(JOBS_HEADER, "1");
     }

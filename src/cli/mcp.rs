@@ -8,7 +8,7 @@ use super::logs;
 use crate::bridge;
 use crate::config::DaemonLocation;
 use crate::proof::{self, DEFAULT_OWNER};
-use crate::protocol::Owner;
+use crate::protocol::{BrowserName, Owner};
 use crate::tools::ToolSurface;
 
 /// The first part of the names of bridges that nobody has named.
@@ -17,14 +17,19 @@ const UNNAMED: &str = "mcp";
 pub(super) async fn mcp(
     location: &DaemonLocation,
     client: Option<String>,
-    owner: Owner,
+    (owner, browser): (Owner, Option<BrowserName>),
     job_notifications: bool,
     surface: ToolSurface,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target =
-        bridge::DaemonTarget { owner, job_notifications, surface, ..target(location, client)? };
+    let target = bridge::DaemonTarget {
+        owner,
+        browser,
+        job_notifications,
+        surface,
+        ..target(location, client)?
+    };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -39,6 +44,7 @@ pub(super) fn target(
         port: location.port,
         owner: DEFAULT_OWNER.into(),
         client,
+        browser: None,
         program: std::env::current_exe().context("cannot find the path of this program")?,
         job_notifications: false,
         surface: ToolSurface::default(),

@@ -38,7 +38,7 @@ use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::ServerEntry;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
-use crate::protocol::Owner;
+use crate::protocol::{BrowserName, Owner};
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
@@ -155,6 +155,9 @@ enum CliCommand {
         /// Call as this owner: other owners cannot read its commands, stored values and drawings
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
         owner: String,
+        /// Use the browser of this name and no other
+        #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
+        browser: Option<BrowserName>,
         /// Send job notifications even to a client that does not ask for them
         #[arg(long)]
         job_notifications: bool,
@@ -382,9 +385,9 @@ impl Cli {
                 monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
             }
-            CliCommand::Mcp { client, owner, job_notifications, tools, wait } => {
+            CliCommand::Mcp { client, owner, browser, job_notifications, tools, wait } => {
                 let (owner, tools) = (read_owner(&owner)?, tools.with_wait(wait));
-                mcp::mcp(&location, client, owner, job_notifications, tools).await
+                mcp::mcp(&location, client, (owner, browser), job_notifications, tools).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,

@@ -181,6 +181,7 @@ impl Daemon {
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
+        hub.set_browser_names(home.browser_names().read().map_err(io::Error::other)?);
         let history = HistoryKeeper::start(hub.clone(), PastActFile::at(&home.history_path()));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = ToolSet::new(hub.clone(), settings.default_wait);

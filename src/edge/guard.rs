@@ -19,7 +19,9 @@ use crate::home::{LegacyAnswer, StateDirectory};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::TokenBucket;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, is_extension_id};
+use crate::protocol::{
+    BROWSER_HEADER, BrowserName, CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, is_extension_id,
+};
 
 /// The largest body that `/mcp` takes, in bytes.
 pub(super) const MCP_BODY: usize = 1024 * 1024;
@@ -360,6 +362,12 @@ fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, HttpError> {
     let client = match owner.as_str() {
         DEFAULT_OWNER => ClientId::from(name),
         other => ClientId::from(format!("{other}·{name}")),
+    };
+    let pin = single(headers, &HeaderName::from_static(BROWSER_HEADER));
+    let pin = pin.map_err(|()| HttpError::BadBrowser)?.map(BrowserName::from_header).transpose();
+    let client = match pin.map_err(|_| HttpError::BadBrowser)? {
+        Some(browser) => client.pinned_to(&browser),
+        None => client,
     };
     Ok(Caller { owner, client })
 }

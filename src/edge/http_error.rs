@@ -67,6 +67,8 @@ pub(super) enum HttpError {
     },
     /// The client's name is malformed.
     BadClient,
+    /// The name of the browser that the client is pinned to is malformed.
+    BadBrowser,
     /// The idempotency key is malformed.
     BadIdempotencyKey,
     /// The surface of tools, or the wait, is malformed.
@@ -98,6 +100,7 @@ impl HttpError {
         match self {
             Self::BadHost
             | Self::BadClient
+            | Self::BadBrowser
             | Self::BadIdempotencyKey
             | Self::BadSurface { .. }
             | Self::BadHandshake
@@ -148,6 +151,7 @@ impl HttpError {
             Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
             Self::TooManyBytes { .. } => "rate_limited",
             Self::BadClient => "bad_client",
+            Self::BadBrowser => "bad_browser",
             Self::BadIdempotencyKey => "bad_idempotency_key",
             Self::BadSurface { .. } => "bad_surface",
             Self::NoRoute => "not_found",
@@ -199,6 +203,10 @@ impl HttpError {
             Self::BadClient => {
                 "X-Tabwire-Client must be 1 to 128 printable ASCII characters, once".to_owned()
             }
+            Self::BadBrowser => {
+                "X-Tabwire-Browser must be a browser's name, encoded as in an address, once"
+                    .to_owned()
+            }
             Self::BadIdempotencyKey => {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
@@ -239,6 +247,7 @@ impl HttpError {
             Self::MalformedJson
             | Self::BadDrawing { .. }
             | Self::BadClient
+            | Self::BadBrowser
             | Self::BadIdempotencyKey
             | Self::BadSurface { .. }
             | Self::BadHandshake => {
@@ -293,6 +302,7 @@ impl HttpError {
             | Self::TooLarge { .. }
             | Self::SlowBody
             | Self::BadClient
+            | Self::BadBrowser
             | Self::BadIdempotencyKey
             | Self::BadSurface { .. }
             | Self::NoRoute
@@ -361,6 +371,7 @@ mod tests {
             HttpError::TooManyWrongTokens { retry_after_secs: 7 },
             HttpError::TooManyBytes { retry_after: Duration::from_secs(7) },
             HttpError::BadClient,
+            HttpError::BadBrowser,
             HttpError::BadIdempotencyKey,
             HttpError::BadSurface { why: SurfaceError::Wait },
             HttpError::NoRoute,

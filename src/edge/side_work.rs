@@ -10,9 +10,9 @@ use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
 use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
-    AdmissionChange, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID,
-    FILE_CHECK_MAX, FromExtension, HistoryWish, LocalFileChange, NackReason, OlderExtensionChange,
-    SiteChange, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
+    AdmissionChange, BrowserId, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode,
+    EXTENSION_ID, FILE_CHECK_MAX, FromExtension, HistoryWish, LocalFileChange, NackReason,
+    OlderExtensionChange, SiteChange, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -104,6 +104,7 @@ impl<'a> SideWork<'a> {
                     link.refuse_older_extension(problem);
                 }
             }
+            FromExtension::NameBrowser { name } => self.name_browser(&name),
             FromExtension::FileCheck { check, urls } => self.check_files(check, urls),
             FromExtension::UploadRequest(request) => self.copy_files(request),
             FromExtension::Tabs { tabs } => {
@@ -155,6 +156,18 @@ impl<'a> SideWork<'a> {
     /// Whether the Tabwire extension speaks.
     pub(super) fn is_ours(&self) -> bool {
         self.extension_id == EXTENSION_ID
+    }
+
+    /// Names the browser, as a person has said in the extension's popup.
+    fn name_browser(&self, name: &str) {
+        // Another extension is not the person, whose word a name is.
+        if !self.is_ours() {
+            tracing::warn!("an extension other than the Tabwire extension names a browser");
+            return self.link.refuse(NackReason::UnknownType);
+        }
+        if let Err(problem) = self.edge.name_browser(self.link, name) {
+            self.link.refuse_name(problem);
+        }
     }
 
     /// Carries out a wish of the person, on a thread that may wait for the disk.
@@ -266,6 +279,18 @@ impl EdgeState {
         }
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for local files")?;
         sites.local_files().change(change).map_err(|error| error.to_string())
+    }
+
+    /// Names a browser, as a person has said in the extension's popup.
+    fn name_browser(&self, link: &ExtensionLink, name: &str) -> Result<(), String> {
+        let hub = self.tools.hub();
+        let browsers = hub.browsers();
+        let is_connected =
+            |id: &BrowserId| browsers.iter().any(|known| known.browser == *id && known.connected);
+        let file = self.guard.home().browser_names();
+        let names = file.name(&link.peer().browser, name, is_connected);
+        hub.set_browser_names(names.map_err(|error| error.to_string())?);
+        Ok(())
     }
 
     /// Lets an older extension in or no more, as a person has said in the extension's popup.

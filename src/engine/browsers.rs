@@ -46,6 +46,8 @@ pub(super) struct BrowserState {
     asks_first: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,
+    /// Whether its extension lets the person name it.
+    takes_name: bool,
     /// Whether the person has stopped everything in it.
     is_stopped: bool,
     /// Whether somebody changed its extension's files on the disk.
@@ -87,6 +89,7 @@ impl BrowserState {
             enforces_acts: false,
             asks_first: false,
             shows_older_extensions: false,
+            takes_name: false,
             is_stopped: false,
             is_changed: false,
         }
@@ -144,6 +147,7 @@ impl BrowserState {
         self.enforces_acts = ready.act_rules == Some(true);
         self.asks_first = ready.asks_first == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
+        self.takes_name = ready.names == Some(true);
         if let Some(link) = &mut self.link {
             link.ready = true;
         }
@@ -224,6 +228,11 @@ impl BrowserState {
     /// Whether its extension shows the person which older extensions ask to be let in.
     pub(super) const fn shows_older_extensions(&self) -> bool {
         self.shows_older_extensions
+    }
+
+    /// Whether its extension lets the person name it, and hears us.
+    pub(super) fn takes_name(&self) -> bool {
+        self.takes_name && self.is_ready()
     }
 
     /// Whether the person has stopped everything in it.

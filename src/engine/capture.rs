@@ -217,7 +217,7 @@ impl Transaction<'_> {
         caller: &Caller,
         change: &CaptureChange,
     ) -> Result<(Option<BrowserId>, Option<TabId>), RefusalReason> {
-        let selector = &change.of;
+        let selector = &self.within_pin(caller, &change.of)?;
         if selector.browser.is_none() && selector.tab.is_none() {
             return Ok((None, None));
         }

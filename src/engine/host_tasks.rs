@@ -171,8 +171,19 @@ impl Transaction<'_> {
         target: TargetSelector,
     ) -> Result<TargetSelector, RefusalReason> {
         match work {
-            CommandWork::Annotations { .. } => Ok(self.browser_for_wait(caller, &target)),
-            CommandWork::Ask { .. } => self.place_of_ask(caller, work, &target),
+            CommandWork::Annotations { .. } => {
+                let target = self.within_pin(caller, &target)?;
+                Ok(self.browser_for_wait(caller, &target))
+            }
+            // A question needs no browser: only one that names a tab is kept to the pin.
+            CommandWork::Ask { .. } => {
+                let within = self.within_pin(caller, &target);
+                match within {
+                    Ok(target) => self.place_of_ask(caller, work, &target),
+                    Err(why) if target.tab.is_some() || target.browser.is_some() => Err(why),
+                    Err(_) => Ok(TargetSelector::default()),
+                }
+            }
             CommandWork::Job { .. } | CommandWork::Browser(_) => Ok(target),
         }
     }

@@ -115,6 +115,7 @@ impl Transaction<'_> {
             | FromExtension::Annotations(_)
             | FromExtension::SiteRule(_)
             | FromExtension::OlderExtension(_)
+            | FromExtension::NameBrowser { .. }
             | FromExtension::ConfirmWidening { .. }
             | FromExtension::LocalFileRule(_)
             | FromExtension::FileCheck { .. }
@@ -175,7 +176,8 @@ impl Transaction<'_> {
     /// The extension may get commands from here on. Those that it had are settled first
     /// (rows 11a, 12).
     fn ready(&mut self, peer: &Peer, ready: ReadyFrame) {
-        let label = targets::label_for(&self.browsers, &peer.browser, &ready.label);
+        let label =
+            targets::label_for(&self.browsers, &self.browser_names, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
         // Before `apply_ready`, which replaces the tabs that this compares.
         let kept = targets::kept_by_new_session(browser, &ready);
@@ -208,6 +210,8 @@ impl Transaction<'_> {
         self.show_opened_tabs_to_newcomer(&peer.browser);
         self.end_asks_of_closed_tabs(&peer.browser);
         self.show_asks_to_newcomer(&peer.browser);
+        // Others are told as well that they are not the only one now.
+        self.tell_browser_names();
         self.place_waiting(&peer.browser);
         // After the placing, so that Stop also ends the commands that were just placed here.
         self.set_stopped(&peer.browser, ready.stopped == Some(true));

@@ -9,6 +9,7 @@
 mod absence;
 mod analyses;
 mod asks;
+mod browser_names;
 mod browsers;
 mod capture;
 mod clients;
@@ -47,6 +48,7 @@ use std::sync::Arc;
 
 pub(crate) use analyses::redact_report;
 pub use asks::{AskReply, AskSummary};
+pub use browser_names::PinRefusal;
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use consents::{ConsentSubject, ConsentSummary, ConsentTerm, KeptConsent};
@@ -74,6 +76,7 @@ pub use transaction::Transaction;
 pub use used_tabs::UsedTab;
 
 use absence::RejectedHandshakes;
+use browser_names::BrowserNames;
 use browsers::BrowserState;
 use capture::CaptureRequests;
 use clients::ClientRegistry;
@@ -110,6 +113,7 @@ pub struct Caller {
 pub struct Engine {
     limits: Limits,
     names: NameSource,
+    browser_names: BrowserNames,
     commands: CommandRegistry,
     scheduler: Scheduler,
     retention: Retention,
@@ -148,6 +152,7 @@ impl Engine {
         Self {
             limits,
             names,
+            browser_names: BrowserNames::default(),
             commands: CommandRegistry::default(),
             scheduler: Scheduler::default(),
             retention: Retention::default(),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::browser_names::PinRefusal;
 use super::leases::LeaseKind;
 use crate::lifecycle::{CommandOutcome, limits, next_step_of_code};
 use crate::protocol::{BrowserId, BrowserTab, CorrelationId, TabId, WorkKind};
@@ -71,6 +72,8 @@ pub enum RefusalReason {
         /// Why none is there, if that is so.
         absence: Option<String>,
     },
+    /// The client is pinned to a browser, which it cannot use, or which the call does not name.
+    Pinned(PinRefusal),
     /// The tab that was named, or was the client's current one, is not there.
     TabGone {
         /// The tab that was asked for.
@@ -197,6 +200,7 @@ impl RefusalReason {
             Self::TabInUse { .. } => "tab_in_use",
             Self::AmbiguousBrowser { .. } => "ambiguous_browser",
             Self::BrowserGone { .. } => "browser_gone",
+            Self::Pinned(why) => why.code(),
             Self::TabGone { .. } => "tab_gone",
             Self::WhichTab { .. } => "which_tab",
             Self::UnsupportedAction { .. } => "unsupported_action",
@@ -250,6 +254,7 @@ impl RefusalReason {
                 format!("{} browsers are connected and none was named", browsers.len())
             }
             Self::BrowserGone { wanted, .. } => format!("There is no browser `{wanted}`"),
+            Self::Pinned(why) => why.message(),
             Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
             Self::WhichTab { tabs } => too_many_used(tabs.len()),
             Self::UnsupportedAction { action, extension_version, polls: true } => {
@@ -315,6 +320,7 @@ impl RefusalReason {
             Self::AmbiguousBrowser { .. } => "Name one of `browsers` in the parameter `browser`.",
             Self::BrowserGone { absence: Some(absence), .. } => return absence.clone().into(),
             Self::BrowserGone { .. } => "Name one of `browsers` in the parameter `browser`.",
+            Self::Pinned(why) => why.hint(),
             Self::TabGone { .. } => "Name one of `tabs` in the parameter `tab_id`.",
             Self::WhichTab { .. } => {
                 "Name your own one of `tabs` in the parameter `tab_id`; a ref as the target names its \
@@ -365,6 +371,7 @@ impl RefusalReason {
             | Self::TabInUse { .. }
             | Self::AmbiguousBrowser { .. }
             | Self::BrowserGone { .. }
+            | Self::Pinned(_)
             | Self::TabGone { .. }
             | Self::WhichTab { .. }
             | Self::UnsupportedAction { .. }
@@ -424,6 +431,12 @@ mod tests {
             RefusalReason::AmbiguousBrowser { browsers },
             gone(None),
             gone(Some("No browser has connected.".to_owned())),
+            RefusalReason::Pinned(PinRefusal::Away { name: browser.clone() }),
+            RefusalReason::Pinned(PinRefusal::Unknown { name: browser.clone() }),
+            RefusalReason::Pinned(PinRefusal::Other {
+                name: browser.clone(),
+                wanted: "home".to_owned(),
+            }),
             RefusalReason::TabGone { wanted, tabs },
             RefusalReason::WhichTab { tabs: Vec::new() },
             RefusalReason::UnsupportedAction {

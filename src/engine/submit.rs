@@ -156,7 +156,8 @@ impl Transaction<'_> {
             let retry_after = estimate.clamp(Duration::from_millis(100), Duration::from_secs(5));
             return Err(RefusalReason::QueueFull { queued, retry_after });
         }
-        let selector = &self.with_tab_of_ref(caller, &call.selector, action);
+        let selector = &self.within_pin(caller, &call.selector)?;
+        let selector = &self.with_tab_of_ref(caller, selector, action);
         if call.takes_tab && !action.is_browser_wide() {
             self.check_tab_named(caller, selector)?;
         }

@@ -113,7 +113,9 @@ impl Transaction<'_> {
             held_by: self.holder_of(caller, browser, tab.tab_id, now),
             tab: tab.clone(),
         };
-        let mut tabs: Vec<_> = self.tabs().map(summary).collect();
+        let may_use =
+            |(browser, _): &(&BrowserId, _)| self.may_use_browser(&caller.client, browser);
+        let mut tabs: Vec<_> = self.tabs().filter(may_use).map(summary).collect();
         let place = |summary: &TabSummary| {
             (summary.browser.clone(), summary.tab.window_id, summary.tab.tab_id)
         };

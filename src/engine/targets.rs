@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
+use super::browser_names::BrowserNames;
 use super::browsers::BrowserState;
 use super::clients::CurrentTab;
 use super::entry::JournalEntry;
@@ -160,18 +161,30 @@ fn named<'a>(
     labelled.ok_or_else(|| gone(browsers, wanted))
 }
 
-/// The label for a browser that calls itself `own`. If another browser has that label, the first free
-/// number from 2 on is added. The browser keeps its label while it is known.
+/// The label of a browser: the name that the person has given it, else what it calls itself, `own`. If
+/// another browser has that label or name, the first free number from 2 on is added. The browser keeps
+/// its label while it is known and has no name.
 pub(super) fn label_for(
     browsers: &HashMap<BrowserId, BrowserState>,
+    names: &BrowserNames,
     id: &BrowserId,
     own: &str,
 ) -> String {
-    if let Some(known) = browsers.get(id).filter(|b| b.own_label() == own && !b.label().is_empty())
-    {
-        return known.label().to_owned();
+    if let Some(name) = names.of(id) {
+        return name.as_str().to_owned();
     }
-    let is_taken = |label: &String| browsers.iter().any(|(by, b)| by != id && b.label() == label);
+    let is_taken = |label: &String| {
+        names.has(label) || browsers.iter().any(|(by, b)| by != id && b.label() == label)
+    };
+    let begins_with_own = |label: &str| label.starts_with(own);
+    let known = browsers.get(id).filter(|b| b.own_label() == own && !b.label().is_empty());
+    if let Some(known) = known.map(|known| known.label().to_owned())
+        // The label of a browser whose name was taken away is that name.
+        && begins_with_own(&known)
+        && !is_taken(&known)
+    {
+        return known;
+    }
     let numbered = (2_u64..).map(|number| format!("{own} {number}"));
     let mut labels = std::iter::once(own.to_owned()).chain(numbered);
     labels.find(|label| !is_taken(label)).unwrap_or_default()
@@ -237,6 +250,8 @@ impl Transaction<'_> {
             let named = self.check_tab_named(caller, selector);
             named.map_err(|refusal| self.refuse(caller, refusal))?;
         }
+        let within = self.within_pin(caller, selector);
+        let selector = &within.map_err(|refusal| self.refuse(caller, refusal))?;
         let current = self.client(caller).current();
         let found = find_tab(&self.browsers, current.as_ref(), selector);
         found.map_err(|refusal| self.refuse(caller, refusal))

@@ -5,6 +5,7 @@
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
 
 mod agent_files;
+mod browser_names;
 mod drawings;
 mod files;
 mod legacy;
@@ -32,6 +33,7 @@ pub use agent_files::{
     AgentFileError, AgentFiles, AgentFolderError, AgentFolders, FolderAccess, ReadableFile,
     ReadableFileError, UsualFolder,
 };
+pub use browser_names::{BrowserNameError, BrowserNamesFile};
 pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,

@@ -8,7 +8,7 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -19,6 +19,7 @@ const FILES: [&str; 15] = [
     "local_files.json",
     "native-host",
     "settings.lock",
+    "browser_names.json",
     "site_rules.json",
     "start.lock",
     "unconfirmed.json",

@@ -1,16 +1,24 @@
 //! Decisions of the person, and extensions that ask for admission.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Hub;
 use crate::engine::KnockList;
 use crate::home::PollingPolicy;
-use crate::protocol::{InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening};
+use crate::protocol::{
+    BrowserId, BrowserName, InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening,
+};
 
 impl Hub {
     /// Sets the sites that agents may use, and sends them to all connected browsers.
     pub fn set_site_rules(&self, rules: SiteRules) {
         self.transact(|tx| tx.set_site_rules(rules));
+    }
+
+    /// Sets the names of browsers, and tells them.
+    pub fn set_browser_names(&self, names: HashMap<BrowserId, BrowserName>) {
+        self.transact(|tx| tx.set_browser_names(names));
     }
 
     /// Sets the widenings without a confirmation, and sends them to all connected browsers.

@@ -142,6 +142,11 @@ impl ExtensionLink {
         self.hub.transact(|tx| tx.tell_site_rules(&self.peer.browser, Some(problem)));
     }
 
+    /// Tells the person why the name that they have given to the browser does not count.
+    pub fn refuse_name(&self, problem: String) {
+        self.hub.transact(|tx| tx.tell_browser_name(&self.peer.browser, Some(problem)));
+    }
+
     /// Tells the person why their decision on an older extension does not count.
     pub fn refuse_older_extension(&self, problem: String) {
         self.hub.transact(|tx| tx.show_older_extensions(&self.peer.browser, Some(problem)));

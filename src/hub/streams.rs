@@ -264,8 +264,11 @@ impl Hub {
     }
 
     /// Reads a page of the stored entries.
-    pub async fn read_streams(&self, caller: &Caller, query: PageQuery) -> EntryPage {
+    pub async fn read_streams(&self, caller: &Caller, mut query: PageQuery) -> EntryPage {
         let now = self.now();
+        // A pinned client reads of its own browser alone.
+        let asked = query.filter.browser.take();
+        query.filter.browser = self.view(|engine| engine.browser_within_pin(&caller.client, asked));
         let mut reader = {
             let shelf = self.0.streams.shelf();
             let noise = shelf.noise.get(&caller.owner).cloned().unwrap_or_default();

@@ -19,6 +19,7 @@ use crate::protocol::{
 
 mod absence;
 mod asks;
+mod browser_names;
 mod caps;
 mod consents;
 mod ending;
@@ -238,6 +239,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         older_extensions: None,
         act_rules: None,
         asks_first: None,
+        names: None,
     }
 }
 

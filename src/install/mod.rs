@@ -24,7 +24,7 @@ pub(crate) use clients::McpClient;
 pub(crate) use host_files::{HostFile, HostFileState};
 pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
 use record::{EditRecord, SettingsEdit};
-pub(crate) use settings::{ServerEntry, SettingsError};
+pub(crate) use settings::{BROWSER_FLAG, ServerEntry, SettingsError};
 pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 
 /// The installed files and their places.

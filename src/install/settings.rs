@@ -49,6 +49,22 @@ pub(crate) enum SettingsError {
     Repeated(String),
 }
 
+/// The flag of `tabwire mcp` that pins a client to a browser.
+pub(crate) const BROWSER_FLAG: &str = "--browser";
+
+/// The arguments to write, with the browser that the entry was pinned to before: only who says another
+/// one changes that.
+fn with_former_pin(args: &[String], before: &[String]) -> Vec<String> {
+    let mut args = args.to_vec();
+    let former = before.windows(2).find(|pair| pair[0] == BROWSER_FLAG);
+    if let Some(former) = former
+        && !args.iter().any(|arg| arg == BROWSER_FLAG)
+    {
+        args.extend_from_slice(former);
+    }
+    args
+}
+
 /// The text with our server in it. Settings of that server beyond what to start stay, too; a
 /// text that has it already comes back as it is.
 pub(super) fn with_server(
@@ -120,7 +136,10 @@ fn with_json(
         set_property(&ours, "type", &json!("stdio"));
     }
     set_property(&ours, "command", &json!(server.command));
-    set_property(&ours, "args", &json!(server.args));
+    let before = ours.get("args").and_then(|args| args.to_serde_value());
+    let before = before.and_then(|args| serde_json::from_value::<Vec<String>>(args).ok());
+    let args = with_former_pin(&server.args, &before.unwrap_or_default());
+    set_property(&ours, "args", &json!(args));
     // A file without a value had no line feed of its own to keep.
     let text = root.to_string();
     Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })
@@ -196,7 +215,10 @@ fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, 
     let ours = servers.get_mut(NAME).and_then(Item::as_table_like_mut);
     let ours = ours.ok_or_else(|| misshapen(NAME))?;
     set_toml(ours, "command", toml_edit::Value::from(&server.command));
-    set_toml(ours, "args", toml_edit::Value::from_iter(&server.args));
+    let before = ours.get("args").and_then(Item::as_array);
+    let before = before.into_iter().flatten().filter_map(|arg| arg.as_str().map(str::to_owned));
+    let args = with_former_pin(&server.args, &before.collect::<Vec<_>>());
+    set_toml(ours, "args", toml_edit::Value::from_iter(&args));
     Ok(with_line_ends_of(text, &document))
 }
 

@@ -59,6 +59,10 @@ pub const REPORT_GRACE: Duration = Duration::from_secs(2);
 /// that has yet to connect, for redelivery.
 pub const QUEUE_ALLOWANCE: Duration = Duration::from_secs(20);
 
+/// How long a command of a client that is pinned to a browser waits for that to come back before calls
+/// are refused: an extension that is reloaded or updated is back within seconds.
+pub const PINNED_BROWSER_AWAY: Duration = Duration::from_secs(10);
+
 /// How long a browser may be away in mid-command before the command is given up: a
 /// dropped socket is back within a second, a killed worker is not.
 pub const AWAY: Duration = Duration::from_secs(3);

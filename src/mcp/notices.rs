@@ -201,6 +201,7 @@ mod tests {
                 older_extensions: None,
                 act_rules: None,
                 asks_first: None,
+                names: None,
             }));
             Self { hub, link, outbox, calls: JobCalls::default() }
         }

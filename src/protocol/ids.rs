@@ -6,6 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::name::BrowserName;
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -68,6 +70,25 @@ text_id! {
 text_id! {
     /// One bridge process or one HTTP caller. Lists, caps and rate limits apply to each client.
     ClientId
+}
+
+/// Stands between a client and the browser that it is pinned to. No header can carry it, so that no
+/// client takes a pinned one's name.
+const PINNED_TO: char = '\u{2192}';
+
+impl ClientId {
+    /// The client of a line that is pinned to the browser of this name. It is another one than that of
+    /// the same name without the pin.
+    #[must_use]
+    pub fn pinned_to(&self, browser: &BrowserName) -> Self {
+        Self(format!("{}{PINNED_TO}{browser}", self.0).into())
+    }
+
+    /// The name of the browser that it is pinned to: its commands go there and nowhere else.
+    #[must_use]
+    pub fn pin(&self) -> Option<&str> {
+        self.0.split_once(PINNED_TO).map(|(_, browser)| browser)
+    }
 }
 
 /// How many characters of an id people are shown.

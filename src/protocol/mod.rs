@@ -67,7 +67,7 @@ pub use local_files::{
     FILE_CHECK_MAX, LocalFileChange, LocalFileRuleError, LocalFileRules, OPEN_FOLDERS_MAX,
     is_local_file_url,
 };
-pub use name::{ClientProgram, NAME_MAX, SessionName, check_name, is_shown};
+pub use name::{BrowserName, ClientProgram, NAME_MAX, SessionName, check_name, is_shown};
 pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,
@@ -115,6 +115,10 @@ pub const WS_SUBPROTOCOL: &str = "tabwire.v1";
 /// The header in which an HTTP caller says which client it is: a label for
 /// lists and caps, not an identity.
 pub const CLIENT_HEADER: &str = "x-tabwire-client";
+
+/// The header in which a bridge says which browser its client uses and no other: the browser's name
+/// in UTF-8, encoded as in an address.
+pub const BROWSER_HEADER: &str = "x-tabwire-browser";
 
 /// The client that `tabwire doctor` calls as. No agent reads its answers.
 pub const DOCTOR_CLIENT: &str = "doctor";

@@ -72,6 +72,95 @@ pub fn is_shown(char: char) -> bool {
         )
 }
 
+/// The name that a person gives to a browser's profile, such as `work`. [`check_name`] holds for it, and
+/// it reads as what it is: all its characters show.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct BrowserName(Arc<str>);
+
+impl BrowserName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the person that says what is wrong with it.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        check_name(name)?;
+        if !name.chars().all(is_shown) {
+            return Err("a name has no characters that cannot be seen".to_owned());
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name as a header carries it: encoded as in an address.
+    #[must_use]
+    pub fn to_header(&self) -> String {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let encode = |byte: u8| {
+            if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+        };
+        self.0.bytes().map(encode).collect()
+    }
+
+    /// Reads the name that a header carries.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the caller.
+    pub fn from_header(text: &str) -> Result<Self, String> {
+        let malformed = || "a browser's name is encoded as in an address: `my%20work`".to_owned();
+        let mut bytes = Vec::new();
+        let mut rest = text.as_bytes();
+        while let Some((first, after)) = rest.split_first() {
+            rest = after;
+            if *first != b'%' {
+                bytes.push(*first);
+                continue;
+            }
+            let (digits, after) = after.split_at_checked(2).ok_or_else(malformed)?;
+            let digit = |at: usize| char::from(digits[at]).to_digit(16);
+            let (Some(high), Some(low)) = (digit(0), digit(1)) else { return Err(malformed()) };
+            bytes.push(u8::try_from(high * 16 + low).map_err(|_| malformed())?);
+            rest = after;
+        }
+        Self::parse(&String::from_utf8(bytes).map_err(|_| malformed())?)
+    }
+
+    /// Whether people would take the two for one name.
+    #[must_use]
+    pub fn is_like(&self, other: &str) -> bool {
+        self.0.to_lowercase() == other.to_lowercase()
+    }
+}
+
+impl TryFrom<String> for BrowserName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::parse(&name)
+    }
+}
+
+impl From<BrowserName> for String {
+    fn from(name: BrowserName) -> Self {
+        name.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for BrowserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The name under which drawings on several pages are collected. [`check_name`] holds for it.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -137,6 +226,28 @@ mod tests {
         }
         assert!(check_name(&"x".repeat(64)).is_ok());
         assert_eq!(SessionName::parse("check out é").unwrap().as_str(), "check out é");
+    }
+
+    #[test]
+    fn a_browsers_name_shows_as_it_is() {
+        assert_eq!(BrowserName::parse("Arbeit 2").unwrap().as_str(), "Arbeit 2");
+        for name in ["work", "Arbeit 2", "работа", "100% \u{1f98a}"] {
+            let name = BrowserName::parse(name).unwrap();
+            assert!(name.to_header().is_ascii());
+            assert_eq!(BrowserName::from_header(&name.to_header()), Ok(name));
+        }
+        for wrong in ["", "%", "%4", "%zz", "%ff", "a%0a"] {
+            assert!(BrowserName::from_header(wrong).is_err(), "{wrong}");
+        }
+        for (wrong, says) in [
+            ("", "1 to 64 bytes"),
+            (" work", "a space"),
+            ("wo\nrk", "control characters"),
+            ("wo\u{200b}rk", "cannot be seen"),
+            ("\u{202e}krow", "cannot be seen"),
+        ] {
+            assert!(BrowserName::parse(wrong).unwrap_err().contains(says), "{wrong:?}");
+        }
     }
 
     #[test]

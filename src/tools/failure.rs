@@ -156,6 +156,7 @@ impl RefusedCall {
             }
             RefusalReason::WhichTab { tabs } => plain.with_tabs(tabs.iter().cloned()),
             RefusalReason::RateLimited { .. }
+            | RefusalReason::Pinned(_)
             | RefusalReason::TabInUse { .. }
             | RefusalReason::TooManyWaiters { .. }
             | RefusalReason::TooMany { .. }

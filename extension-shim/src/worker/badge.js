@@ -16,6 +16,7 @@ import { clip } from '../lib/clip.js';
  * @property {number} drawings how many requests for a drawing wait in tabs that are not in front
  * @property {number} asks how many questions of agents wait for an answer
  * @property {number} asking how many older extensions ask to be let in that the person has not seen
+ * @property {boolean} isNaming the person is asked for a name of this browser
  * @property {boolean} hasUnconfirmed something was allowed that no person has confirmed
  */
 
@@ -44,7 +45,7 @@ const STOPPED = { text: '■', color: RED, title: 'Tabwire: you have stopped all
 const UNCONFIRMED = { text: '!', color: AMBER, title: 'Tabwire: connected; something was allowed without you, click to see what' };
 
 /** @type {BadgeState} */
-const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asks: 0, asking: 0, hasUnconfirmed: false };
+const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0, asks: 0, asking: 0, isNaming: false, hasUnconfirmed: false };
 let shown = '';
 /** The tabs that agents opened, and by whom. @type {{tabId: number, client: string}[]} */
 let opened = [];
@@ -76,6 +77,11 @@ export function showAsks(asks) {
 /** Until the person has looked at the popup. @param {number} asking */
 export function showAsking(asking) {
   change({ asking });
+}
+
+/** Until the person has named this browser, or wants no name. @param {boolean} isNaming */
+export function showNaming(isNaming) {
+  change({ isNaming });
 }
 
 /** @param {boolean} hasUnconfirmed */
@@ -119,7 +125,7 @@ function change(changes) {
  * The first of these that holds: a stop, a widening without the person, a request of an agent, trouble, a question.
  * No agent can cover the first two by asking for a drawing. @param {BadgeState} now @returns {BadgeFace}
  */
-function faceOf({ status, detail, isStopped, drawings, asks, asking, hasUnconfirmed }) {
+function faceOf({ status, detail, isStopped, drawings, asks, asking, isNaming, hasUnconfirmed }) {
   if (isStopped) return STOPPED;
   if (status === 'connected' && hasUnconfirmed) return UNCONFIRMED;
   if (asks > 0) {
@@ -134,6 +140,9 @@ function faceOf({ status, detail, isStopped, drawings, asks, asking, hasUnconfir
   if (status === 'connected' && asking > 0) {
     const who = asking === 1 ? '1 older extension asks' : `${asking} older extensions ask`;
     return { text: '?', color: AMBER, title: `Tabwire: ${who} to be let in, click to decide` };
+  }
+  if (status === 'connected' && isNaming) {
+    return { text: '?', color: GREY, title: 'Tabwire: several browsers are connected, click to name this one' };
   }
   return detail ? { ...face, title: `${face.title} (${detail})` } : face;
 }

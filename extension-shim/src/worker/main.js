@@ -31,12 +31,14 @@ import { once } from '../lib/once.js';
 import { runsScript } from '../policy/acts.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
-import { showAsking, showAsks, showDrawings, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { showAsking, showAsks, showDrawings, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { ProfileName } from './browser_name.js';
 import { makePanel } from './panel.js';
 import { PastActs } from './past_acts.js';
 
 const olderExtensions = new OlderExtensions();
 const pastActs = new PastActs();
+const profileName = new ProfileName();
 const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
@@ -135,6 +137,9 @@ export const panel = makePanel({
   groupTabs: (on) => agentGroups.setOn(on),
   foreignFrames: () => asideFrames.state,
   setForeignFrames: (on) => asideFrames.setOn(on),
+  name: () => profileName.view(),
+  giveName: (name) => profileName.give(name),
+  declineName: () => profileName.decline(),
   history: () => pastActs.view(),
   changeHistory: (wish) => pastActs.wish(wish),
   pageStates: () => pageStates.rows(),
@@ -163,7 +168,7 @@ async function tryNow() {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), asideFrames.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), profileName.restore(), asideFrames.restore(),
   ]);
 });
 let session = '';
@@ -187,6 +192,7 @@ function onStatus(status, detail) {
   olderExtensions.forget();
   asks.forget();
   pastActs.forget();
+  profileName.forget();
   policy.files.handleLost();
 }
 
@@ -219,6 +225,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     asks_first: true,
     stopped: policy.isStopped,
     older_extensions: true,
+    names: true,
   });
   // After `ready`: the daemon must know the attempts before their reports come.
   outbox.replay();
@@ -247,6 +254,7 @@ function onFrame(frame) {
     case 'held_tabs': heldTabs = frame.held; break;
     case 'opened_tabs': agentTabs.handleList(frame.opened); break;
     case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
+    case 'browser_name': profileName.handleFrame(frame); break;
     case 'history': pastActs.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
@@ -285,6 +293,8 @@ agentTabs.tellTabs = () => tabs.tellNow();
 agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 asks.send = (text) => link.sendText(text);
 pastActs.send = (text) => link.sendText(text);
+profileName.send = (text) => link.sendText(text);
+profileName.onChange = () => showNaming(profileName.isAsking);
 asks.onChange = (open) => {
   showAsks(open.length);
   askPictures.follow(open);

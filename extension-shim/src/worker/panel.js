@@ -10,6 +10,7 @@
 /** @import {Status} from '../connection/link.js' */
 /** @import {PairingState} from '../connection/pairing.js' */
 /** @import {DrawingRequest} from '../draw/open_drawings.js' */
+/** @import {NameState} from './browser_name.js' */
 /** @import {HistoryState} from './past_acts.js' */
 
 import { readPairingLine } from '../connection/pairing_line.js';
@@ -29,11 +30,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -73,6 +74,9 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => StateRow[]} pageStates what agents have changed about tabs
  * @property {(tabId: number) => Promise<void>} putBack the person puts back what an agent has changed about a tab
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
+ * @property {() => NameState} name
+ * @property {(name: string) => boolean} giveName the person names this browser; false: no daemon is connected
+ * @property {() => Promise<void>} declineName the person does not want to name it
  * @property {() => HistoryState} history
  * @property {(wish: HistoryWish) => boolean} changeHistory false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
@@ -91,6 +95,8 @@ const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire 
 
 const HISTORY_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire history` in a terminal works without it.';
 
+const NOT_NAMED = 'Nothing has changed: the daemon does not run. It keeps the names, and starts with the next call of an agent.';
+
 const NOT_TAKEN = 'Nothing has changed: the daemon does not run. Without it no agent can use the tab.';
 
 const NOT_ANSWERED = 'Your answer was not sent: the daemon does not run. The question is still open when it is back.';
@@ -102,6 +108,7 @@ export function makePanel(parts) {
     ...parts.policy(),
     ...parts.older(),
     ...parts.history(),
+    ...parts.name(),
     unconfirmed: parts.unconfirmed(),
     extension_version: chrome.runtime.getManifest().version,
     now: Date.now(),
@@ -140,6 +147,10 @@ export function makePanel(parts) {
       case 'history':
         if (!parts.changeHistory(historyWish(ask.wish))) return Promise.resolve({ trouble: HISTORY_UNCHANGED });
         break;
+      case 'name_browser':
+        if (!parts.giveName(String(ask.name))) return Promise.resolve({ trouble: NOT_NAMED });
+        break;
+      case 'no_name': return parts.declineName().then(state, notStored);
       case 'take_tab':
         if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
         break;

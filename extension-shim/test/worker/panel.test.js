@@ -24,6 +24,7 @@ const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve',
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
+const NAME = { browser_name: null, browser_label: '', asks_for_name: false, name_problem: '' };
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
 const CHANGED = { tab_id: 9, client_id: 'c1', client: 'Claude Code', emulation: { viewport: '390x844@3', color_scheme: 'dark', touch: false }, rules: [] };
 let done;
@@ -67,7 +68,7 @@ beforeEach(() => {
     asks: () => ASKS,
     answerAsk: (id, answer) => isHeard && done.push([id, answer]) > 0,
     heldTabs: () => [HELD],
-    history: () => HISTORY,
+    history: () => HISTORY, name: () => NAME,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     pageStates: () => [CHANGED],
     putBack: async (tabId) => done.push(`put back ${tabId}`),
@@ -89,7 +90,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME,
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     changed: [{ ...CHANGED, tab_title: 'title of 9' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
@@ -99,7 +100,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -411,4 +412,15 @@ test('where no folder is open the popup explains how to open one', () => {
   assert.match(filesSummary({ enabled: true, folders: [] }), /`tabwire sites files allow DIR`/);
   assert.equal(filesSummary({ enabled: false, folders: ['/site'] }), '');
   assert.equal(filesSummary(null), '');
+});
+
+test('the person names the browser, and is told if nobody can keep the name', async () => {
+  const given = [];
+  const name = () => ({ ...NAME, browser_label: 'Chromium on Linux' });
+  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
+    policy: () => ({}), older: () => ({}), recordingEnded: () => false, taken: () => null, drawings: () => [], restored: async () => {} };
+  const panel = makePanel({ ...state, name, giveName: (wish) => { given.push(wish); return true; } });
+  assert.equal((await panel({ ask: 'name_browser', name: 'work' })).browser_label, 'Chromium on Linux');
+  assert.deepEqual(given, ['work']);
+  assert.match((await makePanel({ ...state, name, giveName: () => false })({ ask: 'name_browser', name: 'work' })).trouble, /daemon does not run/);
 });

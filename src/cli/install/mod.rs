@@ -23,9 +23,10 @@ use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
-    ChangePlan, Installation, McpClient, ServerEntry, UserFolders, stable_program_path,
+    BROWSER_FLAG, ChangePlan, Installation, McpClient, ServerEntry, UserFolders,
+    stable_program_path,
 };
-use crate::protocol::DEFAULT_PORT;
+use crate::protocol::{BrowserName, DEFAULT_PORT};
 use crate::terminal::{clean, is_terminal, print_line, wrapped_behind};
 use wait::WaitEnd;
 
@@ -38,6 +39,9 @@ pub(super) struct InstallArguments {
     /// Add Tabwire to every MCP client that is found
     #[arg(long, conflicts_with = "clients")]
     all: bool,
+    /// Pin the named clients to the browser of this name: they use no other
+    #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
+    browser: Option<BrowserName>,
     /// Print the changes and write nothing
     #[arg(long, conflicts_with = "wait")]
     print: bool,
@@ -85,8 +89,17 @@ pub(super) async fn install(
     // Clients from an earlier installation get today's port and path too.
     let had = installation.installed_clients()?;
     let picked = clients_to_add(&installation, arguments)?;
+    if arguments.browser.is_some() && picked.is_empty() {
+        bail!("--browser needs a client to pin: name one with --client, or all with --all");
+    }
+    // A pin is for the named clients only; the others keep theirs.
+    let had = if arguments.browser.is_some() { Vec::new() } else { had };
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
-    let plan = installation.install(&clients, &server(location, installation.port)?)?;
+    let mut server = server(location, installation.port)?;
+    if let Some(browser) = &arguments.browser {
+        server.args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
+    }
+    let plan = installation.install(&clients, &server)?;
     if arguments.print {
         print_plan(&plan, arguments.json)?;
         if !arguments.json {

@@ -78,6 +78,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
         port,
         owner: DEFAULT_OWNER.into(),
         client: "install".to_owned(),
+        browser: None,
         program: program()?,
         job_notifications: false,
         surface: ToolSurface::default(),

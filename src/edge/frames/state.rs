@@ -103,6 +103,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::OlderExtension(_)
         | FromExtension::ConfirmWidening { .. }
         | FromExtension::TakeTab { .. }
+        | FromExtension::NameBrowser { .. }
         | FromExtension::KeepTab { .. }
         | FromExtension::RestoredTabs { .. }
         | FromExtension::History { .. }
@@ -145,6 +146,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
         | ToExtension::LocalFiles { .. }
+        | ToExtension::BrowserName { .. }
         | ToExtension::FileVerdict { .. }
         | ToExtension::UploadCopies { .. }
         | ToExtension::Ping { .. } => None,

@@ -176,7 +176,7 @@ impl Transaction<'_> {
         let Some(known) = self.browsers.get(browser) else { return };
         tracing::info!(%browser, version = known.extension_version(), "an extension polls");
         let own = POLLER_LABEL.to_owned();
-        let label = targets::label_for(&self.browsers, browser, &own);
+        let label = targets::label_for(&self.browsers, &self.browser_names, browser, &own);
         if let Some(known) = self.browsers.get_mut(browser) {
             known.set_label(label, own);
             known.set_actions(LEGACY_ACTIONS.map(str::to_owned).to_vec());

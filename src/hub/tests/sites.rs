@@ -30,6 +30,7 @@ impl Extension {
             older_extensions: None,
             act_rules: None,
             asks_first: None,
+            names: None,
         }));
         extension
     }

@@ -77,6 +77,11 @@ pub enum FromExtension {
         /// Which.
         id: String,
     },
+    /// The person names this browser's profile.
+    NameBrowser {
+        /// The name.
+        name: String,
+    },
     /// The person takes a tab back from the client that holds it.
     TakeTab {
         /// The tab.
@@ -313,6 +318,9 @@ impl FromExtension {
             "confirm_widening" => {
                 Self::ConfirmWidening { id: serde_json::from_str::<ConfirmBody>(text)?.id }
             }
+            "name_browser" => {
+                Self::NameBrowser { name: serde_json::from_str::<NameBody>(text)?.name }
+            }
             "take_tab" => {
                 Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
@@ -417,6 +425,11 @@ struct StopBody {
 #[derive(Deserialize)]
 struct ConfirmBody {
     id: String,
+}
+
+#[derive(Deserialize)]
+struct NameBody {
+    name: String,
 }
 
 #[derive(Deserialize)]

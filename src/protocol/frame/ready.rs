@@ -40,6 +40,9 @@ pub struct ReadyFrame {
     /// Whether it shows the person which extensions that only poll ask to be let in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_extensions: Option<bool>,
+    /// Whether the person can name the browser in it. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<bool>,
 }
 
 /// A command that the extension has not finished, or whose report is not acknowledged.

@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
-    AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, CaptureSettings,
-    ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab, ImageFormat,
-    LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState,
-    PastAct, PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
-    UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled, well_formed,
+    AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, BrowserName,
+    CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab,
+    ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk,
+    PageState, PastAct, PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId,
+    Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled,
+    well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -201,6 +202,15 @@ fn refused_upload() -> ToExtension {
     ToExtension::UploadCopies { request: 3, files: Vec::new(), error: Some(error) }
 }
 
+fn browser_name(name: Option<&str>, problem: Option<&str>) -> ToExtension {
+    ToExtension::BrowserName {
+        name: name.map(|name| BrowserName::parse(name).expect("a name")),
+        label: name.unwrap_or("Chromium on Linux").to_owned(),
+        others: true,
+        problem: problem.map(str::to_owned),
+    }
+}
+
 /// Which sites may be used and which local files, why a change of that does not count, and a
 /// verdict on two files.
 fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
@@ -208,6 +218,8 @@ fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
         ("upload_copies", upload_copies()),
         ("upload_copies.refused", refused_upload()),
         ("file_verdict", ToExtension::FileVerdict { check: 7, admitted: vec![true, false] }),
+        ("browser_name", browser_name(Some("work"), None)),
+        ("browser_name.problem", browser_name(None, Some("another browser is called so"))),
         ("local_files", ToExtension::LocalFiles { rules: open_folder(), problem: None }),
         (
             "local_files.problem",
@@ -411,6 +423,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "hello",
         "hold",
         "keep_tab",
+        "name_browser",
         "key_stored",
         "local_file_rule",
         "nack",
@@ -447,6 +460,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::SiteRule(_) => "site_rule",
         FromExtension::OlderExtension(_) => "older_extension",
         FromExtension::ConfirmWidening { .. } => "confirm_widening",
+        FromExtension::NameBrowser { .. } => "name_browser",
         FromExtension::TakeTab { .. } => "take_tab",
         FromExtension::KeepTab { .. } => "keep_tab",
         FromExtension::RestoredTabs { .. } => "restored_tabs",
@@ -753,6 +767,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "site_rules",
                 "act_rules",
                 "asks_first",
+                "names",
                 "stopped",
                 "older_extensions",
             ];

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    AgentTab, Attempt, CaptureSettings, ClientId, ConsentNeed, CorrelationId, DrawingId, HeldTab,
-    KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, QueryId, SiteRules,
-    TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    AgentTab, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed, CorrelationId,
+    DrawingId, HeldTab, KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct,
+    QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -172,6 +172,19 @@ pub enum ToExtension {
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
+    /// This browser's name: after `ready` if there is anything to say of it, and after every change.
+    BrowserName {
+        /// The name that the person has given.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<BrowserName>,
+        /// What agents call it, with or without a name.
+        label: String,
+        /// Whether other browsers are connected, so that a name tells them apart.
+        others: bool,
+        /// Why the person's last name in this browser was rejected.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// The answer to `file_check`.
     FileVerdict {
         /// What `file_check` carried.
@@ -225,6 +238,7 @@ impl ToExtension {
             | Self::PageStatesOver { .. }
             | Self::ExtensionChanged {}
             | Self::LocalFiles { .. }
+            | Self::BrowserName { .. }
             | Self::FileVerdict { .. }
             | Self::UploadCopies { .. }
             | Self::Ping { .. } => false,

@@ -19,6 +19,7 @@ mod hand_over;
 mod history;
 mod kills;
 mod leftovers;
+mod names;
 mod pairing;
 mod popup;
 mod private_windows;

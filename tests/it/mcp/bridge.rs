@@ -455,6 +455,7 @@ fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let (client, bridge_end) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(bridge_end);
     let target = DaemonTarget {
+        browser: None,
         home: place.path().to_owned(),
         port: 0,
         owner: "user".into(),

@@ -436,5 +436,6 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         older_extensions: None,
         act_rules: None,
         asks_first: None,
+        names: None,
     }
 }

@@ -1,0 +1,119 @@
+//! Browser profiles that the person names, and a program that is pinned to one.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::popup::{Profile, popup, shows};
+use testkit::{BrowserUser, McpClient, StdioClient, TestDaemon, soon, until};
+
+/// The person types a name into the popup.
+async fn name(hand: &mut BrowserUser, name: &str) {
+    hand.go(&popup()).await;
+    shows(hand, "Connected").await;
+    let open = "document.getElementById('rename').hidden \
+        || (document.getElementById('rename').click(), false)";
+    let shown = "document.getElementById('naming').hidden";
+    soon("the field", async {
+        while hand.read(shown).await != false {
+            hand.read(open).await;
+        }
+    })
+    .await;
+    let give = format!(
+        "document.getElementById('name').value = {}; \
+         document.getElementById('name-form').requestSubmit(); 1",
+        json!(name)
+    );
+    hand.read(&give).await;
+}
+
+async fn labels(client: &McpClient) -> Vec<(String, bool)> {
+    let listed = client.call("observe", json!({"what": "browsers"})).await;
+    let of = |one: &Value| {
+        (one["label"].as_str().unwrap().to_owned(), one["connected"].as_bool().unwrap())
+    };
+    let mut labels: Vec<_> = listed["browsers"].as_array().unwrap().iter().map(of).collect();
+    labels.sort();
+    labels
+}
+
+/// `tabwire mcp --browser work`, as the settings of a client start it.
+async fn pinned(daemon: &TestDaemon) -> StdioClient {
+    let mut command = tokio::process::Command::new(testkit::program());
+    command
+        .args(["mcp", "--browser", "work", "--port", &daemon.port().to_string()])
+        .env("TABWIRE_HOME", daemon.home().dir())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let mut client = StdioClient::spawn(command);
+    client.initialize("pinned").await;
+    client
+}
+
+async fn open_tab(client: &mut StdioClient, more: Value) -> Value {
+    let mut arguments = json!({"action": "tab_open", "url": "about:blank", "wait_ms": 20_000});
+    arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let call = json!({"name": "interact", "arguments": arguments});
+    let answer = client.request("tools/call", call).await;
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    serde_json::from_str(&text).unwrap_or_else(|_| json!({"text": text, "whole": answer}))
+}
+
+#[tokio::test]
+async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_or_none() {
+    let daemon = TestDaemon::start().await;
+    let (one, two) =
+        (Profile::new(&daemon.home(), daemon.port()), Profile::new(&daemon.home(), daemon.port()));
+    let (work, mut hand) = one.open("about:blank").await;
+    let client = McpClient::legacy(&daemon);
+    soon("the first", until(async || labels(&client).await.len() == 1)).await;
+    name(&mut hand, "work").await;
+    let is_work = ("work".to_owned(), true);
+    soon("its name", until(async || labels(&client).await == [is_work.clone()])).await;
+
+    // A second profile: its person is asked, and a name that is in use is refused in words.
+    let (home, mut other) = two.open("about:blank").await;
+    other.go(&popup()).await;
+    shows(&mut other, "Several browsers are connected").await;
+    name(&mut other, "Work").await;
+    shows(&mut other, "another browser is called `Work`").await;
+    name(&mut other, "ho\u{200b}me").await;
+    shows(&mut other, "characters that cannot be seen").await;
+    name(&mut other, "home").await;
+    let both = [("home".to_owned(), true), is_work.clone()];
+    soon("both names", until(async || labels(&client).await == both)).await;
+
+    let mut agent = pinned(&daemon).await;
+    let opened = open_tab(&mut agent, json!({})).await;
+    assert_eq!(opened["status"], "complete", "{opened}");
+    let refused = open_tab(&mut agent, json!({"browser": "home"})).await;
+    assert_eq!(refused["error"], "browser_pinned", "{refused}");
+
+    // Its browser goes: no other is used.
+    work.end().await;
+    let away = until(async || labels(&client).await.contains(&("work".to_owned(), false)));
+    soon("its end", away).await;
+    // For a moment its commands wait; a call that waits with them takes its time.
+    let mut refused = json!(null);
+    for _ in 0..5 {
+        refused = open_tab(&mut agent, json!({"wait_ms": 4_000})).await;
+        if refused["error"] == "browser_away" {
+            break;
+        }
+    }
+    assert_eq!(refused["error"], "browser_away", "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("open that browser"), "{refused}");
+
+    // Daemon and browsers come back in another order.
+    let daemon = daemon.restart().await;
+    let client = McpClient::legacy(&daemon);
+    let (work, _hand) = one.open("about:blank").await;
+    soon("both again", until(async || labels(&client).await == both)).await;
+    let opened = open_tab(&mut agent, json!({})).await;
+    assert_eq!(opened["status"], "complete", "{opened}");
+    work.end().await;
+    home.end().await;
+    daemon.stop().await;
+}
