@@ -1288,7 +1288,7 @@ export type CommandBody = {
 export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act';
+export type ConsentKind = 'act' | 'close';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {

@@ -21,17 +21,20 @@ pub type ConsentDetail = AskWords<300>;
 pub enum ConsentKind {
     /// It acts on a site on which the person wants to be asked first.
     Act,
+    /// It closes a tab that no agent opened, or that the person has made their own.
+    Close,
 }
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Act];
+    pub const ALL: [Self; 2] = [Self::Act, Self::Close];
 
     /// The word on the wire and in the journal.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
             Self::Act => "act",
+            Self::Close => "close",
         }
     }
 
@@ -46,6 +49,7 @@ impl ConsentKind {
     pub const fn purpose(self) -> &'static str {
         match self {
             Self::Act => "act on",
+            Self::Close => "close a tab on",
         }
     }
 }

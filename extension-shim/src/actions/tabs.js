@@ -28,6 +28,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
   const id = await openBlank(inFront).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
+  agentTabs.noteOpened(id);
   context.begin();
   if (inFront) await bringToFront(id, { isNew: true });
   /** @type {Arrival} */

@@ -14,6 +14,8 @@ const [SESSION_KEY, SWITCH_KEY] = ['agent_tabs', 'keep_agent_tabs'];
 export class AgentTabs {
   /** As the daemon has them. @type {Map<number, AgentTab>} */
   #opened = new Map();
+  /** All that agents opened, also before the daemon has heard of one and those that they want kept. @type {Set<number>} */
+  #agents = new Set();
   /** The person's from now on; the daemon was not there to be told. @type {Set<number>} */
   #kept = new Set();
   /** Until when a tab that comes to the front does so for an agent. @type {Map<number, number>} */
@@ -45,9 +47,10 @@ export class AgentTabs {
   /** Reads what an earlier worker knew. */
   async restore() {
     const [session, local] = await Promise.all([chrome.storage.session.get(SESSION_KEY), chrome.storage.local.get(SWITCH_KEY)]);
-    const { opened = [], kept = [] } = /** @type {any} */ (session[SESSION_KEY] ?? {});
+    const { opened = [], kept = [], agents = [] } = /** @type {any} */ (session[SESSION_KEY] ?? {});
     this.#opened = new Map(opened.map((/** @type {AgentTab} */ tab) => [tab.tab_id, tab]));
     this.#kept = new Set(kept);
+    for (const tabId of agents) this.#agents.add(tabId);
     await this.#groups.restore();
     this.#keepsAll = local[SWITCH_KEY] === true;
   }
@@ -81,6 +84,26 @@ export class AgentTabs {
     return [...this.#opened.values()];
   }
 
+  /** An agent has opened a tab. @param {number} tabId */
+  noteOpened(tabId) {
+    this.#agents.add(tabId);
+    this.#store();
+  }
+
+  #store() {
+    chrome.storage.session.set({ [SESSION_KEY]: { opened: this.list, kept: [...this.#kept], agents: [...this.#agents] } }).catch(console.warn);
+  }
+
+  /** The browser has given a tab another id. @param {number} added @param {number} removed */
+  handleReplaced(added, removed) {
+    if (this.#agents.delete(removed)) this.noteOpened(added);
+  }
+
+  /** @param {number | undefined} tabId @returns {boolean} whether an agent opened it, and the person has not made it their own */
+  isAgents(tabId) {
+    return tabId !== undefined && (this.#opened.has(tabId) || this.#agents.has(tabId));
+  }
+
   /** Whether the person keeps every tab that agents open. */
   get keepsAll() {
     return this.#keepsAll;
@@ -98,6 +121,7 @@ export class AgentTabs {
 
   /** The tab is the person's from now on. @param {number} tabId @returns {boolean} false: no daemon is connected */
   keep(tabId) {
+    if (this.#agents.delete(tabId)) this.#store();
     if (!this.#opened.has(tabId)) return true;
     this.#kept.add(tabId);
     const isTold = this.#tell(tabId);
@@ -115,7 +139,7 @@ export class AgentTabs {
   /** @param {AgentTab[]} opened */
   #set(opened) {
     this.#opened = new Map(opened.map((tab) => [tab.tab_id, tab]));
-    chrome.storage.session.set({ [SESSION_KEY]: { opened, kept: [...this.#kept] } }).catch(console.warn);
+    this.#store();
     this.#groups.follow(opened);
     this.onChange(opened);
   }
@@ -148,6 +172,7 @@ export class AgentTabs {
     this.#closed = { windowId, at: Date.now() };
     this.#brought.delete(tabId);
     this.#watched.delete(tabId);
+    if (this.#agents.delete(tabId)) this.#store();
     this.#kept.delete(tabId);
     this.#groups.handleRemoved(tabId);
   }

@@ -7,7 +7,7 @@
 import { ActionError } from './errors.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on' };
+const PURPOSES = { act: 'act on', close: 'close a tab on' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {

@@ -124,6 +124,11 @@ export function askedSite({ ask = [], default: other = 'allow' }, url) {
   return isAsked ? siteOf(place) : null;
 }
 
+/** @param {string} url @returns {string} its site, as the person's words name it */
+export function siteName(url) {
+  return siteOf(placeOf(url));
+}
+
 /** The origin of a page, in the one spelling of its host. @param {UrlParts} place */
 function siteOf({ scheme, host, port }) {
   if (host === '') return `${scheme || 'no site'}:`;

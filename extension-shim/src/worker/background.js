@@ -81,6 +81,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
 });
 chrome.tabs.onReplaced.addListener((added, removed) => {
   replacedTabs.handleReplaced(added, removed);
+  agentTabs.handleReplaced(added, removed);
   dispatcher.handleReplaced(added, removed);
   tabs.handleReplaced(added, removed);
   wakefulTabs.handleReplaced(added, removed);

@@ -1,7 +1,7 @@
 // @ts-check
 // Puts the parts together: the steps after a welcome, and the part for each type of frame.
 
-/** @import {HeldTab, LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, WelcomeFrame, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {CommandBody, HeldTab, LocalFileChange, OlderExtensionChange, SiteChange, ToExtension, WelcomeFrame, UnconfirmedWidening} from '../../types/protocol.js' */
 /** @import {ConnectionView} from './panel.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {Status} from '../connection/link.js' */
@@ -29,6 +29,7 @@ import { drawMode } from '../draw/index.js';
 import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
 import { runsScript } from '../policy/acts.js';
+import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
@@ -43,7 +44,7 @@ const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: (command) => !recorder.isChanging && policy.isOpenFor(command, tabs.known(command.tab_id)),
+  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
   async check(command, { isStep }) {
     // Before the rules, which may change while the recording begins.
     await recorder.applied();
@@ -53,6 +54,10 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
       return (await chrome.webNavigation.getFrame({ tabId, frameId: 0 }))?.documentId;
     };
     await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
+    if (!closesPersonsTab(command)) return;
+    // One that is not there fails by itself, with better words.
+    const closed = await tab().catch(() => null);
+    if (closed && !agentTabs.isAgents(closed.id)) askBeforeClosing(command, closed, await documentNow().catch(() => undefined), { isStep });
   },
   assertAct(command, url, so) {
     policy.assertAct(command, url, so);
@@ -164,6 +169,11 @@ export const panel = makePanel({
 async function tryNow() {
   await pairing.handlePerson();
   link.connectNow();
+}
+
+/** As far as the command says which tab it is for. @param {CommandBody} command */
+function closesPersonsTab(command) {
+  return closesItsTab(command) && !agentTabs.isAgents(command.tab_id);
 }
 
 const restored = once(async () => {

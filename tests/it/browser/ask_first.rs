@@ -10,6 +10,7 @@ use testkit::{
 };
 
 /// The buttons on a held command, in their order.
+const DENY: usize = 1;
 const NEVER: usize = 2;
 const ONCE: usize = 3;
 const SESSION: usize = 4;
@@ -59,7 +60,7 @@ impl ConsentStage {
     /// The person presses a button of the question about this command.
     async fn press(&mut self, id: &str, button: usize) {
         let row = format!("document.getElementById('{id}')");
-        let asks = format!("{row}?.innerText.includes('wants to act on')");
+        let asks = format!("{row}?.innerText.includes('wants to ')");
         soon("the question", until(async || self.hand.read(&asks).await == true)).await;
         let picture = format!("{row}?.querySelector('.picture') != null");
         soon("the picture", until(async || self.hand.read(&picture).await == true)).await;
@@ -153,5 +154,40 @@ async fn a_batch_waits_before_its_first_step_and_a_held_command_outlives_worker_
     let done = stage.client.outcome(&id).await;
     assert_eq!(done["status"], "complete", "{done}");
     assert_eq!(done["result"]["value"]["results"][1], 1, "{done}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_tab_of_the_person_is_closed_with_their_word_alone_and_one_of_an_agent_without() {
+    let mut stage = ConsentStage::set().await;
+    let ran = finish(cli_of(&stage.daemon, &["sites", "default", "allow"])).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let close = |tab: &Value| json!({"action": "tab_close", "tab_id": tab, "wait_ms": 20_000});
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second"), "keep": true, "wait_ms": 20_000});
+    let opened = stage.client.call("interact", open).await["result"]["value"]["tab_id"].clone();
+    let closed = stage.client.call("interact", close(&opened)).await;
+    assert_eq!(closed["result"]["value"]["tab_id"], opened, "{closed}");
+
+    let id = stage.held(close(&stage.tab)).await;
+    stage.press(&id, DENY).await;
+    let denied = stage.client.outcome(&id).await;
+    assert_eq!(
+        (&denied["reason"], &denied["may_have_run"]),
+        (&json!("denied_by_user"), &json!(false)),
+        "{denied}"
+    );
+    // A word on one thing is none on another.
+    let id = stage.held(stage.script("document.title")).await;
+    stage.press(&id, SESSION).await;
+    assert_eq!(stage.client.outcome(&id).await["status"], "complete", "the tab is still there");
+    let steps = json!([{"action": "page_info"}, {"action": "tab_close"}]);
+    let batch = json!({"action": "batch", "tab_id": stage.tab, "steps": steps, "wait_ms": 20_000});
+    let id = stage.held(batch).await;
+    stage.press(&id, DENY).await;
+    assert_eq!(stage.client.outcome(&id).await["reason"], "denied_by_user");
+    let id = stage.held(close(&stage.tab)).await;
+    stage.press(&id, ONCE).await;
+    let closed = stage.client.outcome(&id).await;
+    assert_eq!(closed["result"]["value"]["tab_id"], stage.tab, "{closed}");
     stage.end().await;
 }
