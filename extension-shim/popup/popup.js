@@ -171,12 +171,20 @@ async function giveName(event) {
   event.preventDefault();
   shownNameProblem = '';
   isRenaming = false;
-  setText('name-trouble', await tell({ ask: 'name_browser', name: nameField.value }));
+  await tellOfName({ ask: 'name_browser', name: nameField.value });
 }
 
 async function noName() {
   isRenaming = false;
-  setText('name-trouble', await tell({ ask: 'no_name' }));
+  await tellOfName({ ask: 'no_name' });
+}
+
+/** @param {Parameters<typeof tell>[0]} ask */
+async function tellOfName(ask) {
+  setText('name-trouble', '');
+  const trouble = await tell(ask);
+  // Meanwhile the daemon may have said why it does not take the name.
+  if (trouble) setText('name-trouble', trouble);
 }
 
 let shownActs = '';
