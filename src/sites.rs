@@ -1,9 +1,10 @@
 //! The site rules of a running daemon: the state directory keeps them, and every browser gets them.
+//! The scopes of owners are read with them.
 //! [`LiveLocalFileRules`](crate::local_files::LiveLocalFileRules) is the part for local files.
 
 use std::sync::Arc;
 
-use crate::home::{SiteRulesError, SiteRulesFile, StateDirectory, StateDirectoryError};
+use crate::home::{ScopesFile, SiteRulesError, SiteRulesFile, StateDirectory, StateDirectoryError};
 use crate::hub::Hub;
 use crate::local_files::LiveLocalFileRules;
 use crate::protocol::{SiteChange, SiteRules};
@@ -13,6 +14,7 @@ use crate::protocol::{SiteChange, SiteRules};
 pub struct LiveSiteRules {
     hub: Hub,
     file: SiteRulesFile,
+    scopes: ScopesFile,
     local_files: LiveLocalFileRules,
 }
 
@@ -24,7 +26,7 @@ impl LiveSiteRules {
     /// [`StateDirectoryError`]: a file cannot be read.
     pub fn open(hub: Hub, home: &StateDirectory) -> Result<Self, StateDirectoryError> {
         let local_files = LiveLocalFileRules::open(hub.clone(), home.local_files())?;
-        let sites = Self { hub, file: home.site_rules(), local_files };
+        let sites = Self { hub, file: home.site_rules(), scopes: home.scopes(), local_files };
         sites.reload()?;
         Ok(sites)
     }
@@ -70,6 +72,7 @@ impl LiveSiteRules {
     /// [`StateDirectoryError`]: one cannot be read, and its rules stay as they are.
     pub fn reload(&self) -> Result<Arc<SiteRules>, StateDirectoryError> {
         self.local_files.reload()?;
+        self.hub.set_scopes(self.scopes.read()?);
         self.hold(self.file.read()?);
         Ok(self.rules())
     }

@@ -75,6 +75,7 @@ impl Inside {
             act_rules: None,
             asks_first: None,
             names: None,
+            tab_scopes: None,
         }));
         Self { hub, caller, link, outbox }
     }

@@ -81,6 +81,12 @@ export type Context = {
   client: string;
   /** The client itself: several may have one name. */
   clientId: string;
+  /** Whether it may see and use every tab. */
+  seesAll: boolean;
+  /** Whether it may see and use a tab. */
+  sees: (tabId: number) => boolean;
+  /** It has opened a tab, which is its owner's from now on. */
+  noteOpened: (tabId: number) => void;
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
   /**

@@ -300,6 +300,8 @@ export type ReadyFrame = {
   act_rules?: boolean;
   /** Whether it asks the person before a client acts, where the rules say so. */
   asks_first?: boolean;
+  /** Whether it keeps a command to the tabs that the command's frame names. */
+  tab_scopes?: boolean;
   /** Whether the person has stopped everything in this browser. Older extensions do not say. */
   stopped?: boolean;
   /** Whether it shows the person which extensions that only poll ask to be let in. */
@@ -398,6 +400,24 @@ export type NameBrowserFrame = {
 export type TakeTabFrame = {
   type: 'take_tab';
   /** The tab. */
+  tab_id: TabId;
+};
+
+/** A running command has opened a tab. */
+export type TabOpenedFrame = {
+  type: 'tab_opened';
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** The tab. */
+  tab_id: TabId;
+};
+
+/** The page of a tab has opened another tab, or a window. */
+export type TabCreatedFrame = {
+  type: 'tab_created';
+  /** The tab of the page. */
+  source_tab_id: TabId;
+  /** The new tab. */
   tab_id: TabId;
 };
 
@@ -547,6 +567,8 @@ export type FromExtension =
   | ConfirmWideningFrame
   | NameBrowserFrame
   | TakeTabFrame
+  | TabOpenedFrame
+  | TabCreatedFrame
   | KeepTabFrame
   | RestoredTabsFrame
   | AskAnswerFrame
@@ -1266,6 +1288,8 @@ export type CommandBody = {
   params: Record<string, unknown>;
   /** The tab it is for; absent for the browser as a whole. */
   tab_id?: TabId;
+  /** The tabs that it may see and use, and those that it opens; absent: every tab. */
+  tabs?: TabId[];
   /** How long it may run, in milliseconds from `go`. */
   timeout_ms: number;
   /** Whether it is run at once, without a claim. */

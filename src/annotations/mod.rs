@@ -22,8 +22,8 @@ use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, limits};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{
-    Action, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt, DrawingsReport, Owner,
-    ReportedError, SessionName,
+    Action, BrowserId, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt,
+    DrawingsReport, Owner, ReportedError, SessionName,
 };
 
 /// The usual time that people take.
@@ -114,23 +114,29 @@ impl AnnotationService {
     /// # Errors
     ///
     /// [`DrawingsError`]: it is not kept.
-    pub async fn take(&self, drawing: Drawing) -> Result<(), DrawingsError> {
+    pub async fn take(&self, browser: &BrowserId, drawing: Drawing) -> Result<(), DrawingsError> {
         let named = drawing.correlation_id.clone();
         let owner = named.as_ref().and_then(|id| self.0.hub.owner_of(id));
         // A drawing that no known wait asked for is the user's own (decision 197).
         let owner = owner.unwrap_or_else(|| DEFAULT_OWNER.into());
         let session = drawing.session.clone();
         let session = session.as_ref();
+        let tab = drawing.tab_id;
+        let in_own_tab = tab.is_some_and(|tab| self.0.hub.is_own(&owner, browser, tab));
         if let Some(why) = drawing.cancelled {
             match &named {
                 // Other waits of the session may have drawing tools open on other pages.
                 Some(id) => self.0.hub.end_wait(id, given_up(why)).await,
+                None if self.is_bounded(&owner) && !in_own_tab => {}
                 None => drop(self.0.hub.end_waits(&owner, session, None, &given_up(why)).await),
             }
             return Ok(());
         }
         // Before any wait ends, because the results name its files.
-        let (kept, is_new) = self.keep(&owner, drawing).await?;
+        let (kept, is_new) = self.keep(&owner, drawing, in_own_tab).await?;
+        if !self.may_see(&owner, &kept) {
+            return Ok(());
+        }
         // A repetition of a drawing that was read must not end a newer wait.
         if is_new || kept.is_unread {
             let id = std::slice::from_ref(&kept.drawing_id);
@@ -164,7 +170,11 @@ impl AnnotationService {
             }
             return Ok(true);
         }
-        let (kept, is_new) = self.keep(&owner, drawing).await?;
+        // Such an extension does not say in which tabs its programs act.
+        let (kept, is_new) = self.keep(&owner, drawing, false).await?;
+        if !self.may_see(&owner, &kept) {
+            return Ok(true);
+        }
         if is_new || kept.is_unread {
             let id = std::slice::from_ref(&kept.drawing_id);
             let outcome = self.report(&owner, session, id).await?;
@@ -248,22 +258,37 @@ impl AnnotationService {
         Ok(Some(submitted))
     }
 
-    /// An owner's drawings.
+    /// An owner's drawings, as far as its clients may see the tabs that they were made in.
     ///
     /// # Errors
     ///
     /// [`DrawingsError::Io`].
     pub async fn list(&self, owner: &Owner) -> Result<DrawingList, DrawingsError> {
-        let owner = owner.clone();
+        let of = owner.clone();
         let ended = self.ended_waits();
-        let mut list = self.on_disk(move |drawings| drawings.list(&owner)).await?;
+        let mut list = self.on_disk(move |drawings| drawings.list(&of)).await?;
+        list.drawings.retain(|kept| self.may_see(owner, kept));
+        if self.is_bounded(owner) {
+            // Of a damaged one nobody knows in which tab it was made.
+            list.damaged.clear();
+        }
         for kept in &mut list.drawings {
             self.note_if_read(kept, &ended);
         }
         Ok(list)
     }
 
-    /// Deletes the drawings of a session, or those without one. Returns their number.
+    fn is_bounded(&self, owner: &Owner) -> bool {
+        self.0.hub.scope_of(owner).is_bounded()
+    }
+
+    /// Whether the clients of an owner may see a drawing.
+    fn may_see(&self, owner: &Owner, kept: &KeptDrawing) -> bool {
+        kept.in_own_tab || !self.is_bounded(owner)
+    }
+
+    /// Deletes the drawings of a session, or those without one, that the owner's clients may see.
+    /// Returns their number.
     ///
     /// # Errors
     ///
@@ -273,8 +298,9 @@ impl AnnotationService {
         owner: &Owner,
         session: Option<SessionName>,
     ) -> Result<usize, DrawingsError> {
-        let owner = owner.clone();
-        self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref())).await
+        let (owner, only_own) = (owner.clone(), self.is_bounded(owner));
+        self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref(), only_own))
+            .await
     }
 
     fn begin(&self, caller: &Caller, asked: HostTask) -> Result<SubmittedCommand, AnnotationError> {
@@ -343,10 +369,12 @@ impl AnnotationService {
         &self,
         owner: &Owner,
         drawing: Drawing,
+        in_own_tab: bool,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let (owner, at) = (owner.clone(), self.0.hub.now());
         let ended = self.ended_waits();
-        let kept = self.on_disk(move |drawings| drawings.keep(&owner, &drawing, at)).await;
+        let keep = move |drawings: &DrawingStore| drawings.keep(&owner, &drawing, at, in_own_tab);
+        let kept = self.on_disk(keep).await;
         kept.map(|(mut kept, is_new)| {
             self.note_if_read(&mut kept, &ended);
             (kept, is_new)

@@ -65,7 +65,7 @@ pub(super) fn run(
         }
         DrawingsCommand::Clear { session } => {
             let deleted = match &session {
-                Some(session) => drawings.clear_session(&owner, Some(session))?,
+                Some(session) => drawings.clear_session(&owner, Some(session), false)?,
                 None => drawings.clear(&owner)?,
             };
             print_deleted(deleted, json)?;

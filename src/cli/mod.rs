@@ -20,6 +20,7 @@ mod output_file;
 mod overview;
 mod pair;
 mod person;
+mod scope;
 mod serve;
 mod sites;
 mod state_removal;
@@ -267,6 +268,11 @@ enum CliCommand {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// List or choose which tabs the programs of an owner see
+    #[command(
+        after_help = "A running daemon applies every change at once. Programs that were not given an owner belong to\n`user`; `tabwire mcp --owner NAME` gives a program one of its own. A scope hides tabs and no\naccounts: a tab that a program opens has your log-ins, and `tabwire sites` says where they may go.\n\nExamples:\n  tabwire scope                 list the scopes\n  tabwire scope research own    its programs see the tabs that they open\n  tabwire scope research all    they see every tab\n  tabwire scope --json"
+    )]
+    Scope(scope::ScopeArguments),
     /// Confirm the changes that scripts made with --unattended
     #[command(
         after_help = "The command asks at the terminal whether each change stays. `tabwire status` lists the changes. The\nextension's popup lists them too and can confirm them.\n\nExamples:\n  tabwire confirm\n  tabwire confirm --json"
@@ -411,6 +417,7 @@ impl Cli {
             CliCommand::Confirm { json } => confirm::run(&location, json),
             CliCommand::Files { command, json } => files::run(&location, command, json),
             CliCommand::Sites { command, json } => sites::run(&location, command, json).await,
+            CliCommand::Scope(given) => scope::run(&location, given).await,
             CliCommand::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }

@@ -8,6 +8,7 @@ use super::person::{UnattendedFlag, require_consent};
 use super::serve::end_daemon;
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryRemoval};
 use crate::install::{ChangePlan, Installation};
+use crate::protocol::OwnerScopes;
 use crate::terminal::{clean, print_line};
 
 /// How many paths that stay a person is shown.
@@ -50,10 +51,16 @@ impl StateRemoval {
         let unconfirmed = home.unconfirmed();
         let has_rules = !home.site_rules().read().is_ok_and(|rules| rules.is_empty());
         let has_unconfirmed = !unconfirmed.as_ref().is_ok_and(Vec::is_empty);
-        if !has_rules && !has_unconfirmed {
+        let is_bounded = |scopes: OwnerScopes| scopes.chosen().any(|(_, scope)| scope.is_bounded());
+        let has_scopes = home.scopes().read().map_or(true, is_bounded);
+        if !has_rules && !has_unconfirmed && !has_scopes {
             return Ok(());
         }
-        let what = "agents use every site once Tabwire is installed again (the rules for sites go)";
+        let what = if has_scopes && !has_rules && !has_unconfirmed {
+            "agents see every tab once Tabwire is installed again (the scopes of owners go)"
+        } else {
+            "agents use every site once Tabwire is installed again (the rules for sites go)"
+        };
         require_consent(&home, what, consent.unattended)?;
         if !consent.unattended {
             // The removal undoes earlier changes too, and a person has just agreed to it.

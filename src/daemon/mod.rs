@@ -133,6 +133,7 @@ impl Daemon {
         // start.
         home.site_rules().read()?;
         home.local_files().read()?;
+        home.scopes().read()?;
         let (journal, history) = if settings.ephemeral {
             tracing::warn!("the daemon keeps no journal: commands do not outlive this process");
             (Journal::ephemeral(), RecordedHistory::default())

@@ -42,7 +42,7 @@ pub(super) async fn status(
         "uptime_seconds": health.uptime.as_secs_f64(),
         "pending": health.pending,
         "kept": health.kept,
-        "browsers": hub.browsers(),
+        "browsers": hub.browsers_of(&caller.owner),
         "clients": hub.clients(&caller.owner),
         "storage": hub.storage(),
         "outdated_extension": hub.has_outdated_extension(),

@@ -87,7 +87,7 @@ impl<'a> SideWork<'a> {
                 self.refuse_drawing(drawing.drawing_id, code, why.to_owned());
             }
             FromExtension::Annotations(drawing) => {
-                self.drawings.push(Box::pin(edge.take_drawing(*drawing)));
+                self.drawings.push(Box::pin(edge.take_drawing(&link.peer().browser, *drawing)));
             }
             FromExtension::SiteRule(change) => {
                 if let Err(problem) = edge.change_sites(&change, self.is_ours()) {
@@ -127,9 +127,7 @@ impl<'a> SideWork<'a> {
             }
             FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
-            FromExtension::KeyStored {} if self.is_ours() => {
-                edge.forget_unpacked_key();
-            }
+            FromExtension::KeyStored {} if self.is_ours() => edge.forget_unpacked_key(),
             FromExtension::ConfirmWidening { id } => {
                 edge.confirm_widening(link, self.is_ours(), &id);
             }
@@ -142,6 +140,8 @@ impl<'a> SideWork<'a> {
             | FromExtension::Stopped { .. }
             | FromExtension::TakeTab { .. }
             | FromExtension::KeepTab { .. }
+            | FromExtension::TabOpened { .. }
+            | FromExtension::TabCreated { .. }
             | FromExtension::RestoredTabs { .. }
             | FromExtension::PageStates { .. }
             | FromExtension::AskAnswer { .. }
@@ -350,15 +350,17 @@ impl EdgeState {
     /// Takes a drawing. That goes on to its end, also if nobody waits for it any more.
     pub(super) fn take_drawing(
         &self,
+        browser: &BrowserId,
         drawing: Drawing,
     ) -> impl Future<Output = DrawingOutcome> + use<> {
+        let browser = browser.clone();
         let drawing_id = drawing.drawing_id.clone();
         let tools = self.tools.clone();
         // A task of its own survives the link: a drawing that was sent is kept.
         let taking = self.tasks.spawn(async move {
             match tools.annotations() {
                 Some(annotations) => {
-                    annotations.take(drawing).await.map_err(|error| error.to_string())
+                    annotations.take(&browser, drawing).await.map_err(|error| error.to_string())
                 }
                 None => Err("this daemon has no state directory".to_owned()),
             }

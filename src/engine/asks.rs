@@ -92,6 +92,7 @@ impl Engine {
 
     fn page_of_ask(&self, id: &CorrelationId) -> Option<String> {
         let (browser, tab) = self.tab_of_ask(id)?;
+        self.inside_since(&self.commands.get(id)?.spec().owner, browser, tab)?;
         let tabs = self.browsers.get(browser)?.tabs();
         Some(tabs.iter().find(|known| known.tab_id == tab)?.url.clone())
     }
@@ -188,7 +189,7 @@ impl Transaction<'_> {
         let current = self.client(caller).current();
         let works_in_tab = current.as_ref().is_some_and(|current| current.tab.is_some());
         let is_about_page = work.is_about_page() && works_in_tab;
-        let found = targets::find_tab(&self.browsers, current.as_ref(), selector);
+        let found = targets::find_tab(&self.sight(&caller.owner), current.as_ref(), selector);
         match found {
             Ok((browser, tab)) if selector.tab.is_some() || is_about_page => Ok(TargetSelector {
                 browser: Some(browser.as_str().to_owned()),

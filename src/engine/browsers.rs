@@ -44,6 +44,8 @@ pub(super) struct BrowserState {
     enforces_acts: bool,
     /// Whether its extension asks the person before a client acts, where the rules say so.
     asks_first: bool,
+    /// Whether its extension keeps commands to the tabs that they name.
+    keeps_scopes: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,
     /// Whether its extension lets the person name it.
@@ -88,6 +90,7 @@ impl BrowserState {
             enforces_sites: false,
             enforces_acts: false,
             asks_first: false,
+            keeps_scopes: false,
             shows_older_extensions: false,
             takes_name: false,
             is_stopped: false,
@@ -146,6 +149,7 @@ impl BrowserState {
         self.enforces_sites = ready.site_rules == Some(true);
         self.enforces_acts = ready.act_rules == Some(true);
         self.asks_first = ready.asks_first == Some(true);
+        self.keeps_scopes = ready.tab_scopes == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         self.takes_name = ready.names == Some(true);
         if let Some(link) = &mut self.link {
@@ -223,6 +227,11 @@ impl BrowserState {
         self.enforces_sites
             && (self.enforces_acts || !rules.bounds_acts())
             && (self.asks_first || !rules.asks_first())
+    }
+
+    /// Whether its extension keeps commands to the tabs inside the scopes of their owners.
+    pub(super) const fn keeps_scopes(&self) -> bool {
+        self.keeps_scopes
     }
 
     /// Whether its extension shows the person which older extensions ask to be let in.

@@ -7,17 +7,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::leases::TabPlace;
 use super::refusal::{CallRefusal, RefusalReason};
-use super::targets::{choose_browser, gone, no_such_tab};
+use super::scopes::OwnerTab;
+use super::targets::{TabSight, choose_browser, gone, no_such_tab};
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::TargetSelector;
-use crate::protocol::{BrowserId, CaptureSettings, StreamKind, TabCapture, TabId, ToExtension};
+use crate::protocol::{
+    BrowserId, CaptureSettings, Owner, StreamKind, TabCapture, TabId, ToExtension,
+};
 
 /// The streams that browsers are to record.
 #[derive(Debug, Default)]
 pub(super) struct CaptureRequests {
     /// In every tab of every browser.
     all: BTreeSet<StreamKind>,
+    /// In every tab of owners' own, of those whose clients do not see every tab.
+    owners: HashMap<Owner, BTreeSet<StreamKind>>,
     /// Further streams in single browsers.
     browsers: HashMap<BrowserId, BrowserCapture>,
 }
@@ -99,13 +105,49 @@ impl CaptureChange {
 
 impl CaptureRequests {
     /// The streams that a browser is to record now.
-    fn settings_of(&self, browser: &BrowserId) -> CaptureSettings {
+    fn settings_of<'a>(
+        &self,
+        browser: &BrowserId,
+        owned: impl Iterator<Item = &'a OwnerTab>,
+    ) -> CaptureSettings {
         let mut all = self.all.clone();
-        let Some(own) = self.browsers.get(browser) else {
-            return CaptureSettings { all, tabs: Vec::new() };
-        };
-        all.extend(&own.all);
-        CaptureSettings::new(all, &own.tabs)
+        let own = self.browsers.get(browser);
+        all.extend(own.into_iter().flat_map(|own| &own.all));
+        let mut tabs = own.map_or_else(BTreeMap::new, |own| own.tabs.clone());
+        for tab in owned {
+            if let Some(streams) = self.owners.get(&tab.owner) {
+                tabs.entry(tab.tab).or_default().extend(streams);
+            }
+        }
+        CaptureSettings::new(all, &tabs)
+    }
+
+    /// What is recorded for an owner whose clients do not see every tab.
+    fn summary_of(&self, sight: &TabSight<'_>) -> CaptureStatus {
+        let own = self.browsers.iter().map(|(id, own)| {
+            let inside = own.tabs.iter().filter(|(tab, _)| sight.sees(id, **tab));
+            let inside = inside.map(|(tab, streams)| (*tab, streams.clone())).collect();
+            let CaptureSettings { all, tabs } = CaptureSettings::new(BTreeSet::new(), &inside);
+            BrowserCaptureStatus { browser: id.clone(), all, tabs }
+        });
+        let mut browsers: Vec<_> = own.filter(|own| !own.tabs.is_empty()).collect();
+        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
+        CaptureStatus { all: self.owners.get(sight.owner).cloned().unwrap_or_default(), browsers }
+    }
+
+    /// Applies a request for every tab of an owner's own. `inside`: those tabs that are open.
+    fn change_of_owner(&mut self, change: &CaptureChange, owner: &Owner, inside: &[TabPlace]) {
+        let streams = change.streams();
+        let own = self.owners.entry(owner.clone()).or_default();
+        if change.on {
+            own.extend(streams);
+            return;
+        }
+        own.retain(|stream| !streams.contains(stream));
+        self.owners.retain(|_, of| !of.is_empty());
+        for TabPlace { browser, tab } in inside {
+            self.change(change, Some(browser), Some(*tab));
+        }
     }
 
     fn summary(&self) -> CaptureStatus {
@@ -169,6 +211,27 @@ impl Engine {
         self.capture.all.contains(&stream) || of.any(|id| self.capture_of(id).has(stream, tab))
     }
 
+    /// The same for an owner: of the tabs that its clients see in one that they see, or in those that
+    /// they will open.
+    #[must_use]
+    pub fn captures_for(
+        &self,
+        owner: &Owner,
+        stream: StreamKind,
+        browser: Option<&BrowserId>,
+        tab: Option<TabId>,
+    ) -> bool {
+        if !self.scope_of(owner).is_bounded() {
+            return self.captures(stream, browser, tab);
+        }
+        let is_asked = |id: &BrowserId, inside: TabId| {
+            browser.is_none_or(|wanted| wanted == id) && tab.is_none_or(|wanted| wanted == inside)
+        };
+        let mut inside = self.tabs_of(owner).filter(|(id, tab)| is_asked(id, tab.tab_id));
+        self.capture.owners.get(owner).is_some_and(|own| own.contains(&stream))
+            || inside.any(|(id, tab)| self.capture_of(id).has(stream, Some(tab.tab_id)))
+    }
+
     /// The connected browsers that requests to record do not reach, of all or of this one.
     #[must_use]
     pub fn capture_unsupported(&self, browser: Option<&BrowserId>) -> CaptureUnsupportedBrowsers {
@@ -185,7 +248,7 @@ impl Engine {
     /// The streams that a browser is to record, even one that has never connected.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
-        self.capture.settings_of(browser)
+        self.capture.settings_of(browser, self.owner_tabs.of_browser(browser))
     }
 }
 
@@ -202,14 +265,34 @@ impl Transaction<'_> {
     ) -> Result<CaptureStatus, CallRefusal> {
         let place = self.place_of(caller, change);
         let (browser, tab) = place.map_err(|refusal| self.refuse(caller, refusal))?;
+        let owner = &caller.owner;
+        let is_bounded = self.scope_of(owner).is_bounded();
+        let is_asked = |id: &BrowserId| browser.as_ref().is_none_or(|wanted| wanted == id);
+        let inside: Vec<_> = self
+            .tabs_of(owner)
+            .filter(|(id, _)| is_asked(id))
+            .map(|(id, tab)| TabPlace { browser: id.clone(), tab: tab.tab_id })
+            .collect();
         let known: Vec<_> = self.browsers.keys().cloned().collect();
         // Compared afterwards, so that only browsers whose streams changed get a frame.
         let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
-        self.capture.change(change, browser.as_ref(), tab);
+        match (&browser, tab) {
+            (None, _) if is_bounded => self.capture.change_of_owner(change, owner, &inside),
+            (Some(_), None) if is_bounded => {
+                for TabPlace { browser, tab } in &inside {
+                    self.capture.change(change, Some(browser), Some(*tab));
+                }
+            }
+            (_, _) => self.capture.change(change, browser.as_ref(), tab),
+        }
         for (id, before) in before {
             self.tell_capture(&id, &before);
         }
-        Ok(self.capture.summary())
+        Ok(if is_bounded {
+            self.capture.summary_of(&self.sight(owner))
+        } else {
+            self.capture.summary()
+        })
     }
 
     fn place_of(
@@ -222,21 +305,22 @@ impl Transaction<'_> {
             return Ok((None, None));
         }
         let current = self.client(caller).current();
-        let Some((id, browser)) = choose_browser(&self.browsers, current.as_ref(), selector)?
-        else {
+        let sight = self.sight(&caller.owner);
+        let Some((id, browser)) = choose_browser(&sight, current.as_ref(), selector)? else {
             return Err(gone(&self.browsers, "any"));
         };
+        let is_inside = |tab: TabId| sight.sees(id, browser.id_now(tab));
         match selector.tab {
             // Only a start needs the tab: a request for a closed one can still be withdrawn.
-            Some(wanted) if change.on && !browser.has_tab(wanted) => {
-                Err(no_such_tab(browser, Some(wanted)))
+            Some(wanted) if change.on && !browser.has_tab(wanted) || !is_inside(wanted) => {
+                Err(no_such_tab(&sight, (id, browser), Some(wanted)))
             }
             tab => Ok((Some(id.clone()), tab.map(|tab| browser.id_now(tab)))),
         }
     }
 
     /// Sends a browser its streams, if they have changed.
-    fn tell_capture(&mut self, browser: &BrowserId, before: &CaptureSettings) {
+    pub(super) fn tell_capture(&mut self, browser: &BrowserId, before: &CaptureSettings) {
         let capture = self.capture_of(browser);
         if capture != *before {
             self.send(browser, ToExtension::Capture { capture });

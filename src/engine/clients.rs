@@ -172,7 +172,7 @@ impl ClientState {
 pub(super) struct ClientRegistry(HashMap<ClientId, ClientState>);
 
 impl ClientRegistry {
-    fn of(&self, owner: &Owner) -> impl Iterator<Item = (&ClientId, &ClientState)> {
+    pub(super) fn of(&self, owner: &Owner) -> impl Iterator<Item = (&ClientId, &ClientState)> {
         self.0.iter().filter(move |(_, client)| client.owner == *owner)
     }
 
@@ -300,6 +300,12 @@ impl Engine {
     pub fn client_summaries(&self, owner: &Owner, now: Timestamp) -> Vec<ClientSummary> {
         let listed = self.clients.of(owner).filter(|(_, client)| client.is_alive(now));
         let mut clients: Vec<_> = listed.map(|(id, client)| client.summary(id)).collect();
+        for client in &mut clients {
+            let current = client.browser.as_ref().zip(client.tab_id);
+            let is_inside = current
+                .is_some_and(|(browser, tab)| self.inside_since(owner, browser, tab).is_some());
+            client.tab_id = client.tab_id.filter(|_| is_inside);
+        }
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
         clients
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::consents::{ConsentSubject, KeptConsent};
 use super::leases::TabLease;
 use super::opened_tabs::ClientTab;
+use super::scopes::OwnerTab;
 use super::used_tabs::UsedTab;
 use crate::lifecycle::{CallKey, Command, Lane, TargetSelector, Tombstone};
 use crate::protocol::{
@@ -55,6 +56,10 @@ pub enum JournalEntry {
     TabOpened(ClientTab),
     /// A tab that a client opened is closed, or the person's from now on.
     OpenedTabGone(BrowserId, TabId),
+    /// A tab is an owner's own.
+    TabOwned(OwnerTab),
+    /// It is closed, or the person has taken it back.
+    OwnedTabGone(BrowserId, TabId),
     /// The person's word is kept.
     ConsentKept(KeptConsent),
     /// A kept word is over.
@@ -83,6 +88,8 @@ impl JournalEntry {
             | Self::LeaseEnded(..)
             | Self::TabOpened(_)
             | Self::OpenedTabGone(..)
+            | Self::TabOwned(_)
+            | Self::OwnedTabGone(..)
             | Self::ConsentKept(_)
             | Self::ConsentDropped(_)
             | Self::Session(..)

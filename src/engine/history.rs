@@ -7,6 +7,7 @@ use super::consents::KeptConsent;
 use super::entry::{ClockAnchor, CurrentTabRecord};
 use super::leases::TabLease;
 use super::opened_tabs::ClientTab;
+use super::scopes::OwnerTab;
 use crate::lifecycle::{
     CallDigest, CallKey, CommandSpec, Lane, SavedCommand, TargetSelector, Tombstone,
 };
@@ -29,6 +30,8 @@ pub struct RecordedHistory {
     pub leases: Vec<TabLease>,
     /// The tabs that clients opened.
     pub opened_tabs: Vec<ClientTab>,
+    /// The tabs that owners' clients opened.
+    pub owner_tabs: Vec<OwnerTab>,
     /// The person's kept words.
     pub consents: Vec<KeptConsent>,
     /// The last session of each browser.

@@ -192,7 +192,10 @@ impl Transaction<'_> {
     /// that only poll, because their drawings count only for waits that are assigned to them.
     fn browser_for_wait(&mut self, caller: &Caller, selector: &TargetSelector) -> TargetSelector {
         let current = self.client(caller).current();
-        let chosen = targets::choose_browser(&self.browsers, current.as_ref(), selector);
+        let chosen = {
+            let sight = self.sight(&caller.owner);
+            targets::choose_browser(&sight, current.as_ref(), selector)
+        };
         let chosen = chosen.ok().flatten().map(|(id, _)| id.as_str().to_owned());
         TargetSelector { browser: chosen, tab: None }
     }

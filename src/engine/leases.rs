@@ -58,7 +58,7 @@ pub(super) struct TabPlace {
 }
 
 impl TabPlace {
-    fn of(lane: &Lane) -> Option<Self> {
+    pub(super) fn of(lane: &Lane) -> Option<Self> {
         lane.tab.map(|tab| Self { browser: lane.browser.clone(), tab })
     }
 }
@@ -225,7 +225,7 @@ fn is_at_work(
 }
 
 /// Whether an action changes the tab that it is for.
-fn acts(action: Option<&Action>) -> bool {
+pub(super) fn acts(action: Option<&Action>) -> bool {
     action.is_some_and(|action| {
         !action.is_browser_wide() && !matches!(action.spec().effect, ActionEffect::Reads)
     })
@@ -317,6 +317,7 @@ impl Transaction<'_> {
         let here = lane.as_ref().and_then(TabPlace::of);
         if let Some(place) = here.as_ref().filter(|_| acts(Some(action))) {
             self.opened_tabs.note_use(place, now);
+            self.note_act_end(place, &spec.owner);
         }
         // A tab that a person has kept, or that its client keeps, leads to none that are closed.
         let is_left_over = if let Action::TabOpen(opening) = action {
@@ -335,6 +336,13 @@ impl Transaction<'_> {
         }
         if let Action::TabOpen(opening) = action {
             (kind, is_shared) = (Some(LeaseKind::Opened), opening.share == Some(true));
+        }
+        if let (Action::TabOpen(_), Some(Lane { browser, .. })) = (action, &lane) {
+            // The extension has said so before, unless it is an old one.
+            for tab in opened_tabs(command) {
+                let place = TabPlace { browser: browser.clone(), tab };
+                self.note_owned(place, &spec.owner, command.started_at());
+            }
         }
         // A tab that a command opened from a tab without a lease is nobody's.
         let (Some(kind), Some(Lane { browser, .. })) = (kind, lane) else { return };
@@ -420,6 +428,7 @@ impl Transaction<'_> {
         self.end_lease(&place);
         self.end_page_states_in(&place);
         self.keep_tab(browser, tab);
+        self.take_owned_tab_back(&place);
     }
 
     /// The lease of a tab goes on under its new id.
@@ -445,6 +454,16 @@ impl Transaction<'_> {
     /// Ends the leases of a browser's former run but those of these tabs.
     pub(super) fn forget_leases_but(&mut self, browser: &BrowserId, kept: &HashSet<TabId>) {
         self.end_leases(|lease| lease.browser == *browser && !kept.contains(&lease.tab));
+    }
+
+    /// Ends the leases of tabs that are outside the scopes of their holders' owners.
+    pub(super) fn end_leases_outside(&mut self) {
+        let is_outside = |lease: &TabLease| {
+            self.inside_since(&lease.holder.owner, &lease.browser, lease.tab).is_none()
+        };
+        for place in self.leases.matching(is_outside) {
+            self.end_lease(&place);
+        }
     }
 
     /// Ends the leases that time has ended.

@@ -101,6 +101,12 @@ impl Transaction<'_> {
             }
             FromExtension::PageStates { states } => self.set_page_states(&peer.browser, states),
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
+            FromExtension::TabOpened { correlation_id, tab_id } => {
+                self.note_tab_of_command(&peer.browser, &correlation_id, tab_id);
+            }
+            FromExtension::TabCreated { source_tab_id, tab_id } => {
+                self.note_created(&peer.browser, source_tab_id, tab_id);
+            }
             FromExtension::KeepTab { tab_id } => self.keep_tab(&peer.browser, tab_id),
             FromExtension::RestoredTabs { restored } => {
                 self.restore_opened_tabs(&peer.browser, restored);
@@ -207,6 +213,7 @@ impl Transaction<'_> {
         self.forget_closed_leases(&peer.browser);
         self.show_held_tabs_to_newcomer(&peer.browser);
         self.forget_closed_opened_tabs(&peer.browser);
+        self.forget_closed_owned_tabs(&peer.browser);
         self.show_opened_tabs_to_newcomer(&peer.browser);
         self.end_asks_of_closed_tabs(&peer.browser);
         self.show_asks_to_newcomer(&peer.browser);
@@ -228,6 +235,7 @@ impl Transaction<'_> {
         self.forget_closed_captures(browser);
         self.forget_closed_leases(browser);
         self.forget_closed_opened_tabs(browser);
+        self.forget_closed_owned_tabs(browser);
         self.end_asks_of_closed_tabs(browser);
     }
 }
@@ -240,12 +248,13 @@ pub(super) fn command_frame(
 ) -> Option<ToExtension> {
     let CommandState::Sent { delivery, .. } = command.state() else { return None };
     let spec = command.spec();
-    let command = CommandBody {
+    let body = CommandBody {
         id: spec.query_id.clone(),
         correlation_id: spec.id.clone(),
         kind: spec.work.name(),
         params: spec.params.clone(),
         tab_id: lane.tab,
+        tabs: engine.tabs_for(command, &lane.browser),
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,
@@ -255,5 +264,5 @@ pub(super) fn command_frame(
         consents: engine.consents_of(command),
         allowed: command.holds().allowed.clone(),
     };
-    Some(ToExtension::Command { attempt: delivery.attempt, command })
+    Some(ToExtension::Command { attempt: delivery.attempt, command: body })
 }

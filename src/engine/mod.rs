@@ -35,6 +35,7 @@ mod refusal;
 mod renamed_tabs;
 mod run_lengths;
 mod scheduler;
+mod scopes;
 mod sites;
 mod submit;
 mod summaries;
@@ -70,6 +71,7 @@ pub use polling::{
 };
 pub use reading::CommandLists;
 pub use refusal::{BrowserChoice, CallRefusal, RefusalReason, TabChoice};
+pub use scopes::OwnerTab;
 pub use submit::{CommandReceipt, DialogHandling, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
@@ -92,6 +94,7 @@ use polling::{Knocks, PollerSessions};
 use quotas::Quotas;
 use run_lengths::RunLengths;
 use scheduler::Scheduler;
+use scopes::OwnerTabs;
 use sites::PersonDecisions;
 
 use crate::lifecycle::{Limits, Retention};
@@ -120,6 +123,7 @@ pub struct Engine {
     keys: IdempotencyKeys,
     leases: TabLeases,
     opened_tabs: ClientTabs,
+    owner_tabs: OwnerTabs,
     consents: KeptConsents,
     page_states: PageStates,
     deadlines: DeadlineQueue,
@@ -159,6 +163,7 @@ impl Engine {
             keys: IdempotencyKeys::default(),
             leases: TabLeases::default(),
             opened_tabs: ClientTabs::default(),
+            owner_tabs: OwnerTabs::default(),
             consents: KeptConsents::default(),
             page_states: PageStates::default(),
             deadlines: DeadlineQueue::default(),

@@ -174,6 +174,8 @@ impl Transaction<'_> {
             if is_open {
                 let place = TabPlace { browser: browser.clone(), tab: tab_id };
                 self.note_opened(&place, &opened.opener);
+                let now = self.now();
+                self.note_owned(place, &opened.opener.owner, now);
             }
         }
     }

@@ -35,6 +35,10 @@ impl Transaction<'_> {
             self.expect_browser(&tab.browser);
             self.recover_opened_tab(tab);
         }
+        for tab in history.owner_tabs {
+            self.expect_browser(&tab.browser);
+            self.recover_owned_tab(tab);
+        }
         for kept in history.consents {
             self.recover_consent(kept);
         }

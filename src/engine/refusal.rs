@@ -107,6 +107,17 @@ pub enum RefusalReason {
         /// The label of the browser.
         browser: String,
     },
+    /// The owner's clients do not see every tab, the call names none, and its client uses none.
+    NoTab {
+        /// The label of the browser; `None`: no browser is connected.
+        browser: Option<String>,
+    },
+    /// The owner's clients do not see every tab, and the browser's extension, an old one, does not
+    /// keep commands to the tabs that they may see.
+    ScopeNotKept {
+        /// The label of the browser.
+        browser: String,
+    },
     /// No tab of the browser is known.
     NoTabKnown {
         /// The label of the browser.
@@ -162,6 +173,13 @@ impl RefusalReason {
     /// The word for a browser whose extension was changed.
     pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
 
+    /// The word for an extension that does not keep commands to the tabs inside.
+    pub(super) const SCOPE_NOT_KEPT: &str = "scope_not_kept";
+
+    /// How the person renews it.
+    const RENEW_EXTENSION: &str = "Ask the person to install this version's extension with \
+         `tabwire install` and to reload it in the browser.";
+
     /// How the person restores it.
     pub(super) const RESTORE_EXTENSION: &str = "Ask the person to run `tabwire install`, which writes \
          the extension again, and to reload Tabwire at chrome://extensions.";
@@ -206,6 +224,8 @@ impl RefusalReason {
             Self::UnsupportedAction { .. } => "unsupported_action",
             Self::ControlSwitchedOff { .. } => "control_switched_off",
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
+            Self::NoTab { .. } => "no_tab",
+            Self::ScopeNotKept { .. } => Self::SCOPE_NOT_KEPT,
             Self::NoTabKnown { .. } => "no_tab_known",
             Self::StoppedByUser { .. } => CommandOutcome::STOPPED_BY_USER,
             Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
@@ -243,11 +263,7 @@ impl RefusalReason {
             }
             Self::TabInUse { tab, holder, held, kind, .. } => {
                 let holder = holder.as_deref().unwrap_or("another owner's program");
-                let how = match kind {
-                    LeaseKind::Opened => "opened it",
-                    LeaseKind::Borrowed => "acts in it",
-                };
-                let ago = held.as_secs();
+                let (how, ago) = (held_by(*kind), held.as_secs());
                 format!("Tab {tab} is in use: {holder} {how} and has held it for {ago} s")
             }
             Self::AmbiguousBrowser { browsers } => {
@@ -270,6 +286,8 @@ impl RefusalReason {
                 "The extension of `{browser}` is an old one: it acts in the tab that it follows and \
                  cannot be sent to tab {wanted}"
             ),
+            Self::NoTab { browser } => no_tab_of_its_own(browser.as_deref()),
+            Self::ScopeNotKept { browser } => hides_no_tabs(browser),
             Self::NoTabKnown { browser, polls: true } => {
                 format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
@@ -337,6 +355,11 @@ impl RefusalReason {
                 "Leave `tab_id` out to act in the tab that it follows, or install the Tabwire extension \
                  (`tabwire install` says how)."
             }
+            Self::NoTab { .. } => {
+                "Open a tab with interact({action:\"tab_open\", url}), or name one of \
+                 observe({what:\"tabs\"}) in the parameter `tab_id`."
+            }
+            Self::ScopeNotKept { .. } => Self::RENEW_EXTENSION,
             Self::NoTabKnown { polls: true, .. } => {
                 "Ask the page with interact({action:\"page_info\"}), and the browser with \
                  interact({action:\"tab_list\"})."
@@ -377,6 +400,8 @@ impl RefusalReason {
             | Self::UnsupportedAction { .. }
             | Self::ControlSwitchedOff { .. }
             | Self::NoChoiceOfTab { .. }
+            | Self::NoTab { .. }
+            | Self::ScopeNotKept { .. }
             | Self::NoTabKnown { .. }
             | Self::StoppedByUser { .. }
             | Self::ExtensionChanged { .. }
@@ -385,6 +410,31 @@ impl RefusalReason {
             | Self::ShuttingDown => None,
         }
     }
+}
+
+/// How the holder of a tab came to hold it.
+const fn held_by(kind: LeaseKind) -> &'static str {
+    match kind {
+        LeaseKind::Opened => "opened it",
+        LeaseKind::Borrowed => "acts in it",
+    }
+}
+
+/// The owner's clients see their own tabs, and the call is for none.
+fn no_tab_of_its_own(browser: Option<&str>) -> String {
+    let where_to = browser.map_or_else(
+        || "no browser is connected".to_owned(),
+        |browser| format!("has none in use in `{browser}`"),
+    );
+    format!("This program sees only tabs that it opened, and {where_to}")
+}
+
+/// The owner's clients see their own tabs, and an old extension would show all.
+fn hides_no_tabs(browser: &str) -> String {
+    format!(
+        "This program sees only tabs that it opened, and the extension of `{browser}` is an old one \
+         that cannot hide the others"
+    )
 }
 
 /// A client that uses several tabs has to name one.
@@ -451,6 +501,9 @@ mod tests {
             },
             RefusalReason::ControlSwitchedOff { browser: browser.clone() },
             RefusalReason::NoChoiceOfTab { wanted, browser: browser.clone() },
+            RefusalReason::NoTab { browser: Some(browser.clone()) },
+            RefusalReason::NoTab { browser: None },
+            RefusalReason::ScopeNotKept { browser: browser.clone() },
             tab_known(true),
             tab_known(false),
             RefusalReason::StoppedByUser { browser: browser.clone() },

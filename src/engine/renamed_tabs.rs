@@ -18,6 +18,7 @@ impl Transaction<'_> {
         for (former, now) in renamed.unwrap_or_default() {
             self.rename_current(browser, former, now);
             self.rename_leased_tab(browser, former, now);
+            self.rename_owned_tab(browser, former, now);
             self.rename_captured_tab(browser, former, now);
             self.scheduler.rename_tab(browser, former, now);
             has_moved |= self.rename_lanes(browser, former, now);

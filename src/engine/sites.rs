@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
+use super::browsers::BrowserState;
 use super::refusal::RefusalReason;
 use super::{Engine, Transaction};
 use crate::lifecycle::{Command, LifecycleEvent, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
-    ToExtension, UnconfirmedWidening,
+    TabId, ToExtension, UnconfirmedWidening,
 };
 
 /// The decisions of the person for every browser.
@@ -147,12 +148,15 @@ impl Transaction<'_> {
         let Some(attempt) = command.delivery().map(|delivery| delivery.attempt) else {
             return false;
         };
-        if browser.enforces(&self.decided.site_rules) && !browser.is_changed() {
+        let is_in_scope = self.is_in_scope(peer, command);
+        if browser.enforces(&self.decided.site_rules) && !browser.is_changed() && is_in_scope {
             return false;
         }
         let work = &command.spec().work;
         let error = if browser.is_changed() {
             change_refusal(browser.label())
+        } else if !is_in_scope {
+            self.scope_refusal(browser, &command.spec().id)
         } else if !browser.enforces_sites() && work.action().is_some_and(Action::opens_local_file) {
             file_refusal()
         } else if self.decided.site_rules.is_empty()
@@ -167,6 +171,27 @@ impl Transaction<'_> {
         let report = ExtensionReport::Error { error };
         self.apply(&command.spec().id, LifecycleEvent::Report(peer.clone(), attempt, report));
         true
+    }
+}
+
+impl Engine {
+    /// The error for a command that the scope of its owner keeps from a browser: for a tab that is
+    /// outside it is that for a tab that does not exist.
+    fn scope_refusal(&self, browser: &BrowserState, id: &CorrelationId) -> ReportedError {
+        if !browser.keeps_scopes() {
+            let why = RefusalReason::ScopeNotKept { browser: browser.label().to_owned() };
+            return ReportedError {
+                hint: Some(why.hint().into_owned()),
+                may_have_run: Some(false),
+                ..ReportedError::new(why.code(), why.message())
+            };
+        }
+        let tab = self.scheduler.lane_of(id).and_then(|lane| lane.tab);
+        let said = match tab.filter(|tab| *tab != TabId::OF_FORMER_SESSION) {
+            Some(tab) => format!("tab {tab} is not open"),
+            None => "the browser was started anew and the tab is not open any more".to_owned(),
+        };
+        ReportedError { may_have_run: Some(false), ..ReportedError::new("no_such_tab", said) }
     }
 }
 

@@ -162,7 +162,10 @@ impl Transaction<'_> {
             self.check_tab_named(caller, selector)?;
         }
         let current = self.client(caller).current();
-        let lane = targets::resolve(&self.browsers, current.as_ref(), selector, action)?;
+        let lane = {
+            let sight = self.sight(&caller.owner);
+            targets::resolve(&sight, current.as_ref(), selector, action)?
+        };
         if let Some(browser) = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser)) {
             let label = || browser.label().to_owned();
             // Refused and not queued: only the person ends a stop (decision 251).
@@ -219,6 +222,7 @@ impl Transaction<'_> {
             work,
             timeout,
             holds_dialogs: false,
+            is_bounded: self.scope_of(&caller.owner).is_bounded(),
             created: self.now(),
         }
     }

@@ -4,7 +4,7 @@ use super::browsers::BrowserState;
 use super::leases::TabHolder;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandPhase};
-use crate::protocol::{BrowserId, BrowserTab, Timestamp};
+use crate::protocol::{BrowserId, BrowserTab, Owner, Timestamp};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -65,6 +65,17 @@ impl Engine {
         browsers
     }
 
+    /// The same for an owner, with the number of tabs that its clients see.
+    #[must_use]
+    pub fn browser_summaries_of(&self, owner: &Owner) -> Vec<BrowserSummary> {
+        let mut browsers = self.browser_summaries();
+        for summary in &mut browsers {
+            let known = self.browsers.get_key_value(&summary.browser);
+            summary.tabs = known.map_or(0, |known| self.sight(owner).tabs(known).len());
+        }
+        browsers
+    }
+
     /// How many browsers are connected.
     #[must_use]
     pub fn connected_browsers(&self) -> usize {
@@ -115,7 +126,7 @@ impl Transaction<'_> {
         };
         let may_use =
             |(browser, _): &(&BrowserId, _)| self.may_use_browser(&caller.client, browser);
-        let mut tabs: Vec<_> = self.tabs().filter(may_use).map(summary).collect();
+        let mut tabs: Vec<_> = self.tabs_of(&caller.owner).filter(may_use).map(summary).collect();
         let place = |summary: &TabSummary| {
             (summary.browser.clone(), summary.tab.window_id, summary.tab.tab_id)
         };

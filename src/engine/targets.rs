@@ -9,22 +9,82 @@ use super::browser_names::BrowserNames;
 use super::browsers::BrowserState;
 use super::clients::CurrentTab;
 use super::entry::JournalEntry;
+use super::leases::TabPlace;
 use super::polling::is_poller;
 use super::refusal::{BrowserChoice, CallRefusal, RefusalReason};
+use super::scopes::OwnerTabs;
 use super::{Caller, Transaction};
 use crate::lifecycle::{
     Command, CommandOutcome, CommandState, Lane, LifecycleEvent, TargetSelector,
 };
-use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, ReadyFrame, TabId};
+use crate::protocol::{Action, BrowserId, BrowserTab, CorrelationId, Owner, ReadyFrame, TabId};
+
+/// The browsers, with the tabs in them that an owner's clients see.
+#[derive(Clone, Copy)]
+pub(super) struct TabSight<'a> {
+    pub(super) browsers: &'a HashMap<BrowserId, BrowserState>,
+    pub(super) tabs: &'a OwnerTabs,
+    pub(super) owner: &'a Owner,
+}
+
+impl<'a> TabSight<'a> {
+    fn is_bounded(&self) -> bool {
+        self.tabs.scope_of(self.owner).is_bounded()
+    }
+
+    /// Whether a tab is inside, by its id now. It need not be open.
+    pub(super) fn sees(&self, browser: &BrowserId, tab: TabId) -> bool {
+        let place = TabPlace { browser: browser.clone(), tab };
+        self.tabs.inside_since(self.owner, &place).is_some()
+    }
+
+    /// Whether a browser has this tab, and it is inside.
+    pub(super) fn has_tab(&self, (id, browser): BrowserRef<'_>, tab: TabId) -> bool {
+        browser.has_tab(tab) && self.sees(id, browser.id_now(tab))
+    }
+
+    /// The tabs of a browser that are inside.
+    pub(super) fn tabs(&self, (id, browser): BrowserRef<'a>) -> Vec<BrowserTab> {
+        let inside = browser.tabs().iter().filter(|tab| self.sees(id, tab.tab_id));
+        inside.cloned().collect()
+    }
+
+    /// The current tab of a client in this browser, if it is inside.
+    fn current_in(
+        &self,
+        current: Option<&CurrentTab>,
+        (id, browser): BrowserRef<'_>,
+    ) -> Option<TabId> {
+        // The number of a tab in another browser means nothing here.
+        let tab = current.filter(|current| current.browser == *id)?.tab?;
+        self.sees(id, browser.id_now(tab)).then_some(tab)
+    }
+
+    /// The tab for a call that names none and whose client has none: the active one. Whoever does not
+    /// see every tab must not reach that of the person.
+    fn usual_tab(&self, (id, browser): BrowserRef<'_>) -> Result<Option<TabId>, RefusalReason> {
+        if self.is_bounded() {
+            return Err(RefusalReason::NoTab { browser: Some(label_of(id, browser)) });
+        }
+        Ok(browser.active_tab())
+    }
+}
+
+fn label_of(id: &BrowserId, browser: &BrowserState) -> String {
+    let label = browser.label();
+    if label.is_empty() { id.as_str().to_owned() } else { label.to_owned() }
+}
 
 /// The lane for an action. `Ok(None)`: no browser is connected, so the command waits for one.
 pub(super) fn resolve(
-    browsers: &HashMap<BrowserId, BrowserState>,
+    sight: &TabSight<'_>,
     current: Option<&CurrentTab>,
     selector: &TargetSelector,
     action: &Action,
 ) -> Result<Option<Lane>, RefusalReason> {
-    let Some((id, browser)) = choose_browser(browsers, current, selector)? else { return Ok(None) };
+    let Some((id, browser)) = choose_browser(sight, current, selector)? else {
+        return without_browser(sight, selector, action);
+    };
     // The extension of a browser that is away may come back in another version.
     if browser.is_connected() && !browser.supports(action) {
         let extension_version = browser.extension_version().to_owned();
@@ -34,6 +94,9 @@ pub(super) fn resolve(
             extension_version,
             polls,
         });
+    }
+    if sight.is_bounded() && browser.is_connected() && !browser.keeps_scopes() {
+        return Err(RefusalReason::ScopeNotKept { browser: label_of(id, browser) });
     }
     if let Some(poller) = browser.poller() {
         if poller.is_switched_off() {
@@ -53,42 +116,66 @@ pub(super) fn resolve(
     if action.is_browser_wide() {
         return Ok(Some(Lane { browser: id.clone(), tab: None }));
     }
-    // The number of a tab in another browser means nothing here.
-    let of_this_browser = current.filter(|current| current.browser == *id);
-    let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
-    let tab = match wanted.map(|wanted| browser.id_now(wanted)) {
-        // A closed tab never comes back; a browser that is away may still have it (decision 12).
-        Some(wanted) if browser.is_connected() && !browser.has_tab(wanted) => {
-            return Err(no_such_tab(browser, Some(wanted)));
+    let wanted = selector.tab.or_else(|| sight.current_in(current, (id, browser)));
+    let tab = match wanted {
+        Some(wanted) => {
+            let now = browser.id_now(wanted);
+            // A closed tab never comes back; a browser that is away may still have it (decision 12).
+            let is_gone = browser.is_connected() && !browser.has_tab(wanted);
+            if is_gone || !sight.sees(id, now) {
+                return Err(no_such_tab(sight, (id, browser), Some(wanted)));
+            }
+            Some(now)
         }
-        Some(wanted) => Some(wanted),
-        None => browser.active_tab(),
+        None => sight.usual_tab((id, browser))?,
     };
     Ok(Some(Lane { browser: id.clone(), tab }))
 }
 
+/// The lane of an action while no browser is connected. A tab that will be there then is not inside.
+fn without_browser(
+    sight: &TabSight<'_>,
+    selector: &TargetSelector,
+    action: &Action,
+) -> Result<Option<Lane>, RefusalReason> {
+    if !sight.is_bounded() || action.is_browser_wide() {
+        return Ok(None);
+    }
+    Err(selector.tab.map_or(RefusalReason::NoTab { browser: None }, |wanted| {
+        RefusalReason::TabGone { wanted, tabs: Vec::new() }
+    }))
+}
+
 /// The named tab, else the current one, else the active one.
 pub(super) fn find_tab(
-    browsers: &HashMap<BrowserId, BrowserState>,
+    sight: &TabSight<'_>,
     current: Option<&CurrentTab>,
     selector: &TargetSelector,
 ) -> Result<(BrowserId, BrowserTab), RefusalReason> {
-    let Some((id, browser)) = choose_browser(browsers, current, selector)? else {
-        return Err(gone(browsers, "any"));
+    let Some((id, browser)) = choose_browser(sight, current, selector)? else {
+        return Err(gone(sight.browsers, "any"));
     };
-    let of_this_browser = current.filter(|current| current.browser == *id);
-    let wanted = selector.tab.or(of_this_browser.and_then(|current| current.tab));
-    let wanted = wanted.or_else(|| browser.active_tab());
+    let wanted = selector.tab.or_else(|| sight.current_in(current, (id, browser)));
+    let wanted = match wanted {
+        Some(wanted) => Some(wanted),
+        None => sight.usual_tab((id, browser))?,
+    };
     let now = wanted.map(|wanted| browser.id_now(wanted));
     let tab = browser.tabs().iter().find(|tab| Some(tab.tab_id) == now);
-    tab.map(|tab| (id.clone(), tab.clone())).ok_or_else(|| no_such_tab(browser, wanted))
+    let tab = tab.filter(|tab| sight.sees(id, tab.tab_id));
+    tab.map(|tab| (id.clone(), tab.clone()))
+        .ok_or_else(|| no_such_tab(sight, (id, browser), wanted))
 }
 
 /// The refusal for a tab that a browser does not have, or for a browser without any tab.
-pub(super) fn no_such_tab(browser: &BrowserState, wanted: Option<TabId>) -> RefusalReason {
+pub(super) fn no_such_tab(
+    sight: &TabSight<'_>,
+    (id, browser): BrowserRef<'_>,
+    wanted: Option<TabId>,
+) -> RefusalReason {
     match wanted {
         Some(wanted) if browser.poller().is_none() => {
-            RefusalReason::TabGone { wanted, tabs: browser.tabs().to_vec() }
+            RefusalReason::TabGone { wanted, tabs: sight.tabs((id, browser)) }
         }
         Some(_) | None => {
             let polls = browser.poller().is_some();
@@ -103,10 +190,11 @@ pub(super) type BrowserRef<'a> = (&'a BrowserId, &'a BrowserState);
 /// whose extension only polls counts only while no other is connected, because that extension has
 /// proved nothing.
 pub(super) fn choose_browser<'a>(
-    browsers: &'a HashMap<BrowserId, BrowserState>,
+    sight: &TabSight<'a>,
     current: Option<&CurrentTab>,
     selector: &TargetSelector,
 ) -> Result<Option<BrowserRef<'a>>, RefusalReason> {
+    let browsers = sight.browsers;
     if let Some(wanted) = &selector.browser {
         return named(browsers, wanted).map(Some);
     }
@@ -129,10 +217,10 @@ pub(super) fn choose_browser<'a>(
     match (candidates.as_slice(), selector.tab) {
         ([], None) => Ok(None),
         // The tab of a disconnected browser: in any other browser the number means another tab.
-        ([], Some(tab)) => Ok(only_one_with(tab, browsers.iter())),
+        ([], Some(tab)) => Ok(only_one_with(sight, tab, browsers.iter())),
         // Even without the wanted tab: the refusal then lists the tabs that it has.
         ([only], _) => Ok(Some(*only)),
-        (several, Some(tab)) => only_one_with(tab, several.iter().copied())
+        (several, Some(tab)) => only_one_with(sight, tab, several.iter().copied())
             .map(Some)
             .ok_or_else(|| RefusalReason::AmbiguousBrowser { browsers: choices(browsers) }),
         (_, None) => Err(RefusalReason::AmbiguousBrowser { browsers: choices(browsers) }),
@@ -141,10 +229,11 @@ pub(super) fn choose_browser<'a>(
 
 /// The browser with this tab, unless several browsers have a tab of this number.
 fn only_one_with<'a>(
+    sight: &TabSight<'_>,
     tab: TabId,
     browsers: impl Iterator<Item = BrowserRef<'a>>,
 ) -> Option<BrowserRef<'a>> {
-    let mut with_tab = browsers.filter(|(_, browser)| browser.has_tab(tab));
+    let mut with_tab = browsers.filter(|known| sight.has_tab(*known, tab));
     with_tab.next().filter(|_| with_tab.next().is_none())
 }
 
@@ -253,7 +342,7 @@ impl Transaction<'_> {
         let within = self.within_pin(caller, selector);
         let selector = &within.map_err(|refusal| self.refuse(caller, refusal))?;
         let current = self.client(caller).current();
-        let found = find_tab(&self.browsers, current.as_ref(), selector);
+        let found = find_tab(&self.sight(&caller.owner), current.as_ref(), selector);
         found.map_err(|refusal| self.refuse(caller, refusal))
     }
 }
@@ -266,6 +355,7 @@ impl Transaction<'_> {
         self.forget_captured_tabs(browser, |tab| kept.contains(&tab));
         self.forget_leases_but(browser, kept);
         self.forget_former_opened_tabs(browser, kept);
+        self.forget_owned_tabs_but(browser, kept);
         self.end_asks_but(browser, kept);
         self.clients.forget_used_but(kept, browser);
         let has_lost_tab = |current: &CurrentTab| {
@@ -284,13 +374,15 @@ impl Transaction<'_> {
 
     /// Moves a waiting command whose tab no longer exists.
     fn send_elsewhere(&mut self, id: &CorrelationId, browser: &BrowserId) {
-        let has_named = self.scheduler.has_named_tab(id);
-        let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
-        // A tab that cannot exist, so that older extensions fail the command too (decision 68).
-        let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
         let Some(spec) = self.commands.get(id).map(|command| command.spec().clone()) else {
             return;
         };
+        // Whoever does not see every tab must not reach that of the person.
+        let is_bounded = self.scope_of(&spec.owner).is_bounded();
+        let has_named = self.scheduler.has_named_tab(id) || is_bounded;
+        let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);
+        // A tab that cannot exist, so that older extensions fail the command too (decision 68).
+        let tab = if has_named { Some(TabId::OF_FORMER_SESSION) } else { active() };
         let lane = Lane { browser: browser.clone(), tab };
         let limits = self.limits;
         self.scheduler.send_elsewhere(&spec, lane.clone(), &limits);
@@ -329,7 +421,8 @@ impl Transaction<'_> {
         let selector = self.scheduler.selector(id)?;
         let here = TargetSelector { browser: Some(browser.as_str().to_owned()), tab: selector.tab };
         let current = self.clients.current(&spec.client);
-        let lane = resolve(&self.browsers, current, &here, spec.work.action()?);
+        let sight = self.sight(&spec.owner);
+        let lane = resolve(&sight, current, &here, spec.work.action()?);
         let as_asked = || Lane { browser: browser.clone(), tab: selector.tab };
         Some(lane.ok().flatten().unwrap_or_else(as_asked))
     }

@@ -97,6 +97,7 @@ impl Transaction<'_> {
         let with_letters: Vec<_> = browsers
             .flat_map(|(id, browser)| browser.tabs().iter().map(move |tab| (id, tab)))
             .filter(|(_, tab)| tab.ref_prefix.as_deref() == Some(letters))
+            .filter(|(id, tab)| self.inside_since(&caller.owner, id, tab.tab_id).is_some())
             .collect();
         let found = match with_letters.as_slice() {
             [only] => *only,
@@ -127,7 +128,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let used = self.used_of_late(caller);
-        let mut tabs: Vec<_> = used.iter().filter_map(|used| self.choice(used)).collect();
+        let mut tabs: Vec<_> = used.iter().filter_map(|used| self.choice(caller, used)).collect();
         if tabs.len() < 2 {
             return Ok(());
         }
@@ -144,9 +145,10 @@ impl Transaction<'_> {
     }
 
     /// A used tab that is still there. A browser that is away may still have it.
-    fn choice(&self, used: &UsedTab) -> Option<TabChoice> {
+    fn choice(&self, caller: &Caller, used: &UsedTab) -> Option<TabChoice> {
         let browser = self.browsers.get(&used.browser)?;
         let now = browser.id_now(used.tab);
+        self.inside_since(&caller.owner, &used.browser, now)?;
         let known = browser.tabs().iter().find(|tab| tab.tab_id == now).cloned();
         // After a start of the daemon nothing but the number is known of it.
         let unknown = || BrowserTab {

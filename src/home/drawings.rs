@@ -55,6 +55,9 @@ pub struct KeptDrawing {
     pub at: Timestamp,
     /// The page.
     pub page_url: String,
+    /// Whether it was made in a tab of the owner's own.
+    #[serde(skip)]
+    pub in_own_tab: bool,
     /// How many annotations it has.
     pub annotations: usize,
     /// How many bytes its files have.
@@ -128,7 +131,7 @@ impl StateDirectory {
 }
 
 impl DrawingStore {
-    /// Keeps a drawing. True: it is new. A repetition finds the drawing whole, or repairs it. If there
+    /// Keeps a drawing. True: it is new. `in_own_tab`: whether it was made in a tab of the owner's own. A repetition finds the drawing whole, or repairs it. If there
     /// is no room, the oldest drawings that were read are removed.
     ///
     /// # Errors
@@ -139,6 +142,7 @@ impl DrawingStore {
         owner: &Owner,
         drawing: &Drawing,
         at: Timestamp,
+        in_own_tab: bool,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);
@@ -154,7 +158,7 @@ impl DrawingStore {
         }
         // A damaged drawing is written anew: nobody can have read it whole (decision 164).
         folder.strip(id)?;
-        let record = DrawingRecord::new(drawing, at);
+        let record = DrawingRecord::new(drawing, at, in_own_tab);
         let text = record.to_json();
         // Before anything is written, so that a refusal leaves no files.
         make_room(&mut folder, text.len() + record.picture_size())?;
@@ -244,7 +248,8 @@ impl DrawingStore {
         self.remove(owner, |_, _| true)
     }
 
-    /// Deletes the drawings of a session, or those without one. Returns their number.
+    /// Deletes the drawings of a session, or those without one; `only_own`: those that were made in tabs
+    /// of the owner's own. Returns their number.
     ///
     /// # Errors
     ///
@@ -253,8 +258,11 @@ impl DrawingStore {
         &self,
         owner: &Owner,
         session: Option<&SessionName>,
+        only_own: bool,
     ) -> Result<usize, DrawingsError> {
-        let is_of = |record: DrawingRecord| record.session() == session;
+        let is_of = |record: DrawingRecord| {
+            record.session() == session && (!only_own || record.is_in_own_tab())
+        };
         self.remove(owner, |path, id| read(path, id).is_ok_and(is_of))
     }
 

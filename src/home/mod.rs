@@ -13,6 +13,7 @@ mod local_files;
 mod lock;
 mod noise;
 mod removal;
+mod scopes;
 mod site_rules;
 mod store;
 mod unpacked;
@@ -47,6 +48,7 @@ pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
 pub use removal::StateDirectoryRemoval;
+pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
@@ -124,6 +126,16 @@ pub enum StateDirectoryError {
         path: PathBuf,
         /// Its length in bytes.
         length: usize,
+    },
+    /// The scopes of owners cannot be read.
+    #[error(
+        "{path} does not hold the scopes of owners: {source}. Correct it, or move it away to show every tab to every owner"
+    )]
+    DamagedScopes {
+        /// The file.
+        path: PathBuf,
+        /// The error in it.
+        source: serde_json::Error,
     },
     /// The site rules cannot be read. Without them agents may use no site.
     #[error(

@@ -8,7 +8,7 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -18,6 +18,7 @@ const FILES: [&str; 16] = [
     "legacy.json",
     "local_files.json",
     "native-host",
+    "scopes.json",
     "settings.lock",
     "browser_names.json",
     "site_rules.json",

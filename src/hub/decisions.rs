@@ -7,7 +7,8 @@ use super::Hub;
 use crate::engine::KnockList;
 use crate::home::PollingPolicy;
 use crate::protocol::{
-    BrowserId, BrowserName, InstanceId, LocalFileRules, SiteRules, UnconfirmedWidening,
+    BrowserId, BrowserName, InstanceId, LocalFileRules, Owner, OwnerScopes, SiteRules, TabId,
+    TabScope, UnconfirmedWidening,
 };
 
 impl Hub {
@@ -19,6 +20,23 @@ impl Hub {
     /// Sets the names of browsers, and tells them.
     pub fn set_browser_names(&self, names: HashMap<BrowserId, BrowserName>) {
         self.transact(|tx| tx.set_browser_names(names));
+    }
+
+    /// Sets which tabs the clients of owners see. Commands for others are stopped.
+    pub fn set_scopes(&self, scopes: OwnerScopes) {
+        self.transact(|tx| tx.set_scopes(scopes));
+    }
+
+    /// Which tabs the clients of an owner see.
+    #[must_use]
+    pub fn scope_of(&self, owner: &Owner) -> TabScope {
+        self.view(|engine| engine.scope_of(owner))
+    }
+
+    /// Whether the clients of an owner opened a tab, whichever tabs they see.
+    #[must_use]
+    pub fn is_own(&self, owner: &Owner, browser: &BrowserId, tab: TabId) -> bool {
+        self.view(|engine| engine.is_own(owner, browser, tab))
     }
 
     /// Sets the widenings without a confirmation, and sends them to all connected browsers.

@@ -23,13 +23,16 @@ const RING: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct CommandChange {
     owner: Owner,
+    /// Whether the owner did not see every tab then.
+    is_bounded: bool,
     command: Arc<CommandSummary>,
 }
 
 impl CommandChange {
     pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
-        let owner = command.spec().owner.clone();
-        Self { owner, command: Arc::new(command.summary(lane.as_ref())) }
+        let spec = command.spec();
+        let (owner, is_bounded) = (spec.owner.clone(), spec.is_bounded);
+        Self { owner, is_bounded, command: Arc::new(command.summary(lane.as_ref())) }
     }
 }
 
@@ -51,6 +54,7 @@ pub enum ObserverEvent {
 pub struct CommandObserver {
     changes: broadcast::Receiver<CommandChange>,
     owner: Owner,
+    hub: Hub,
     closed: CancellationToken,
 }
 
@@ -78,7 +82,10 @@ impl CommandObserver {
             };
             match change {
                 Ok(change) if change.owner == self.owner => {
-                    return Some(ObserverEvent::Changed(change.command));
+                    // A slow observer reads changes from before its owner's scope was narrowed.
+                    if change.is_bounded || !self.hub.scope_of(&self.owner).is_bounded() {
+                        return Some(ObserverEvent::Changed(change.command));
+                    }
                 }
                 Ok(_of_another_owner) => {}
                 Err(broadcast::error::RecvError::Lagged(lost)) => {
@@ -96,7 +103,8 @@ impl Hub {
     #[must_use]
     pub fn events(&self, owner: &Owner) -> CommandObserver {
         let changes = self.0.changes.subscribe();
-        CommandObserver { changes, owner: owner.clone(), closed: self.0.closed.clone() }
+        let (hub, closed) = (self.clone(), self.0.closed.clone());
+        CommandObserver { changes, owner: owner.clone(), hub, closed }
     }
 
     /// All commands of this owner with a record, oldest first.

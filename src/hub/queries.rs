@@ -20,7 +20,13 @@ impl Hub {
         self.view(|engine| engine.browser_summaries())
     }
 
-    /// The tabs of the connected browsers.
+    /// The same for an owner, with the number of tabs that its clients see.
+    #[must_use]
+    pub fn browsers_of(&self, owner: &Owner) -> Vec<BrowserSummary> {
+        self.view(|engine| engine.browser_summaries_of(owner))
+    }
+
+    /// The tabs of the connected browsers that a client sees.
     #[must_use]
     pub fn tabs(&self, caller: &Caller) -> Vec<TabSummary> {
         self.transact(|tx| tx.tab_summaries(caller))
@@ -71,6 +77,18 @@ impl Hub {
         tab: Option<TabId>,
     ) -> bool {
         self.view(|engine| engine.captures(stream, browser, tab))
+    }
+
+    /// The same for an owner: of the tabs that its clients see.
+    #[must_use]
+    pub fn captures_for(
+        &self,
+        owner: &Owner,
+        stream: StreamKind,
+        browser: Option<&BrowserId>,
+        tab: Option<TabId>,
+    ) -> bool {
+        self.view(|engine| engine.captures_for(owner, stream, browser, tab))
     }
 
     /// The connected browsers that requests to record do not reach, of all or of this one.

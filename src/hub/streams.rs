@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Hub};
 use crate::lifecycle::Limits;
+use crate::proof;
 use crate::protocol::{BrowserId, Owner, StreamKind, TabId};
 use crate::streams::{
-    ClearedPlaces, EntryPage, LegacyBatch, LegacyBodyError, LegacyStream, LogLevel, NoiseRules,
-    PageQuery, PageReader, StoredEntry, StreamEntry, StreamRings, StreamView, WaterfallHistory,
-    WebVitals,
+    ClearedPlaces, CursorSeal, EntryPage, LegacyBatch, LegacyBodyError, LegacyStream, LogLevel,
+    NoiseRules, PageQuery, PageReader, StoredEntry, StreamEntry, StreamRings, StreamView,
+    TabsInside, WaterfallHistory, WebVitals,
 };
 
 /// After this many entries other tasks have their turn: about 0.1 ms.
@@ -38,6 +39,8 @@ pub(super) struct StreamStore {
     line: Mutex<BatchQueue>,
     /// Tells the task that something waits.
     more: Notify,
+    /// Closes cursors. Of this run, as the cursors are.
+    secret: String,
 }
 
 #[derive(Debug)]
@@ -115,7 +118,8 @@ impl StreamStore {
             cleared: HashMap::new(),
             waterfall: WaterfallHistory::default(),
         };
-        Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new() }
+        let secret = proof::random_hex::<32>();
+        Self { shelf: Mutex::new(shelf), line: Mutex::default(), more: Notify::new(), secret }
     }
 
     fn shelf(&self) -> MutexGuard<'_, StreamState> {
@@ -251,10 +255,12 @@ impl Hub {
         owner: &Owner,
         streams: impl IntoIterator<Item = StreamKind>,
     ) -> Vec<(StreamKind, usize)> {
+        let inside = self.readable_tabs(owner);
         let mut shelf = self.0.streams.shelf();
         let StreamState { rings, cleared, .. } = &mut *shelf;
         let places = cleared.entry(owner.clone()).or_default();
-        streams.into_iter().map(|stream| (stream, rings.clear_for(places, stream))).collect()
+        let clear = |stream| (stream, rings.clear_for(&mut *places, inside.as_ref(), stream));
+        streams.into_iter().map(clear).collect()
     }
 
     /// How many entries are kept of a stream.
@@ -269,11 +275,12 @@ impl Hub {
         // A pinned client reads of its own browser alone.
         let asked = query.filter.browser.take();
         query.filter.browser = self.view(|engine| engine.browser_within_pin(&caller.client, asked));
+        let inside = self.readable_tabs(&caller.owner);
         let mut reader = {
             let shelf = self.0.streams.shelf();
             let noise = shelf.noise.get(&caller.owner).cloned().unwrap_or_default();
             let cleared = shelf.cleared_by(&caller.owner);
-            PageReader::new(&shelf.rings, query, noise, &cleared, now)
+            PageReader::new(&shelf.rings, query, noise, &cleared, inside.as_ref(), now)
         };
         while reader.look_at(LOOKS) {
             tokio::task::yield_now().await;
@@ -288,12 +295,14 @@ impl Hub {
         browser: &BrowserId,
         tab: TabId,
     ) -> PageRecord {
+        let inside = self.readable_tabs(&caller.owner);
         let (errors, noise, vitals) = {
             let shelf = self.0.streams.shelf();
             let cleared = shelf.cleared_by(&caller.owner);
             let of_tab = |kept: &&Arc<StoredEntry>| {
                 let is_its = kept.entry.tab() == Some(tab) && kept.browser == *browser;
-                is_its && cleared.show(kept)
+                let may_see = inside.as_ref().is_none_or(|inside| inside.show(kept));
+                is_its && may_see && cleared.show(kept)
             };
             let kept =
                 StreamView::Errors.streams().iter().flat_map(|stream| shelf.rings.all(*stream));
@@ -312,6 +321,18 @@ impl Hub {
             tokio::task::yield_now().await;
         }
         record
+    }
+
+    /// The key of the cursors of an owner whose clients do not see every tab.
+    #[must_use]
+    pub fn cursor_seal(&self, owner: &Owner) -> Option<CursorSeal> {
+        let is_bounded = self.scope_of(owner).is_bounded();
+        is_bounded.then(|| CursorSeal::new(self.0.streams.secret.as_bytes(), owner.as_str()))
+    }
+
+    /// The tabs whose entries an owner may read; `None`: those of all tabs.
+    fn readable_tabs(&self, owner: &Owner) -> Option<TabsInside> {
+        self.view(|engine| engine.readable_tabs(owner))
     }
 
     /// Sets the noise rules of an owner.

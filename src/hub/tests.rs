@@ -33,6 +33,7 @@ mod page_states;
 mod pollers;
 mod recorded;
 mod scenarios;
+mod scopes;
 mod sites;
 mod streams;
 mod syncs;
@@ -240,6 +241,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         act_rules: None,
         asks_first: None,
         names: None,
+        tab_scopes: None,
     }
 }
 

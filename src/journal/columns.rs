@@ -49,6 +49,7 @@ pub(super) fn read_columns(from: &Connection, version: i64) -> rusqlite::Result<
         clients: all(from, "SELECT * FROM client ORDER BY at", client)?,
         leases: Vec::new(),
         opened_tabs: Vec::new(),
+        owner_tabs: Vec::new(),
         consents: Vec::new(),
         sessions: all(from, "SELECT * FROM browser", session)?,
         anchor: anchor(from)?,
@@ -84,6 +85,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         work,
         timeout: Duration::from_micros(row.get("timeout_us")?),
         holds_dialogs: false,
+        is_bounded: false,
         created: moment(row, "created")?,
     };
     let browser: Option<String> = row.get("browser")?;

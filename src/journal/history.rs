@@ -10,10 +10,10 @@ use super::record::{
     AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, RecordError,
     RunRecord, TombstoneRecord,
 };
-use super::tab_records::{LeaseRecord, OpenedTabRecord};
+use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
-    ClientTab, ClockAnchor, CurrentTabRecord, KeptConsent, RecordedCommand, RecordedHistory,
-    RecordedKey, TabLease,
+    ClientTab, ClockAnchor, CurrentTabRecord, KeptConsent, OwnerTab, RecordedCommand,
+    RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::Tombstone;
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
@@ -27,6 +27,7 @@ pub(super) fn read_history(from: &Connection) -> rusqlite::Result<RecordedHistor
         clients: all(from, "SELECT id, record FROM client ORDER BY at", current_tab)?,
         leases: all(from, "SELECT browser, tab, record FROM lease", lease)?,
         opened_tabs: all(from, "SELECT browser, tab, record FROM opened_tab", opened_tab)?,
+        owner_tabs: all(from, "SELECT browser, tab, record FROM owner_tab", owner_tab)?,
         consents: all(from, "SELECT * FROM consent", consent)?,
         sessions: all(from, "SELECT id, record FROM browser", session)?,
         anchor: anchor(from)?,
@@ -89,6 +90,11 @@ fn lease(row: &Row<'_>) -> rusqlite::Result<TabLease> {
 fn opened_tab(row: &Row<'_>) -> rusqlite::Result<ClientTab> {
     let browser = row.get::<_, String>("browser")?.into();
     Ok(record::<OpenedTabRecord>(row, "record")?.opened_tab(browser, TabId(row.get("tab")?)))
+}
+
+fn owner_tab(row: &Row<'_>) -> rusqlite::Result<OwnerTab> {
+    let browser = row.get::<_, String>("browser")?.into();
+    Ok(record::<OwnerTabRecord>(row, "record")?.owner_tab(browser, TabId(row.get("tab")?)))
 }
 
 fn consent(row: &Row<'_>) -> rusqlite::Result<KeptConsent> {

@@ -65,6 +65,9 @@ pub(super) struct AcceptanceRecord {
     timeout_us: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     holds_dialogs: bool,
+    /// Files of earlier builds do not have it: every owner saw every tab.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_bounded: bool,
     /// The action, the wait or the job.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
@@ -265,6 +268,7 @@ impl AcceptanceRecord {
             created_us: spec.created.unix_micros(),
             timeout_us: micros(spec.timeout),
             holds_dialogs: spec.holds_dialogs,
+            is_bounded: spec.is_bounded,
             work,
             wanted_browser: target.browser.clone(),
             wanted_tab: target.tab,
@@ -301,6 +305,7 @@ impl CommandRecords<'_> {
             work,
             timeout: Duration::from_micros(acceptance.timeout_us),
             holds_dialogs: acceptance.holds_dialogs,
+            is_bounded: acceptance.is_bounded,
             created: Timestamp::from_unix_micros(acceptance.created_us),
         };
         let selector =

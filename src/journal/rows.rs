@@ -9,10 +9,10 @@ use super::record::{
     StageRecord, TombstoneRecord,
 };
 use super::row_ids::RowIds;
-use super::tab_records::{LeaseRecord, OpenedTabRecord};
+use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
     AcceptedCommand, ClientTab, ClockAnchor, ConsentSubject, CurrentTabRecord, Eviction,
-    JournalEntry, KeptConsent, RecordedHistory, RecordedKey, TabLease,
+    JournalEntry, KeptConsent, OwnerTab, RecordedHistory, RecordedKey, TabLease,
 };
 use crate::lifecycle::CommandSpec;
 use crate::lifecycle::{HoldHistory, Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
@@ -56,6 +56,11 @@ pub(super) fn write_entry(
         JournalEntry::TabOpened(opened) => put_opened_tab(to, opened)?,
         JournalEntry::OpenedTabGone(browser, tab) => {
             let gone = "DELETE FROM opened_tab WHERE browser = ? AND tab = ?";
+            to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
+        }
+        JournalEntry::TabOwned(owned) => put_owner_tab(to, owned)?,
+        JournalEntry::OwnedTabGone(browser, tab) => {
+            let gone = "DELETE FROM owner_tab WHERE browser = ? AND tab = ?";
             to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
         }
         JournalEntry::ConsentKept(kept) => put_consent(to, kept)?,
@@ -103,6 +108,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
     history.clients.iter().try_for_each(|current| put_client(to, current))?;
     history.leases.iter().try_for_each(|lease| put_lease(to, lease))?;
     history.opened_tabs.iter().try_for_each(|opened| put_opened_tab(to, opened))?;
+    history.owner_tabs.iter().try_for_each(|owned| put_owner_tab(to, owned))?;
     history.consents.iter().try_for_each(|kept| put_consent(to, kept))?;
     for (browser, session) in &history.sessions {
         put_browser(to, browser, session)?;
@@ -255,6 +261,13 @@ fn put_opened_tab(to: &Connection, opened: &ClientTab) -> rusqlite::Result<()> {
     let record = json(&OpenedTabRecord::of(opened));
     let put = "INSERT OR REPLACE INTO opened_tab VALUES (?, ?, ?)";
     to.prepare_cached(put)?.execute(params![opened.browser.as_str(), opened.tab.0, record])?;
+    Ok(())
+}
+
+fn put_owner_tab(to: &Connection, owned: &OwnerTab) -> rusqlite::Result<()> {
+    let record = json(&OwnerTabRecord::of(owned));
+    let put = "INSERT OR REPLACE INTO owner_tab VALUES (?, ?, ?)";
+    to.prepare_cached(put)?.execute(params![owned.browser.as_str(), owned.tab.0, record])?;
     Ok(())
 }
 

@@ -70,6 +70,14 @@ CREATE TABLE IF NOT EXISTS opened_tab (
   PRIMARY KEY (browser, tab)
 ) WITHOUT ROWID;
 
+-- Which owner's own a tab is.
+CREATE TABLE IF NOT EXISTS owner_tab (
+  browser TEXT NOT NULL,
+  tab     INTEGER NOT NULL,
+  record  TEXT NOT NULL,
+  PRIMARY KEY (browser, tab)
+) WITHOUT ROWID;
+
 -- The person's kept words: what a client may do on a site without being asked for.
 CREATE TABLE IF NOT EXISTS consent (
   owner  TEXT NOT NULL,

@@ -1,9 +1,9 @@
-//! The records of tabs: which client holds one, and which opened one.
+//! The records of tabs: which client holds one, which opened one, and which owner's own one is.
 
 use serde::{Deserialize, Serialize};
 
 use super::record::RecordVersion;
-use crate::engine::{Caller, ClientTab, LeaseKind, TabLease};
+use crate::engine::{Caller, ClientTab, LeaseKind, OwnerTab, TabLease};
 use crate::protocol::{BrowserId, ClientId, Owner, TabId, Timestamp};
 
 /// The client that holds a tab.
@@ -24,6 +24,26 @@ pub(super) struct OpenedTabRecord {
     owner: Owner,
     client: ClientId,
     since_us: u64,
+}
+
+/// The owner whose own a tab is.
+#[derive(Serialize, Deserialize)]
+pub(super) struct OwnerTabRecord {
+    v: RecordVersion,
+    owner: Owner,
+    since_us: u64,
+}
+
+impl OwnerTabRecord {
+    pub(super) fn of(owned: &OwnerTab) -> Self {
+        let OwnerTab { browser: _, tab: _, owner, since } = owned.clone();
+        Self { v: RecordVersion, owner, since_us: since.unix_micros() }
+    }
+
+    pub(super) fn owner_tab(self, browser: BrowserId, tab: TabId) -> OwnerTab {
+        let Self { owner, since_us, .. } = self;
+        OwnerTab { browser, tab, owner, since: Timestamp::from_unix_micros(since_us) }
+    }
 }
 
 impl LeaseRecord {

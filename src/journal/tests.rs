@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::*;
 use crate::engine::{
     AcceptedCommand, Caller, ClientTab, ClockAnchor, ConsentSubject, ConsentTerm, CurrentTabRecord,
-    Eviction, KeptConsent, LeaseKind, RecordedCommand, RecordedHistory, RecordedKey, TabLease,
-    UsedTab,
+    Eviction, KeptConsent, LeaseKind, OwnerTab, RecordedCommand, RecordedHistory, RecordedKey,
+    TabLease, UsedTab,
 };
 use crate::lifecycle::{
     AwaitedDrawings, CallDigest, CallKey, Command, CommandOutcome, CommandPhase, CommandSpec,
@@ -56,6 +56,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
         work,
         timeout: limits::EXECUTE,
         holds_dialogs: false,
+        is_bounded: false,
         created: NOW,
     })
 }
@@ -277,6 +278,10 @@ fn opened(tab: i64) -> ClientTab {
     ClientTab { browser: "browser".into(), tab: TabId(tab), opener, since: NOW, used: NOW }
 }
 
+fn owned(tab: i64) -> OwnerTab {
+    OwnerTab { browser: "browser".into(), tab: TabId(tab), owner: "work".into(), since: NOW }
+}
+
 #[tokio::test]
 async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_forgotten_client_does_not()
  {
@@ -305,10 +310,14 @@ async fn the_current_tab_the_leases_the_session_and_the_clock_come_back_and_a_fo
         JournalEntry::TabOpened(opened(1)),
         JournalEntry::TabOpened(opened(2)),
         JournalEntry::OpenedTabGone("browser".into(), TabId(1)),
+        JournalEntry::TabOwned(owned(1)),
+        JournalEntry::TabOwned(owned(2)),
+        JournalEntry::OwnedTabGone("browser".into(), TabId(1)),
     ])
     .await;
     assert_eq!(history.leases, [lease(2)]);
     assert_eq!(history.opened_tabs, [opened(2)]);
+    assert_eq!(history.owner_tabs, [owned(2)]);
     assert_eq!(history.sessions, [("browser".into(), "2".into())]);
     let [CurrentTabRecord { client, tab, used, .. }] = &history.clients[..] else { panic!() };
     assert_eq!((client.as_str(), *tab), ("ann", Some(TabId(3))));

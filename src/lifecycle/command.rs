@@ -53,6 +53,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Whether dialogs that it meets stay open until they are answered.
     pub holds_dialogs: bool,
+    /// Whether its owner did not see every tab when it was accepted.
+    pub is_bounded: bool,
     /// When it was accepted.
     pub created: Timestamp,
 }

@@ -145,6 +145,10 @@ pub const LEASE_BORROWED: Duration = Duration::from_secs(30);
 /// How often a browser is asked to close a tab whose time has come, while it leaves it open.
 pub const LEFTOVER_TAB_AGAIN: Duration = Duration::from_secs(60);
 
+/// A tab that a page opens this long after an act of an owner in that page's tab is the owner's, too:
+/// pages open tabs after an answer of their server.
+pub const OPENED_AFTER_ACT: Duration = Duration::from_secs(5);
+
 /// How long it is remembered that a client opened a tab in a browser that does not come back.
 pub const OPENED_TAB_REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3_600);
 

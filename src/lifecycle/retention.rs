@@ -76,6 +76,13 @@ impl Retention {
         }
     }
 
+    /// Forgets a client's failures, but for those of these commands.
+    pub fn forget_failures(&mut self, client: &ClientId, stays: impl Fn(&CorrelationId) -> bool) {
+        if let Some(history) = self.histories.get_mut(client) {
+            history.failures.retain(|failure| stays(&failure.correlation_id));
+        }
+    }
+
     /// The client's failures, oldest first.
     pub fn failures(&self, client: &ClientId) -> impl Iterator<Item = &FailedCommand> {
         self.histories.get(client).into_iter().flat_map(|history| &history.failures)

@@ -202,6 +202,7 @@ mod tests {
                 act_rules: None,
                 asks_first: None,
                 names: None,
+                tab_scopes: None,
             }));
             Self { hub, link, outbox, calls: JobCalls::default() }
         }

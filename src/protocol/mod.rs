@@ -27,6 +27,7 @@ mod prompt;
 mod report;
 mod short_text;
 mod sites;
+mod tab_scope;
 mod timestamp;
 mod transport;
 mod uploads;
@@ -86,6 +87,7 @@ pub use sites::{
     AGENT_DENIALS_MAX, ActionDenial, DeniedAction, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange,
     SiteDefault, SiteList, SitePattern, SiteRuleError, SiteRules,
 };
+pub use tab_scope::{OwnerScopes, TabScope};
 pub use timestamp::Timestamp;
 pub use transport::Transport;
 pub use uploads::{

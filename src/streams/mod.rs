@@ -6,6 +6,7 @@
 //! them is held only to put it in. Nothing is stored that was not redacted.
 
 mod clean;
+mod cursor;
 mod entry;
 mod entry_line;
 mod har;
@@ -18,12 +19,14 @@ mod redact;
 mod redact_json;
 mod rings;
 mod secret_names;
+mod tabs_inside;
 #[cfg(test)]
 mod tests;
 mod text_line;
 mod tokens;
 mod values;
 
+pub use cursor::{CursorError, CursorSeal, PageCursor};
 pub use entry::StreamEntry;
 pub use har::http_archive;
 pub use legacy::{LegacyBatch, LegacyBodyError, LegacyStream, WaterfallHistory};
@@ -31,11 +34,12 @@ pub use noise::{NoiseRule, NoiseRuleError, NoiseRules};
 #[cfg(test)]
 pub(crate) use page::wire_schemas;
 pub use page::{
-    CursorError, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, PageCursor, PageQuery,
-    PageReader, PageStart, StreamView, entry_schemas,
+    EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, PageQuery, PageReader, PageStart, StreamView,
+    entry_schemas,
 };
 pub use record::{LogLevel, WebVitals};
 pub use redact::{REDACTED, redact};
 pub use redact_json::redact_json;
 pub use rings::{ClearedPlaces, StoredEntry, StreamRings};
+pub use tabs_inside::TabsInside;
 pub use text_line::TextLine;

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -17,7 +15,9 @@ use super::record::{
     ConsoleLine, ExtensionLog, NetworkRequest, PagePerformance, RequestBodies, SocketEvent,
     UserAction,
 };
-use super::{ClearedPlaces, LogLevel, NoiseRules, StoredEntry, StreamRings};
+use super::{
+    ClearedPlaces, LogLevel, NoiseRules, PageCursor, StoredEntry, StreamRings, TabsInside,
+};
 use crate::protocol::{BrowserId, PageMark, StreamKind, TabId, Timestamp};
 
 /// The longest page, in bytes of JSON. Of 64 KiB it leaves room for the fields around the entries.
@@ -70,52 +70,6 @@ pub struct EntryFilter {
     pub request_id: Option<String>,
     /// Maximum age.
     pub within: Option<Duration>,
-}
-
-/// The next place in each stream of a view. Opaque to callers, and valid during one run of the
-/// daemon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageCursor(Vec<u64>);
-
-/// The reason why a text is not a cursor of this view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CursorError {
-    /// It is not a cursor, or a cursor of another view.
-    #[error("this is not a cursor of this view")]
-    Foreign,
-    /// It is from an earlier run of the daemon, whose entries are gone.
-    #[error("the daemon was restarted, and the entries of this cursor are gone")]
-    Stale,
-}
-
-impl PageCursor {
-    /// The cursor's text for callers.
-    #[must_use]
-    pub fn text(&self, view: StreamView, life: &str) -> String {
-        let places: Vec<_> = self.0.iter().map(u64::to_string).collect();
-        URL_SAFE_NO_PAD.encode(format!("{}|{life}|{}", view.name(), places.join("|")))
-    }
-
-    /// Reads a cursor of this view and this run of the daemon.
-    ///
-    /// # Errors
-    ///
-    /// See [`CursorError`].
-    pub fn parse(text: &str, view: StreamView, life: &str) -> Result<Self, CursorError> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Foreign)?;
-        let text = str::from_utf8(&bytes).map_err(|_| CursorError::Foreign)?;
-        let mut parts = text.split('|');
-        if parts.next() != Some(view.name()) {
-            return Err(CursorError::Foreign);
-        }
-        // Places begin anew with each daemon, so an old cursor names other entries (decision 123).
-        if parts.next() != Some(life) {
-            return Err(CursorError::Stale);
-        }
-        let places: Result<Vec<u64>, _> = parts.map(str::parse).collect();
-        let places = places.ok().filter(|places| places.len() == view.streams().len());
-        places.map(Self).ok_or(CursorError::Foreign)
-    }
 }
 
 /// The start of a page.
@@ -191,6 +145,9 @@ pub struct PageReader {
     is_full: bool,
     /// The entries that the page has, in its order.
     taken: Vec<Arc<StoredEntry>>,
+    /// Whether it counts the entries that were dropped: of whom does not see every tab they could be
+    /// of any.
+    tells_lost: bool,
     page: EntryPage,
 }
 
@@ -252,13 +209,15 @@ pub(crate) fn wire_schemas(generator: &mut SchemaGenerator) -> (Schema, Vec<(Str
 }
 
 impl PageReader {
-    /// Takes a snapshot of the entries that the owner has not cleared.
+    /// Takes a snapshot of the entries that the owner has not cleared, of the tabs that its clients
+    /// see; `None`: of all tabs.
     #[must_use]
     pub fn new(
         rings: &StreamRings,
         query: PageQuery,
         noise: NoiseRules,
         cleared: &ClearedPlaces,
+        inside: Option<&TabsInside>,
         now: Timestamp,
     ) -> Self {
         let mut page = EntryPage {
@@ -278,14 +237,16 @@ impl PageReader {
                 PageStart::Cursor(cursor) => cursor.0.get(at).copied(),
             };
             let since = rings.since(*stream, from, cleared);
-            ahead.extend(since.kept);
-            places.push(ReadPosition {
-                stream: *stream,
-                from: since.from,
-                seen: 0,
-                next: since.next,
-            });
-            page.rejected += since.rejected;
+            // Here and not in a filter: that more entries are outside must show nowhere.
+            let may_see = |kept: &Arc<StoredEntry>| inside.is_none_or(|inside| inside.show(kept));
+            let before = ahead.len();
+            ahead.extend(since.kept.into_iter().filter(may_see));
+            // That something came outside moves nobody's cursor, either.
+            let last: Option<&Arc<StoredEntry>> = ahead[before..].last();
+            let next_inside = || last.map_or(from.unwrap_or(0), |kept| kept.seq + 1);
+            let next = if inside.is_none() { since.next } else { next_inside() };
+            places.push(ReadPosition { stream: *stream, from: since.from, seen: 0, next });
+            page.rejected += if inside.is_none() { since.rejected } else { 0 };
         }
         ahead.sort_unstable_by_key(|kept| kept.order);
         if query.from != PageStart::Newest {
@@ -296,7 +257,8 @@ impl PageReader {
             query.filter.within.map_or(Timestamp::from_unix_micros(0), |within| now - within);
         let room = query.room;
         let taken = Vec::new();
-        Self { query, noise, oldest, ahead, places, room, is_full: false, taken, page }
+        let tells_lost = inside.is_none();
+        Self { query, noise, oldest, ahead, places, room, is_full: false, taken, tells_lost, page }
     }
 
     /// Looks at some entries. Returns whether there are more.
@@ -374,7 +336,8 @@ impl PageReader {
                 let mut ahead = self.ahead.iter().rev();
                 let unread = ahead.find(|kept| kept.entry.stream() == place.stream);
                 place.next = unread.map_or(place.next, |kept| kept.seq);
-                self.page.dropped += (place.next - place.from).saturating_sub(place.seen);
+                let lost = place.next.saturating_sub(place.from).saturating_sub(place.seen);
+                self.page.dropped += if self.tells_lost { lost } else { 0 };
             }
         }
         self.page.next = PageCursor(self.places.iter().map(|place| place.next).collect());

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::StreamEntry;
+use super::{StreamEntry, TabsInside};
 use crate::lifecycle::Limits;
 use crate::protocol::{BrowserId, StreamKind, Timestamp};
 
@@ -111,9 +111,16 @@ impl StreamRings {
         self.rings[stream as usize].rejected += entries as u64;
     }
 
-    /// Clears a stream for one owner, up to its last entry. Returns how many entries this owner saw.
-    pub fn clear_for(&self, cleared: &mut ClearedPlaces, stream: StreamKind) -> usize {
-        let shown = self.all(stream).filter(|kept| cleared.show(kept)).count();
+    /// Clears a stream for one owner, up to its last entry. Returns how many entries this owner saw, of
+    /// the tabs inside; `None`: of all tabs.
+    pub fn clear_for(
+        &self,
+        cleared: &mut ClearedPlaces,
+        inside: Option<&TabsInside>,
+        stream: StreamKind,
+    ) -> usize {
+        let may_see = |kept: &StoredEntry| inside.is_none_or(|inside| inside.show(kept));
+        let shown = self.all(stream).filter(|kept| cleared.show(kept) && may_see(kept)).count();
         // A position and no deletion: other owners keep the entries (decision 321).
         cleared.0[stream as usize] = self.rings[stream as usize].next;
         shown

@@ -60,11 +60,11 @@ fn page_of(rings: &StreamRings, query: PageQuery) -> EntryPage {
 
 fn noisy_page_of(rings: &StreamRings, query: PageQuery, noise: NoiseRules) -> EntryPage {
     let cleared = ClearedPlaces::default();
-    read_page(PageReader::new(rings, query, noise, &cleared, at(10)))
+    read_page(PageReader::new(rings, query, noise, &cleared, None, at(10)))
 }
 
 fn page_without(rings: &StreamRings, query: PageQuery, cleared: &ClearedPlaces) -> EntryPage {
-    read_page(PageReader::new(rings, query, NoiseRules::default(), cleared, at(10)))
+    read_page(PageReader::new(rings, query, NoiseRules::default(), cleared, None, at(10)))
 }
 
 fn read_page(mut reader: PageReader) -> EntryPage {
@@ -233,8 +233,12 @@ fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others
     let cursor = page_of(&rings, PageQuery { limit: 1, from: PageStart::Oldest, ..logs() });
     assert_eq!(texts(&cursor), lines(0..1));
     let mut cleared = ClearedPlaces::default();
-    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 5);
-    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 0, "they see none of it any more");
+    assert_eq!(rings.clear_for(&mut cleared, None, StreamKind::Logs), 5);
+    assert_eq!(
+        rings.clear_for(&mut cleared, None, StreamKind::Logs),
+        0,
+        "they see none of it any more"
+    );
     fill(&mut rings, 5..7);
     let from = || PageStart::Cursor(cursor.next.clone());
     for from in [from(), PageStart::Newest, PageStart::Oldest] {
@@ -247,7 +251,7 @@ fn what_an_owner_has_cleared_is_not_told_to_them_as_dropped_and_stays_for_others
     fill(&mut rings, 7..19);
     let page = page_without(&rings, PageQuery { from: from(), ..logs() }, &cleared);
     assert_eq!((texts(&page), page.dropped), (lines(9..19), 4));
-    assert_eq!(rings.clear_for(&mut cleared, StreamKind::Logs), 10);
+    assert_eq!(rings.clear_for(&mut cleared, None, StreamKind::Logs), 10);
 }
 
 #[test]
@@ -255,13 +259,13 @@ fn a_cursor_is_good_for_its_view_and_this_life_only() {
     let rings = shelf();
     let view = StreamView::Errors;
     let cursor = page_of(&rings, query(view)).next;
-    let text = cursor.text(view, LIFE);
-    assert_eq!(PageCursor::parse(&text, view, LIFE), Ok(cursor));
-    assert_eq!(PageCursor::parse(&text, view, "another"), Err(CursorError::Stale));
+    let text = cursor.text(view, LIFE, None);
+    assert_eq!(PageCursor::parse(&text, view, LIFE, None), Ok(cursor));
+    assert_eq!(PageCursor::parse(&text, view, "another", None), Err(CursorError::Stale));
     let foreign = Err(CursorError::Foreign);
-    assert_eq!(PageCursor::parse(&text, StreamView::Of(StreamKind::Logs), LIFE), foreign);
+    assert_eq!(PageCursor::parse(&text, StreamView::Of(StreamKind::Logs), LIFE, None), foreign);
     for text in ["", "12", "====", "bG9ncw"] {
-        assert_eq!(PageCursor::parse(text, view, LIFE), foreign, "{text}");
+        assert_eq!(PageCursor::parse(text, view, LIFE, None), foreign, "{text}");
     }
 }
 
@@ -270,11 +274,14 @@ fn a_cursor_from_the_future_reads_what_there_is() {
     let mut rings = shelf();
     fill(&mut rings, 0..3);
     let text = PageCursor::parse(
-        &page_of(&rings, query(StreamView::Of(StreamKind::Logs)))
-            .next
-            .text(StreamView::Of(StreamKind::Logs), LIFE),
+        &page_of(&rings, query(StreamView::Of(StreamKind::Logs))).next.text(
+            StreamView::Of(StreamKind::Logs),
+            LIFE,
+            None,
+        ),
         StreamView::Of(StreamKind::Logs),
         LIFE,
+        None,
     );
     let empty = StreamRings::new(&Limits::default());
     let from = PageStart::Cursor(text.unwrap());

@@ -163,6 +163,8 @@ impl RefusedCall {
             | RefusalReason::UnsupportedAction { .. }
             | RefusalReason::ControlSwitchedOff { .. }
             | RefusalReason::NoChoiceOfTab { .. }
+            | RefusalReason::NoTab { .. }
+            | RefusalReason::ScopeNotKept { .. }
             | RefusalReason::NoTabKnown { .. }
             | RefusalReason::StoppedByUser { .. }
             | RefusalReason::ExtensionChanged { .. }

@@ -193,7 +193,7 @@ pub(super) async fn call(
         }
         ObserveQuery::Tabs { trace, .. } => tabs(hub, caller, trace == Some(true)),
         ObserveQuery::Browsers(_) => {
-            let browsers = hub.browsers();
+            let browsers = hub.browsers_of(&caller.owner);
             let hint = hub.browser_absence();
             ToolResult::of(&BrowsersAnswer { count: browsers.len(), browsers, hint })
         }
@@ -262,7 +262,9 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     let listed = |tab: TabSummary| {
         if with_trace { ListedTab::Whole(tab) } else { ListedTab::Line(tab_line(&tab, !is_in_one)) }
     };
-    let hint = hub.browser_absence().or_else(|| untold_tabs(&hub.capture_unsupported(None).labels));
+    let sees_all = !hub.scope_of(&caller.owner).is_bounded();
+    let untold = || untold_tabs(&hub.capture_unsupported(None).labels).filter(|_| sees_all);
+    let hint = hub.browser_absence().or_else(untold);
     let tabs: Vec<_> = tabs.into_iter().map(listed).collect();
     ToolResult::of(&TabsAnswer { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }

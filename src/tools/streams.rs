@@ -176,10 +176,11 @@ pub(super) async fn read(
     view: StreamView,
     wanted: StreamArguments,
 ) -> ToolResult {
+    let seal = hub.cursor_seal(&caller.owner);
     let from = match wanted.cursor.as_deref() {
         None => PageStart::Newest,
         Some(OLDEST) => PageStart::Oldest,
-        Some(cursor) => match PageCursor::parse(cursor, view, &hub.epoch()) {
+        Some(cursor) => match PageCursor::parse(cursor, view, &hub.epoch(), seal.as_ref()) {
             Ok(cursor) => PageStart::Cursor(cursor),
             Err(error) => return wrong_cursor(error),
         },
@@ -197,13 +198,13 @@ pub(super) async fn read(
     let query = PageQuery { view, filter: filter.clone(), from, limit, room, form };
     let page = hub.read_streams(caller, query).await;
     let bodies = if with_bodies { Some(bodies(hub, caller, &filter, &page).await) } else { None };
-    let hint = hint(hub, view, &filter, &page);
+    let hint = hint(hub, caller, view, &filter, &page);
     // A caller that has read on from a cursor goes on doing so.
     let reads_on = with_trace || has_cursor || page.has_more || page.has_older;
     ToolResult::of(&StreamAnswer {
         has_more: page.has_more,
         has_older: page.has_older,
-        next_cursor: reads_on.then(|| page.next.text(view, &hub.epoch())),
+        next_cursor: reads_on.then(|| page.next.text(view, &hub.epoch(), seal.as_ref())),
         dropped: page.dropped,
         hidden: u64::try_from(page.hidden).unwrap_or(u64::MAX),
         rejected: page.rejected,
@@ -264,14 +265,22 @@ pub(super) fn id_of(hub: &Hub, named: String) -> BrowserId {
 }
 
 /// The next step for a page that is empty because its streams are not recorded.
-fn hint(hub: &Hub, view: StreamView, filter: &EntryFilter, page: &EntryPage) -> Option<String> {
+fn hint(
+    hub: &Hub,
+    caller: &Caller,
+    view: StreamView,
+    filter: &EntryFilter,
+    page: &EntryPage,
+) -> Option<String> {
     let streams: Vec<_> =
         view.streams().iter().filter(|stream| stream.is_captured()).copied().collect();
     if !page.entries.is_empty() || streams.is_empty() {
         return None;
     }
     let deaf = hub.capture_unsupported(filter.browser.as_ref());
-    let is_on = |stream: &StreamKind| hub.captures(*stream, filter.browser.as_ref(), filter.tab);
+    let (owner, tab) = (&caller.owner, filter.tab);
+    let is_on =
+        |stream: &StreamKind| hub.captures_for(owner, *stream, filter.browser.as_ref(), tab);
     // Recording is on: an empty list then means that nothing happened.
     if streams.iter().all(is_on) || !deaf.labels.is_empty() && deaf.are_all {
         return deaf.hint();

@@ -233,6 +233,7 @@ fn spec() -> CommandSpec {
         work: action.into(),
         timeout: Duration::from_secs(10),
         holds_dialogs: false,
+        is_bounded: false,
         created: NOW,
     }
 }

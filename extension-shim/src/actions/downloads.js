@@ -14,7 +14,7 @@ import { DOWNLOAD_IDS, DOWNLOAD_LOOK_MS, WAIT_REPORT_MS } from './limits.js';
 export async function downloads({ operation, download_id }, context) {
   const wanted = checkedChoice('operation', operation, /** @type {const} */ (['list', 'wait', 'cancel']));
   const id = download_id === undefined ? undefined : checkedInteger('download_id', download_id, DOWNLOAD_IDS);
-  const own = await tabDownloads.ofClient(context.clientId);
+  const own = await tabDownloads.ofClient(context.clientId, context.seesAll);
   if (wanted === 'list') return { value: { downloads: own.map(described) }, type: 'object' };
   const [item] = own.filter((one) => (id === undefined ? true : one.id === id));
   if (!item) throw noDownload(id);
@@ -26,7 +26,7 @@ export async function downloads({ operation, download_id }, context) {
 }
 
 /** @param {number} id @param {Context} context @returns {Promise<chrome.downloads.DownloadItem>} once it has ended; rejects if it failed */
-async function ended(id, { clientId, timeout_ms, signal }) {
+async function ended(id, { clientId, seesAll, timeout_ms, signal }) {
   const end = performance.now() + timeout_ms - Math.min(WAIT_REPORT_MS, timeout_ms / 5);
   const bell = new WaitBell();
   const wake = () => bell.wake();
@@ -34,7 +34,7 @@ async function ended(id, { clientId, timeout_ms, signal }) {
   signal.addEventListener('abort', wake);
   try {
     for (;;) {
-      const item = (await tabDownloads.ofClient(clientId)).find((one) => one.id === id);
+      const item = (await tabDownloads.ofClient(clientId, seesAll)).find((one) => one.id === id);
       signal.throwIfAborted();
       if (!item) throw noDownload(id);
       if (item.state === 'interrupted') throw brokenDownload(item);

@@ -14,10 +14,10 @@ import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
 import { load } from './navigate.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_list(_, { begin }) {
+export async function tab_list(_, { begin, sees }) {
   begin();
   await tabs.tellNow();
-  return { value: tabs.list(), type: 'array' };
+  return { value: tabs.list().filter(({ tab_id }) => sees(tab_id)), type: 'array' };
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -29,6 +29,7 @@ export async function tab_open({ url = 'about:blank', focus }, context) {
   const id = await openBlank(inFront).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   agentTabs.noteOpened(id);
+  context.noteOpened(id);
   context.begin();
   if (inFront) await bringToFront(id, { isNew: true });
   /** @type {Arrival} */

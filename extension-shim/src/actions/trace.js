@@ -13,6 +13,7 @@ import { assertPage } from '../browser/site_guard.js';
 import { policy } from '../browser/state.js';
 import { RESULT_MAX_BYTES } from '../commands/limits.js';
 import { checkedChoice } from '../commands/params.js';
+import { ActionError } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
 
 /** The summary stands beside the file. */
@@ -21,6 +22,8 @@ const FILE_MAX_BYTES = RESULT_MAX_BYTES - 64 * 1024;
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function trace({ phase }, context) {
   const end = checkedChoice('phase', phase, ['start', 'stop']);
+  // Pages of one site share a process, which is recorded as a whole.
+  if (!context.seesAll) throw new ActionError('unsupported', 'a trace records all pages of a process, and this program may not see every tab', undefined, { mayHaveRun: false, hint: 'performance tells load times, the slowest interaction and the longest tasks.' });
   const { value, url, dialogs } = await lookAtPage(context, async (tabId) => {
     if (end === 'stop') return stopped(tabId, context);
     await traces.start(tabId, context.client);

@@ -53,7 +53,7 @@ export function conditionsOf({ text, textGone, target, gone, url, state, functio
     textGone === undefined ? null : textHidden(waitText('textGone', textGone)),
     target === undefined ? null : elementShown(parseTarget(target), words(target)),
     gone === undefined ? null : elementGone(parseTarget(gone), words(gone)),
-    download === true ? downloaded(context.clientId) : null,
+    download === true ? downloaded(context.clientId, context.seesAll) : null,
     script === undefined ? null : scriptTrue(checkedText('function', script), context, dialogs),
   ].filter((condition) => condition !== null);
 }
@@ -173,16 +173,16 @@ function networkIdle() {
   };
 }
 
-/** @param {string} clientId that waits @returns {WaitCondition} */
-function downloaded(clientId) {
+/** @param {string} clientId that waits @param {boolean} seesAll tabs @returns {WaitCondition} */
+function downloaded(clientId, seesAll) {
   const since = Date.now() - DOWNLOAD_RECENT_MS;
-  const newest = (/** @type {PageLook} */ { tabId, documents }) => tabDownloads.newest(tabId, documents.url, since);
+  const newest = (/** @type {PageLook} */ { tabId, documents }) => tabDownloads.newest(tabId, documents.url, since, seesAll);
   return {
     words: 'a download',
     async met(look) {
       const item = await newest(look);
       if (!item || item.state === 'in_progress') return null;
-      tabDownloads.tell(item.id, clientId);
+      tabDownloads.tell(item.id, clientId, seesAll);
       if (item.state === 'interrupted') throw brokenDownload(item);
       return { download: { ...downloadOf({ ...item, totalBytes: item.fileSize }), path: item.filename } };
     },

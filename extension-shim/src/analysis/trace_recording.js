@@ -132,7 +132,10 @@ function inUse({ tabId, client, startedAt }, asking) {
   const since = Math.round((Date.now() - startedAt) / 1000);
   const whose = client === asking ? 'yours' : 'another client\'s';
   return new ActionError('unsupported', `a trace of tab ${tabId} (${whose}) is recorded for ${since} s, and the browser records one at a time`, undefined,
-    { hint: client === asking ? `Stop it with phase stop in tab ${tabId}.` : `Try again: it ends by itself after ${TRACE_MS / 1000} s.` });
+    {
+      hint: client === asking ? `Stop it with phase stop in tab ${tabId}.` : `Try again: it ends by itself after ${TRACE_MS / 1000} s.`,
+      about: { tabId, message: 'a trace is recorded elsewhere, and the browser records one at a time', hint: `Try again: it ends by itself after ${TRACE_MS / 1000} s.` },
+    });
 }
 
 /** @param {unknown} error */

@@ -53,27 +53,28 @@ export class TabDownloads {
   /**
    * Whether a tab has begun a download. The debugger tells of it before the browser does, but not of those in frames of
    * other processes, nor in tabs that it is not attached to: they may name a page of the tab's site as their referrer.
-   * @param {{finalUrl: string, referrer?: string}} item @param {number} tabId @param {string} pageUrl
+   * Other tabs of the site may have begun such a one: whoever may not see those is told of none by its referrer.
+   * @param {{finalUrl: string, referrer?: string}} item @param {number} tabId @param {string} pageUrl @param {boolean} seesAll tabs
    */
-  belongs({ finalUrl, referrer }, tabId, pageUrl) {
+  belongs({ finalUrl, referrer }, tabId, pageUrl, seesAll) {
     const url = headOf(finalUrl, DOWNLOAD_URL_KEPT);
     if (this.#begun.some((begun) => begun.tabId === tabId && begun.url === url)) return true;
-    return Boolean(referrer) && originOf(referrer) !== 'null' && originOf(referrer) === originOf(pageUrl);
+    return seesAll && Boolean(referrer) && originOf(referrer) !== 'null' && originOf(referrer) === originOf(pageUrl);
   }
 
   /**
    * The newest download that the tab has begun and no wait has told of. A download from a denied site is none.
-   * @param {number} tabId @param {string} pageUrl @param {number} since unix time in ms @returns {Promise<chrome.downloads.DownloadItem | undefined>}
+   * @param {number} tabId @param {string} pageUrl @param {number} since unix time in ms @param {boolean} seesAll tabs @returns {Promise<chrome.downloads.DownloadItem | undefined>}
    */
-  async newest(tabId, pageUrl, since) {
+  async newest(tabId, pageUrl, since, seesAll) {
     const items = await chrome.downloads.search({ startedAfter: new Date(since).toISOString(), orderBy: ['-startTime'], limit: DOWNLOADS_MAX });
-    return items.find((item) => !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
+    return items.find((item) => !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl, seesAll) && !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl));
   }
 
-  /** @param {number} id of a download that is told of @param {string} clientId to this client */
-  tell(id, clientId) {
+  /** @param {number} id of a download that is told of @param {string} clientId to this client @param {boolean} seesAll tabs */
+  tell(id, clientId, seesAll) {
     this.#told.add(id);
-    this.#own(id, clientId);
+    this.#own(id, beginner(clientId, seesAll));
   }
 
   /** Reads what an earlier worker knew. */
@@ -82,8 +83,9 @@ export class TabDownloads {
     for (const [id, clientId] of Array.isArray(stored) ? stored : []) this.#owners.set(id, clientId);
   }
 
-  /** An act of a client begins in a tab. @param {number} tabId @param {string} clientId @returns {() => void} ends it */
-  followAct(tabId, clientId) {
+  /** An act of a client begins in a tab. @param {number} tabId @param {string} client @param {boolean} seesAll tabs @returns {() => void} ends it */
+  followAct(tabId, client, seesAll) {
+    const clientId = beginner(client, seesAll);
     const known = this.#acts.get(tabId);
     const act = known?.clientId === clientId ? known : { clientId, running: 0, endedAt: 0 };
     act.running += 1;
@@ -103,7 +105,7 @@ export class TabDownloads {
   /** @param {string} clientId @returns {Promise<boolean>} whether a download of this client runs */
   async isDownloading(clientId) {
     const running = await chrome.downloads.search({ state: 'in_progress' });
-    return running.some(({ id }) => this.#owners.get(id) === clientId);
+    return running.some(({ id }) => [true, false].some((seesAll) => this.#owners.get(id) === beginner(clientId, seesAll)));
   }
 
   /** @param {number} tabId */
@@ -126,12 +128,21 @@ export class TabDownloads {
     chrome.storage.session.set({ [KEY]: [...this.#owners] }).catch(console.warn);
   }
 
-  /** @param {string} clientId @returns {Promise<chrome.downloads.DownloadItem[]>} the newest first; none of a closed site */
-  async ofClient(clientId) {
-    const ids = [...this.#owners].filter(([, owner]) => owner === clientId).map(([id]) => id);
+  /**
+   * Of a client that does not see every tab: those that it has begun since it does not.
+   * @param {string} clientId @param {boolean} seesAll tabs @returns {Promise<chrome.downloads.DownloadItem[]>} the newest first; none of a closed site
+   */
+  async ofClient(clientId, seesAll) {
+    const names = [beginner(clientId, false), ...(seesAll ? [beginner(clientId, true)] : [])];
+    const ids = [...this.#owners].filter(([, owner]) => names.includes(owner)).map(([id]) => id);
     const found = await Promise.all(ids.map((id) => chrome.downloads.search({ id })));
     return found.flat().filter((item) => !this.#policy.blocks(item.url) && !this.#policy.blocks(item.finalUrl)).toReversed();
   }
+}
+
+/** No header can carry the sign. @param {string} clientId @param {boolean} seesAll tabs @returns {string} who has begun a download */
+function beginner(clientId, seesAll) {
+  return seesAll ? clientId : `${clientId}\n`;
 }
 
 /** @param {DownloadItem} item @returns {Download} without the folder, which is the person's */

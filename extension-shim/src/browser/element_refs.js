@@ -6,6 +6,9 @@ import { once } from '../lib/once.js';
 import { REF_DOCUMENTS_MAX } from './limits.js';
 
 const KEY = 'elementRefs';
+/** How many words of one letter and of two there are, and how many of three. */
+const TWO_LETTERS = 26 + 26 ** 2;
+const THREE_LETTERS = 26 ** 3;
 
 /**
  * @typedef {object} RefRange numbers that follow each other
@@ -28,6 +31,8 @@ export class ElementRefs {
   /** @type {Map<number, TabRefs>} */
   #tabs = new Map();
   #tabsSeen = 0;
+  /** Those whose letters are drawn. @type {Set<number>} */
+  #drawn = new Set();
   /** Called when a tab has got its letters. */
   onNewPrefix = () => {};
 
@@ -46,14 +51,43 @@ export class ElementRefs {
   #of(tabId) {
     let tab = this.#tabs.get(tabId);
     if (!tab) {
-      // `h1` to `h6` are elements of every page to a selector.
-      if (letters(this.#tabsSeen) === 'h') this.#tabsSeen += 1;
-      tab = { prefix: letters(this.#tabsSeen), next: 1, documents: {} };
-      this.#tabsSeen += 1;
+      tab = { prefix: this.#drawn.has(tabId) ? this.#drawnLetters() : this.#nextLetters(), next: 1, documents: {} };
       this.#tabs.set(tabId, tab);
       this.onNewPrefix();
     }
     return tab;
+  }
+
+  /** @returns {string} */
+  #nextLetters() {
+    for (;;) {
+      const next = letters(this.#tabsSeen);
+      this.#tabsSeen += 1;
+      // `h1` to `h6` are elements of every page to a selector.
+      if (next !== 'h' && !this.#isTaken(next)) return next;
+    }
+  }
+
+  /** @returns {string} three of them */
+  #drawnLetters() {
+    for (;;) {
+      const [drawn] = crypto.getRandomValues(new Uint16Array(1));
+      const next = letters(TWO_LETTERS + (drawn % THREE_LETTERS));
+      if (!this.#isTaken(next)) return next;
+    }
+  }
+
+  /** @param {string} prefix */
+  #isTaken(prefix) {
+    return [...this.#tabs.values()].some((tab) => tab.prefix === prefix);
+  }
+
+  /**
+   * The letters of a tab are drawn: letters in turn would tell somebody who may not see every tab how many there have been.
+   * @param {number} tabId
+   */
+  drawLetters(tabId) {
+    if (!this.#tabs.has(tabId)) this.#drawn.add(tabId);
   }
 
   /**
@@ -118,6 +152,7 @@ export class ElementRefs {
 
   /** @param {number} tabId */
   async handleRemoved(tabId) {
+    this.#drawn.delete(tabId);
     await this.restore();
     if (this.#tabs.delete(tabId)) this.#keep();
   }

@@ -72,8 +72,8 @@ export class PictureMemory {
    */
   async pointsOf(tabId, id, pixels) {
     const picture = this.#known.get(id);
-    if (!picture) throw stale(id, 'is not known any more');
-    if (picture.tabId !== tabId) throw stale(id, `is of tab ${picture.tabId}`);
+    if (!picture) throw stale(id, UNKNOWN);
+    if (picture.tabId !== tabId) throw stale(id, `is of tab ${picture.tabId}`, picture.tabId);
     const { view } = await viewNow(tabId);
     const change = changeOf(picture.view, view);
     if (change) throw stale(id, change);
@@ -94,7 +94,10 @@ function changeOf(then, now) {
   return differs(then.left, now.left) || differs(then.top, now.top) ? 'was taken before the page was scrolled' : null;
 }
 
-/** @param {string} id @param {string} why */
-function stale(id, why) {
-  return new ActionError('picture_stale', `picture ${id} ${why}`, undefined, { mayHaveRun: false });
+const UNKNOWN = 'is not known any more';
+
+/** @param {string} id @param {string} why @param {number} [tabId] of which it is, if that is another one than the command's */
+function stale(id, why, tabId) {
+  const about = tabId === undefined ? undefined : { tabId, message: `picture ${id} ${UNKNOWN}` };
+  return new ActionError('picture_stale', `picture ${id} ${why}`, undefined, { mayHaveRun: false, ...(about && { about }) });
 }

@@ -19,7 +19,7 @@
 
 /** @import {SeenDocument, TabDocuments} from './page_world.js' */
 
-import { ActionError, navigationInterrupted } from '../lib/errors.js';
+import { ActionError, navigationInterrupted, refOfOtherTab, unknownRef } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
 import { hidesOwner } from '../policy/sites.js';
 import { CANDIDATES_MAX, FITTING_MAX, LOOK_AGAIN_MS, LOOK_PAUSE_MS, REST_MS, TARGET_WAIT_MS } from './limits.js';
@@ -218,8 +218,8 @@ async function oneOf(tabId, documents, wanted, { answer, question } = { question
 async function byRef(tabId, documents, ref) {
   await elementRefs.restore();
   const known = elementRefs.find(ref);
-  if (!known) throw new ActionError('stale_ref', `no element of this browser has the ref ${ref}`, undefined, { hint: 'Take a snapshot: it has the refs of the page.' });
-  if (known.tabId !== tabId) throw new ActionError('stale_ref', `${ref} is an element of tab ${known.tabId}, not of tab ${tabId}`, undefined, { hint: `Call again with tab_id ${known.tabId}.` });
+  if (!known) throw unknownRef(ref);
+  if (known.tabId !== tabId) throw refOfOtherTab(ref, known.tabId, tabId);
   const document = documents.seen.find(({ documentId }) => documentId === known.documentId);
   if (!document) throw await staleRef(tabId, documents, ref, 'its page, or its frame, is not there any more: the tab has navigated', snapshots.called(tabId, ref));
   // Whether it is still there, the next question to its document tells.

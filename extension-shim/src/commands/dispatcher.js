@@ -11,6 +11,7 @@ import { ActionError, discardedMeanwhile, executionTimeout } from '../lib/errors
 import { KEEPALIVE_MS } from '../lib/limits.js';
 import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS, REPLACED_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
+import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from './tab_scope.js';
 
 /**
  * @typedef {object} RunState
@@ -189,6 +190,11 @@ export class Dispatcher {
       if (command.safe) this.#start(entry);
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
+    try {
+      assertInside(command, this.#idNow(command));
+    } catch (error) {
+      return this.#settle(entry, () => failureReport(entry, error));
+    }
     if (this.#gate.isOpen(command)) return admit();
     this.#gate.check(command, { isStep: false }).then(
       // Cancelled meanwhile, it is not there any more.
@@ -232,11 +238,12 @@ export class Dispatcher {
   /** @param {Attempt} entry @param {CommandBody} named it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Promise<Outcome>} */
   async #perform(entry, named, running, signal) {
     const { type, params, tab_id } = named;
-    const command = tab_id === undefined ? named : { ...named, tab_id: this.#gate.idNow?.(tab_id) ?? tab_id };
+    const command = tab_id === undefined ? named : { ...named, tab_id: this.#idNow(named) };
     if (!Object.hasOwn(this.#actions, type)) {
       const known = Object.keys(this.#actions).join(', ');
       throw new ActionError('unknown_action', `this extension cannot ${type}; it can: ${known}`);
     }
+    assertInside(named, command.tab_id);
     // Since it was claimed rules, or where its tab is, may have changed.
     if (!this.#gate.isOpen(command)) await this.#check(entry, command, running);
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
@@ -251,9 +258,16 @@ export class Dispatcher {
       const outcome = await this.#actions[type](params ?? {}, context);
       this.#gate.done?.(command, outcome);
       return notes === null ? outcome : { ...outcome, notes };
+    } catch (error) {
+      throw withoutOutside(command, error);
     } finally {
       unfollow?.();
     }
+  }
+
+  /** @param {CommandBody} command @returns {number | undefined} */
+  #idNow({ tab_id }) {
+    return tab_id === undefined ? undefined : this.#gate.idNow?.(tab_id) ?? tab_id;
   }
 
   /** Once more, when nobody can be asked any more. @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running */
@@ -270,6 +284,13 @@ export class Dispatcher {
       timeout_ms,
       client,
       clientId: command.client_id,
+      seesAll: !isBounded(command),
+      sees: (tabId) => isInside(command, tabId),
+      noteOpened: (tabId) => {
+        noteOpened(command, tabId);
+        // Before everything else that tells of the tab: it is the owner's from now on.
+        this.#send({ type: 'tab_opened', correlation_id: entry.correlation_id, tab_id: tabId });
+      },
       signal,
       begin: () => {
         signal.throwIfAborted();

@@ -46,9 +46,10 @@ export class EffectWatch {
   /** Before the act; null: it has not begun. @type {SeenDocument | null} */
   page = null;
 
-  /** @param {ActEffects} owner @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window, if it is another one */
-  constructor(owner, tabId, activeTab) {
+  /** @param {ActEffects} owner @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window, if it is another one @param {boolean} seesAll tabs */
+  constructor(owner, tabId, activeTab, seesAll) {
     this.#owner = owner;
+    this.seesAll = seesAll;
     this.tabId = tabId;
     this.activeTab = activeTab;
   }
@@ -183,10 +184,10 @@ export class ActEffects {
 
   /**
    * Call before the act: a fast navigation would be over.
-   * @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window @returns {EffectWatch}
+   * @param {number} tabId @param {number | undefined} activeTab the tab that is seen in its window @param {boolean} seesAll whether the act may see every tab @returns {EffectWatch}
    */
-  watch(tabId, activeTab) {
-    const watch = new EffectWatch(this, tabId, activeTab === tabId ? undefined : activeTab);
+  watch(tabId, activeTab, seesAll) {
+    const watch = new EffectWatch(this, tabId, activeTab === tabId ? undefined : activeTab, seesAll);
     this.#watches.set(tabId, watch);
     return watch;
   }
@@ -243,7 +244,7 @@ export class ActEffects {
 
   /** The browser does not name the tab of a download. @param {DownloadItem & {referrer?: string}} item @returns {number[]} the tabs that it is of */
   handleDownload(item) {
-    const begunBy = [...this.#watches.values()].filter((watch) => watch.asked.has(item.url) || (watch.page && tabDownloads.belongs(item, watch.tabId, watch.page.url)));
+    const begunBy = [...this.#watches.values()].filter((watch) => watch.asked.has(item.url) || (watch.page && tabDownloads.belongs(item, watch.tabId, watch.page.url, watch.seesAll)));
     for (const watch of begunBy) watch.addDownload(item);
     return begunBy.map(({ tabId }) => tabId);
   }

@@ -144,7 +144,7 @@ export class InputSession {
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */
   async run(act, form, takesChooser) {
     this.#context.begin();
-    const effects = this.#effects = actEffects.watch(this.tabId, tabs.activeBeside(this.tabId));
+    const effects = this.#effects = actEffects.watch(this.tabId, tabs.activeBeside(this.tabId), this.#context.seesAll);
     const endListening = onEventOf(this.tabId, 'Page.fileChooserOpened', (chosen) => {
       const isHeldOpen = !takesChooser && holdChooser(this.tabId, { sessionId: undefined, ...chosen }, effects.page?.url ?? '');
       effects.hasChooser = !takesChooser && !isHeldOpen;

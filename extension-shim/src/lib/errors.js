@@ -6,7 +6,8 @@
 export class ActionError extends Error {
   /**
    * @param {ErrorCode} code @param {string} message @param {string} [pageStack] the page's stack, not ours
-   * @param {{hint?: string, mayHaveRun?: boolean}} [more] the next step; whether anything has begun in the page
+   * @param {{hint?: string, mayHaveRun?: boolean, about?: {tabId: number, message: string, hint?: string}}} [more] the next step; whether
+   *   anything has begun in the page; `about`: another tab that it names, and the words for whoever may not see that tab
    */
   constructor(code, message, pageStack, more = {}) {
     super(message);
@@ -29,6 +30,24 @@ export function executionTimeout(timeoutMs, note = '') {
 /** @param {string} why such as "tab 7 is not open" */
 export function noSuchTab(why) {
   return new ActionError('no_such_tab', why);
+}
+
+/** @param {string} ref that no element has */
+export function unknownRef(ref) {
+  const { message, hint } = unknownRefWords(ref);
+  return new ActionError('stale_ref', message, undefined, { hint });
+}
+
+/** @param {string} ref */
+function unknownRefWords(ref) {
+  return { message: `no element of this browser has the ref ${ref}`, hint: 'Take a snapshot: it has the refs of the page.' };
+}
+
+/** @param {string} ref of an element of one tab @param {number} ofTab @param {number} tabId in which it was looked for */
+export function refOfOtherTab(ref, ofTab, tabId) {
+  return new ActionError('stale_ref', `${ref} is an element of tab ${ofTab}, not of tab ${tabId}`, undefined, {
+    hint: `Call again with tab_id ${ofTab}.`, about: { tabId: ofTab, ...unknownRefWords(ref) },
+  });
 }
 
 /** @param {number} tabId */

@@ -143,6 +143,8 @@ chrome.webNavigation.onCommitted.addListener((details) => {
 // A window of its own names no opener.
 chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
   drawMode.handleOpened(details.sourceTabId).catch(console.warn);
+  // Before the report of the act, which may name the tab.
+  link.send({ type: 'tab_created', source_tab_id: details.sourceTabId, tab_id: details.tabId });
   actEffects.handleNewTarget(details);
 });
 chrome.webNavigation.onCompleted.addListener((details) => {

@@ -64,12 +64,13 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     if (runsScript(command.type, command.params)) scriptedSites.note(url);
   },
   done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
-  follow({ tab_id, client_id, safe }) {
+  follow({ tab_id, tabs: inside, client_id, safe }) {
     if (tab_id === undefined) return () => {};
+    if (inside !== undefined) elementRefs.drawLetters(tab_id);
     stepRecordings.begin(tab_id);
     // Reading a page says that its state matters, too.
     wakefulTabs.use(tab_id).catch(console.debug);
-    return safe ? () => {} : tabDownloads.followAct(tab_id, client_id);
+    return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
   },
   idNow: (tabId) => replacedTabs.now(tabId),
   wake: wakePage,
@@ -233,6 +234,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     site_rules: true,
     act_rules: true,
     asks_first: true,
+    tab_scopes: true,
     stopped: policy.isStopped,
     older_extensions: true,
     names: true,

@@ -78,7 +78,7 @@ beforeEach(async () => {
 });
 
 const context = () => ({
-  tab_id: 7, timeout_ms: 1_000, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {},
+  tab_id: 7, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {},
 });
 const run = (script) => actions.execute_js({ script }, context());
 const blocked = (ran) => ({ code, message, more }) => {

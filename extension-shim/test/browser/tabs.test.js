@@ -43,7 +43,7 @@ beforeEach(async () => {
   tabs.onChange = (list) => done.push(`told ${list.map(({ tab_id }) => tab_id)}`);
 });
 
-const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {}, ...over });
+const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, seesAll: true, sees: () => true, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {}, ...over });
 const run = (name, params = {}, over = {}) => actions[name](params, context(over)).then((outcome) => {
   done.push('done');
   return outcome.value;
@@ -224,7 +224,7 @@ test('a tab that a person draws in is the page to agents: listed as in front, na
     assert.equal((await tabs.target(undefined)).id, 7);
     await assert.rejects(tabs.target(8), { code: 'no_such_tab' });
     for (const action of ['tab_close', 'tab_activate', 'navigate', 'screenshot', 'execute_js']) {
-      const context = { tab_id: 8, timeout_ms: 1_000, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
+      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
       await assert.rejects(actions[action]({ url: 'http://a/', script: '1' }, context), { code: 'no_such_tab' }, action);
     }
   }

@@ -18,7 +18,7 @@ beforeEach(() => {
   chrome.webNavigation.getFrame = async () => shown;
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
-  watch = actEffects.watch(7, 7);
+  watch = actEffects.watch(7, 7, true);
   watch.beginIn(PAGE);
   policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['bank.test'] });
 });
@@ -82,7 +82,7 @@ test('tabs are told by their numbers, and the tab that the person was in is show
   Object.assign(chrome.tabs, { get: async () => ({ active: true, windowId: 1 }), update: shows });
   let isTold;
   mock.method(tabs, 'tellNow', () => new Promise((resolve) => { isTold = resolve; }));
-  watch = actEffects.watch(7, 3);
+  watch = actEffects.watch(7, 3, true);
   say('Page.windowOpen', { url: 'https://shop.test/b' });
   const waiting = told();
   actEffects.handleNewTarget({ sourceTabId: 7, tabId: 9 });
@@ -128,6 +128,36 @@ test('a download without a referrer is that of the tab in which the debugger has
   tabDownloads.handleEvent(7, 'Page.downloadWillBegin', { url });
   actEffects.handleDownload(download('https://shop.test/redirect', url));
   assert.equal((await told()).download.url, url);
+});
+
+test('whoever may not see every tab is told of no download by its referrer', async () => {
+  watch.end();
+  watch = actEffects.watch(7, 7, false);
+  watch.beginIn(PAGE);
+  const ofSite = { ...download('https://shop.test/bill.pdf'), referrer: 'https://shop.test/a' };
+  actEffects.handleDownload(ofSite);
+  assert.deepEqual(await told(), {}, 'another tab of the site may have begun it');
+  tabDownloads.handleEvent(7, 'Page.downloadWillBegin', { url: 'https://shop.test/bill.pdf' });
+  actEffects.handleDownload(ofSite);
+  assert.equal((await told()).download.url, 'https://shop.test/bill.pdf');
+});
+
+test('a client that may not see every tab any more is told of no download from before', async () => {
+  const begun = (id, seesAll) => {
+    const url = `https://cdn.test/${id}`;
+    const end = tabDownloads.followAct(9, 'work·a', seesAll);
+    tabDownloads.handleEvent(9, 'Page.downloadWillBegin', { url });
+    const owned = tabDownloads.handleCreated({ ...download(url), id }, []);
+    end();
+    return owned;
+  };
+  chrome.downloads = { search: async ({ id }) => [{ ...download(`https://cdn.test/${id}`), id }] };
+  await begun(1, true);
+  await begun(2, false);
+  const ids = async (seesAll) => (await tabDownloads.ofClient('work·a', seesAll)).map(({ id }) => id);
+  assert.deepEqual(await ids(false), [2]);
+  assert.deepEqual(await ids(true), [2, 1]);
+  assert.deepEqual(await tabDownloads.ofClient('work', true), []);
 });
 
 test('a download of the URL that a link was for is told, also if a new tab was for it', async () => {

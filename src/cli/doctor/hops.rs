@@ -141,7 +141,10 @@ fn remedy(error: &StateDirectoryError) -> String {
             "move {} away, then run `tabwire install` and reload the extension in the browser",
             path.display()
         ),
-        StateDirectoryError::DamagedSiteRules { path, .. } => format!("correct {}", path.display()),
+        StateDirectoryError::DamagedSiteRules { path, .. }
+        | StateDirectoryError::DamagedScopes { path, .. } => {
+            format!("correct {}", path.display())
+        }
         StateDirectoryError::Damaged { path, .. } => format!("move {} away", path.display()),
     }
 }

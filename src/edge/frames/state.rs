@@ -105,6 +105,8 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::TakeTab { .. }
         | FromExtension::NameBrowser { .. }
         | FromExtension::KeepTab { .. }
+        | FromExtension::TabOpened { .. }
+        | FromExtension::TabCreated { .. }
         | FromExtension::RestoredTabs { .. }
         | FromExtension::History { .. }
         | FromExtension::PageStates { .. }

@@ -29,6 +29,9 @@ pub(super) struct DrawingRecord {
     page_title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tab_id: Option<TabId>,
+    /// Whether it was made in a tab of the owner's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    in_own_tab: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<ScreenshotFile>,
     annotations: Vec<Arc<RawValue>>,
@@ -43,7 +46,7 @@ struct ScreenshotFile {
 }
 
 impl DrawingRecord {
-    pub(super) fn new(drawing: &Drawing, at: Timestamp) -> Self {
+    pub(super) fn new(drawing: &Drawing, at: Timestamp, in_own_tab: bool) -> Self {
         let picture = drawing.screenshot.as_ref();
         Self {
             drawing_id: drawing.drawing_id.clone(),
@@ -53,6 +56,7 @@ impl DrawingRecord {
             page_url: drawing.page_url.clone(),
             page_title: drawing.page_title.clone(),
             tab_id: drawing.tab_id,
+            in_own_tab,
             picture: picture.map(|it| ScreenshotFile { format: it.format, bytes: it.bytes.len() }),
             annotations: drawing.annotations.clone(),
             element_details: drawing.element_details.clone(),
@@ -75,6 +79,10 @@ impl DrawingRecord {
 
     pub(super) fn at(&self) -> Timestamp {
         moment(self.at_micros)
+    }
+
+    pub(super) const fn is_in_own_tab(&self) -> bool {
+        self.in_own_tab
     }
 
     pub(super) const fn session(&self) -> Option<&SessionName> {
@@ -111,6 +119,7 @@ impl DrawingRecord {
             correlation_id: self.correlation_id.clone(),
             at: self.at(),
             page_url: self.page_url.clone(),
+            in_own_tab: self.in_own_tab,
             annotations: self.annotations.len(),
             bytes: 0,
             is_unread: true,

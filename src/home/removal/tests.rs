@@ -43,7 +43,7 @@ fn full() -> (tempfile::TempDir, StateDirectory) {
     let drawing = br#"{"drawing_id": "00000000000000000000000000000001",
         "annotations": [{"kind": "note"}], "page_url": "http://a.test/"}"#;
     let drawing = Drawing::parse(drawing).unwrap();
-    home.drawings().keep(&"Other".into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
+    home.drawings().keep(&"Other".into(), &drawing, Timestamp::from_unix_micros(0), false).unwrap();
     drop((home.lock_start().unwrap(), home.try_lock_daemon().unwrap()));
     for name in [
         "daemon.json",

@@ -31,6 +31,7 @@ impl Extension {
             act_rules: None,
             asks_first: None,
             names: None,
+            tab_scopes: None,
         }));
         extension
     }

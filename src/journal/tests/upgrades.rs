@@ -164,6 +164,34 @@ async fn a_journal_from_before_there_were_carriers_is_read_and_written_on() {
 }
 
 #[tokio::test]
+async fn a_file_from_before_there_were_scopes_is_read_and_then_keeps_the_tabs_of_owners() {
+    let dir = dir();
+    let opened = reopen(&file(&dir));
+    record(&opened.journal, [accepted(&started("exec_1"))]).await;
+    opened.journal.close().await;
+    let before = rusqlite::Connection::open(file(&dir)).unwrap();
+    before.execute_batch("DROP TABLE owner_tab").unwrap();
+    before.pragma_update(None, "user_version", 9).unwrap();
+    drop(before);
+    let opened = reopen(&file(&dir));
+    assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
+    let [kept] = &opened.history.commands[..] else { panic!("{:?}", opened.history) };
+    assert!(!kept.saved.spec.is_bounded, "its owner saw every tab");
+    assert!(opened.history.owner_tabs.is_empty());
+    record(&opened.journal, [JournalEntry::TabOwned(owned(7))]).await;
+    opened.journal.close().await;
+    assert_eq!(reopen(&file(&dir)).history.owner_tabs, [owned(7)]);
+}
+
+#[tokio::test]
+async fn whether_an_owner_saw_every_tab_comes_back_with_its_command() {
+    let mut spec = script("exec_1").spec().clone();
+    spec.is_bounded = true;
+    let history = after_a_kill([accepted(&Command::new(spec))]).await;
+    assert!(history.commands[0].saved.spec.is_bounded);
+}
+
+#[tokio::test]
 async fn a_record_of_another_version_is_not_read() {
     let (dir, opened) = fixture("journal-5.db");
     opened.journal.close().await;

@@ -87,6 +87,20 @@ pub enum FromExtension {
         /// The tab.
         tab_id: TabId,
     },
+    /// A running command has opened a tab.
+    TabOpened {
+        /// The command.
+        correlation_id: CorrelationId,
+        /// The tab.
+        tab_id: TabId,
+    },
+    /// The page of a tab has opened another tab, or a window.
+    TabCreated {
+        /// The tab of the page.
+        source_tab_id: TabId,
+        /// The new tab.
+        tab_id: TabId,
+    },
     /// A tab that a client opened is the person's from now on: they said so, or have used, moved or
     /// pinned it, or its page asks before it is closed.
     KeepTab {
@@ -324,6 +338,8 @@ impl FromExtension {
             "take_tab" => {
                 Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
+            "tab_opened" => serde_json::from_str::<TabOpenedBody>(text)?.into(),
+            "tab_created" => serde_json::from_str::<TabCreatedBody>(text)?.into(),
             "keep_tab" => {
                 Self::KeepTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
@@ -430,6 +446,30 @@ struct ConfirmBody {
 #[derive(Deserialize)]
 struct NameBody {
     name: String,
+}
+
+#[derive(Deserialize)]
+struct TabOpenedBody {
+    correlation_id: CorrelationId,
+    tab_id: TabId,
+}
+
+#[derive(Deserialize)]
+struct TabCreatedBody {
+    source_tab_id: TabId,
+    tab_id: TabId,
+}
+
+impl From<TabOpenedBody> for FromExtension {
+    fn from(TabOpenedBody { correlation_id, tab_id }: TabOpenedBody) -> Self {
+        Self::TabOpened { correlation_id, tab_id }
+    }
+}
+
+impl From<TabCreatedBody> for FromExtension {
+    fn from(TabCreatedBody { source_tab_id, tab_id }: TabCreatedBody) -> Self {
+        Self::TabCreated { source_tab_id, tab_id }
+    }
 }
 
 #[derive(Deserialize)]

@@ -34,6 +34,9 @@ pub struct ReadyFrame {
     /// Whether it asks the person before a client acts, where the rules say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_first: Option<bool>,
+    /// Whether it keeps a command to the tabs that the command's frame names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tab_scopes: Option<bool>,
     /// Whether the person has stopped everything in this browser. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<bool>,

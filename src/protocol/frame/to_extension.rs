@@ -263,6 +263,9 @@ pub struct CommandBody {
     /// The tab it is for; absent for the browser as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tab_id: Option<TabId>,
+    /// The tabs that it may see and use, and those that it opens; absent: every tab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tabs: Option<Vec<TabId>>,
     /// How long it may run, in milliseconds from `go`.
     pub timeout_ms: u64,
     /// Whether it is run at once, without a claim.

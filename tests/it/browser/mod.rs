@@ -23,6 +23,7 @@ mod names;
 mod pairing;
 mod popup;
 mod private_windows;
+mod scopes;
 mod sites;
 pub(crate) mod trouble;
 mod two_agents;

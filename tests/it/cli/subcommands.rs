@@ -109,6 +109,55 @@ async fn which_sites_agents_may_use_is_shown_and_set_and_a_daemon_that_runs_foll
 }
 
 #[tokio::test]
+async fn which_tabs_an_owners_programs_see_is_shown_and_chosen_and_a_daemon_that_runs_follows() {
+    let place = ProgramSandbox::new();
+    let scopes = async |arguments: &[&str]| {
+        let ran = place.run(&[&["scope"], arguments, &["--json"]].concat()).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        json_of(&ran.stdout)["owners"].clone()
+    };
+    assert_eq!(scopes(&[]).await, json!({"user": "all"}), "homes that exist keep every tab");
+    assert!(!place.home().dir().join("scopes.json").exists());
+    assert_eq!(scopes(&["work", "own"]).await, json!({"user": "all", "work": "own"}));
+    let shown = place.run(&["scope"]).await.stdout;
+    assert!(shown.contains("work  own") && shown.contains("no accounts"), "{shown}");
+    let served = place.serve(&[]).await;
+    let mut client = StdioClient::start(&place);
+    let info = json!({"action": "page_info"});
+    assert_eq!(
+        client.call("interact", info.clone()).await["status"],
+        "queued",
+        "it sees every tab"
+    );
+    scopes(&["user", "own"]).await;
+    let refused = client.call_fails("interact", info.clone()).await;
+    assert_eq!(refused["error"], "no_tab", "the daemon follows: {refused}");
+    // More is seen only by a person's word.
+    let more = place.run(&["scope", "user", "all"]).await;
+    assert!(more.code != Some(0) && more.stderr.contains("every tab"), "{more:?}");
+    assert_eq!(client.call_fails("interact", info.clone()).await["error"], "no_tab");
+    scopes(&["user", "all", "--unattended"]).await;
+    assert_eq!(client.call("interact", info).await["status"], "queued");
+    let noted = place.home().unconfirmed().unwrap();
+    assert!(
+        noted.iter().any(|it| format!("{it:?}").contains("tabwire scope user own")),
+        "{noted:?}"
+    );
+    for wrong in [&["work", "shared"][..], &["work", "none"], &["work"], &["no owner", "own"]] {
+        let ran = place.run(&[&["scope"], wrong].concat()).await;
+        assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{wrong:?}: {ran:?}");
+    }
+    let unknown = place.run(&["scope", "work", "shared"]).await.stderr;
+    assert!(unknown.contains("own or all"), "{unknown}");
+    client.kill().await;
+    assert_eq!(place.run(&["stop"]).await.code, Some(0));
+    assert!(served.end().await.success());
+    std::fs::write(place.home().dir().join("scopes.json"), "{").unwrap();
+    let refused = place.run(&["serve"]).await;
+    assert!(refused.code != Some(0) && refused.stderr.contains("scopes.json"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn from_a_pipe_rights_are_only_narrowed_unless_the_change_may_be_made_unattended() {
     const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
     // `extension allow` names the port to the person. Nobody listens there.
@@ -294,7 +343,9 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
             "annot_session_name": session,
         });
         let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
-        drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
+        drawings
+            .keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), false)
+            .unwrap();
     }
     let shown = place.run(&["drawings"]).await.stdout;
     assert!(shown.contains(&ids[0]) && shown.contains("http://shop.test/"), "{shown}");
@@ -313,7 +364,7 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
     let body =
         json!({"drawing_id": own, "annotations": [{"kind": "note"}], "page_url": "http://x.test/"});
     let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
-    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0)).unwrap();
+    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), false).unwrap();
     let by_beginning = place.run(&["drawings", "delete", "a0"]).await;
     assert_eq!(&*by_beginning.stdout, "1 drawing deleted\n", "{by_beginning:?}");
     let cleared = place.run(&["drawings", "clear", "--session", "checkout", "--json"]).await;

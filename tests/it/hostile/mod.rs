@@ -13,6 +13,7 @@ mod relays;
 mod removal;
 mod requests;
 mod scene;
+mod scopes;
 mod squatter;
 mod surrogates;
 mod uploads;

@@ -4,7 +4,10 @@
 use serde_json::{Value, json};
 
 use testkit::PollingExtension;
-use testkit::{ExtensionBuilder, FakeExtension, McpClient, TestDaemon, body, soon, until};
+use testkit::{
+    DeliveredCommand, ExtensionBuilder, FakeExtension, McpClient, TestDaemon, active_tab, body,
+    cli_of, finish, soon, tab, until,
+};
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -360,6 +363,69 @@ async fn another_owner_neither_sees_nor_gets_what_was_drawn() {
     let list = json!({"what": "annotations", "manage": "list"});
     assert_eq!(client.call(ASK, list.clone()).await["drawings"][0]["drawing_id"], ids(1));
     assert_eq!(stranger.call(ASK, list).await["drawings"][0]["drawing_id"], ids(2));
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn of_drawings_in_other_tabs_an_owner_of_its_own_tabs_hears_reads_and_deletes_none() {
+    let daemon = TestDaemon::start().await;
+    let mut extension =
+        ExtensionBuilder::of(&daemon).actions(&["draw_mode", "tab_open"]).connect().await;
+    let (list, clear) = (
+        json!({"what": "annotations", "manage": "list"}),
+        json!({"what": "annotations", "manage": "clear"}),
+    );
+    let client = McpClient::modern(&daemon);
+    kept(&mut extension, &drawing(1, &json!({}))).await;
+    assert_eq!(client.call(ASK, list.clone()).await["count"], 1, "it sees every tab");
+    let ran = finish(cli_of(&daemon, &["scope", "user", "own"])).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(client.call(ASK, list.clone()).await["count"], 0);
+    // Its own tab, in which it asks.
+    let id = client.submit(json!({"action": "tab_open"})).await;
+    let command = extension.command().await;
+    extension.claim(&command).await;
+    let opened = json!({"type": "tab_opened", "correlation_id": command.id, "tab_id": 9});
+    extension.send(&opened).await;
+    extension.set_tabs(&[active_tab(7), tab(8), tab(9)]).await;
+    let value = json!({"success": true, "value": {"tab_id": 9}, "type": "object"});
+    extension.report(&command, "complete", json!({"result": value})).await;
+    client.outcome(&id).await;
+    extension.so_far().await;
+    let asking = client.call(ASK, wait(None));
+    let opening = async {
+        let mut frame = extension.next().await;
+        while frame["type"] != "command" {
+            frame = extension.next().await;
+        }
+        let command = DeliveredCommand::of(&frame);
+        let value = json!({"open": true, "was_open": false});
+        let result = json!({"result": {"success": true, "value": value}});
+        extension.report(&command, "complete", result).await;
+        command.command
+    };
+    let (asked, command) = tokio::join!(asking, opening);
+    assert_eq!((&command["tab_id"], &command["tabs"]), (&json!(9), &json!([9])));
+    let id = asked["correlation_id"].as_str().unwrap().to_owned();
+    // The person draws elsewhere, and gives a drawing up there.
+    kept(&mut extension, &drawing(2, &json!({"tab_id": 8}))).await;
+    let given_up = json!({"type": "annotations", "drawing_id": ids(3), "tab_id": 8,
+                          "cancelled": "user", "annotations": [], "page_url": ""});
+    let _ = send(&mut extension, &given_up).await;
+    assert_eq!(client.status(&id).await["status"], "pending");
+    assert_eq!(client.call(ASK, clear.clone()).await["deleted"], 0);
+    kept(&mut extension, &drawing(4, &json!({"tab_id": 9}))).await;
+    let told = client.call("observe", read(&id)).await;
+    assert_eq!(told["annotations"][0]["text"], "too small 4", "{told}");
+    let listed = client.call(ASK, list).await;
+    assert_eq!(
+        (&listed["count"], &listed["drawings"][0]["drawing_id"]),
+        (&json!(1), &json!(ids(4)))
+    );
+    assert_eq!(client.call(ASK, clear).await["deleted"], 1);
+    // The person has all the others.
+    let kept = finish(cli_of(&daemon, &["drawings"])).await.stdout;
+    assert!(kept.contains(&ids(1)) && kept.contains(&ids(2)), "{kept}");
     daemon.stop().await;
 }
 

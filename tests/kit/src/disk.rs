@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tabwire::engine::{
     AcceptedCommand, ClientTab, ClockAnchor, CurrentTabRecord, Eviction, JournalEntry, KeptConsent,
-    RecordedCommand, RecordedHistory, RecordedKey, TabLease,
+    OwnerTab, RecordedCommand, RecordedHistory, RecordedKey, TabLease,
 };
 use tabwire::lifecycle::{Command, CommandHold, CommandState, SavedCommand, SavedStage};
 use tabwire::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, TabId};
@@ -20,6 +20,7 @@ pub struct SimulatedDisk {
     clients: Vec<CurrentTabRecord>,
     leases: Vec<TabLease>,
     opened_tabs: Vec<ClientTab>,
+    owner_tabs: Vec<OwnerTab>,
     consents: Vec<KeptConsent>,
     sessions: BTreeMap<BrowserId, BrowserSession>,
     anchor: Option<ClockAnchor>,
@@ -82,6 +83,13 @@ impl SimulatedDisk {
             }
             JournalEntry::OpenedTabGone(browser, tab) => {
                 self.opened_tabs.retain(|opened| !is_same_tab(opened, browser, *tab));
+            }
+            JournalEntry::TabOwned(owned) => {
+                self.owner_tabs.retain(|other| !is_same_place(other, &owned.browser, owned.tab));
+                self.owner_tabs.push(owned.clone());
+            }
+            JournalEntry::OwnedTabGone(browser, tab) => {
+                self.owner_tabs.retain(|owned| !is_same_place(owned, browser, *tab));
             }
             JournalEntry::ConsentKept(kept) => {
                 self.consents.retain(|known| known.subject != kept.subject);
@@ -194,12 +202,17 @@ impl SimulatedDisk {
             clients,
             leases: self.leases.clone(),
             opened_tabs: self.opened_tabs.clone(),
+            owner_tabs: self.owner_tabs.clone(),
             consents: self.consents.clone(),
             sessions: self.sessions.clone().into_iter().collect(),
             anchor: self.anchor.clone(),
             moved_aside: None,
         }
     }
+}
+
+fn is_same_place(owned: &OwnerTab, browser: &BrowserId, tab: TabId) -> bool {
+    owned.browser == *browser && owned.tab == tab
 }
 
 fn is_same_tab(opened: &ClientTab, browser: &BrowserId, tab: TabId) -> bool {

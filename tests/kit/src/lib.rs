@@ -12,6 +12,7 @@ mod dice;
 mod disk;
 mod display;
 mod event_stream;
+mod every_call;
 mod extension;
 mod first_tab;
 mod hand;
@@ -41,6 +42,7 @@ pub use dice::{SeededRandom, any_seed};
 pub use disk::SimulatedDisk;
 pub use display::VirtualDisplay;
 pub use event_stream::EventStream;
+pub use every_call::{OfferedCall, every_call, says, without_numbers};
 pub use extension::{
     AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, active_tab, tab,
 };

@@ -118,6 +118,8 @@ impl Oracle {
             | JournalEntry::LeaseEnded(..)
             | JournalEntry::TabOpened(_)
             | JournalEntry::OpenedTabGone(..)
+            | JournalEntry::TabOwned(_)
+            | JournalEntry::OwnedTabGone(..)
             | JournalEntry::ConsentKept(_)
             | JournalEntry::ConsentDropped(_)
             | JournalEntry::Session(..)

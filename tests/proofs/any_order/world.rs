@@ -437,5 +437,6 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         act_rules: None,
         asks_first: None,
         names: None,
+        tab_scopes: None,
     }
 }

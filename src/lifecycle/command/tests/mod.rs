@@ -77,6 +77,7 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
         work,
         timeout,
         holds_dialogs: false,
+        is_bounded: false,
         created: ACCEPTED_AT,
     })
 }

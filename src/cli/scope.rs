@@ -1,0 +1,87 @@
+//! `tabwire scope`: which tabs the programs of an owner see.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::daemon_client::DaemonClient;
+use super::person::{UnattendedFlag, require_consent_to_reversible};
+use super::read_owner;
+use crate::config::DaemonLocation;
+use crate::home::StateDirectory;
+use crate::proof::DEFAULT_OWNER;
+use crate::protocol::{OwnerScopes, TabScope};
+use crate::terminal::print_line;
+
+#[derive(Args, Debug)]
+pub(super) struct ScopeArguments {
+    /// The owner: `user`, or the name in `tabwire mcp --owner NAME`
+    #[arg(requires = "scope")]
+    owner: Option<String>,
+    /// own: the tabs that its programs open; all: every tab
+    #[arg(value_parser = TabScope::parse)]
+    scope: Option<TabScope>,
+    #[command(flatten)]
+    consent: UnattendedFlag,
+    /// Print the scopes as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(
+    location: &DaemonLocation,
+    given: ScopeArguments,
+) -> anyhow::Result<ExitCode> {
+    let ScopeArguments { owner, scope, consent, json } = given;
+    let dir = location.home()?;
+    let Some((owner, scope)) = owner.zip(scope) else {
+        // No state directory is made for the question.
+        let home = StateDirectory::find(&dir)?;
+        let scopes = home.map(|home| home.scopes().read()).transpose()?;
+        return print_scopes(&scopes.unwrap_or_default(), json);
+    };
+    let owner = read_owner(&owner)?;
+    let home = StateDirectory::open(&dir)?;
+    let before = home.scopes().read()?.of(&owner);
+    if before.is_bounded() && !scope.is_bounded() {
+        let name = owner.as_str();
+        require_consent_to_reversible(
+            &home,
+            &format!("the programs of owner {name} see every tab"),
+            &format!("tabwire scope {name} {before}"),
+            consent.unattended,
+        )?;
+    }
+    let (scopes, is_changed) = home.scopes().choose(&owner, scope)?;
+    if is_changed && home.has_daemon()? {
+        let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
+        reloaded
+            .context("the scope was changed, but the running daemon did not apply the change")?;
+    }
+    print_scopes(&scopes, json)
+}
+
+fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
+    let default = DEFAULT_OWNER.into();
+    let others = scopes.chosen().filter(|(owner, _)| **owner != default);
+    let all: Vec<_> = std::iter::once((&default, scopes.of(&default))).chain(others).collect();
+    if json {
+        let owners: Map<_, _> =
+            all.iter().map(|(owner, scope)| (owner.as_str().to_owned(), json!(scope))).collect();
+        print_line(json!({"owners": Value::Object(owners)}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (owner, scope) in all {
+        let words = match scope {
+            TabScope::Own => "the tabs that its programs open",
+            TabScope::All => "every tab",
+        };
+        print_line(format!("{}  {scope}  ({words})", owner.as_str()))?;
+    }
+    print_line(
+        "All other owners: all. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,355 @@
+//! Which tabs an owner's clients see: [`Engine::inside_since`] is the one rule, and all lists, choices
+//! and deliveries ask it.
+//!
+//! A tab is an owner's own from the moment in which the extension says that a command of the owner
+//! has opened it, or that a page of such a tab has opened it during an act of the owner there or
+//! shortly after. It stays that until it is closed or the person takes it back.
+
+use std::collections::{HashMap, HashSet};
+
+use super::browsers::BrowserState;
+use super::entry::JournalEntry;
+use super::leases::{TabPlace, acts};
+use super::targets::TabSight;
+use super::{Engine, Transaction};
+use crate::lifecycle::{Command, CommandPhase, LifecycleEvent, Peer, limits};
+use crate::protocol::{
+    Action, BrowserId, BrowserTab, ClientId, CorrelationId, Owner, OwnerScopes, TabId, TabScope,
+    Timestamp, WorkKind,
+};
+use crate::streams::TabsInside;
+
+/// A tab that the clients of an owner opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerTab {
+    /// The browser of the tab.
+    pub browser: BrowserId,
+    /// The tab.
+    pub tab: TabId,
+    /// The owner.
+    pub owner: Owner,
+    /// Since when it is the owner's.
+    pub since: Timestamp,
+}
+
+/// An owner's tab, and whether its browser has listed it.
+#[derive(Debug)]
+struct OwnerTabState {
+    tab: OwnerTab,
+    /// A list of tabs that was made before the tab was opened must not end what it is.
+    is_listed: bool,
+}
+
+/// The scopes of owners, and the tabs that their clients opened.
+#[derive(Debug, Default)]
+pub(super) struct OwnerTabs {
+    scopes: OwnerScopes,
+    tabs: HashMap<TabPlace, OwnerTabState>,
+    /// When an act of an owner last ended in a tab of its own.
+    acts: HashMap<(TabPlace, Owner), Timestamp>,
+}
+
+impl OwnerTabs {
+    /// The scope of an owner.
+    pub(super) fn scope_of(&self, owner: &Owner) -> TabScope {
+        self.scopes.of(owner)
+    }
+
+    /// Since when a tab is inside the scope of an owner; `None`: it is outside.
+    pub(super) fn inside_since(&self, owner: &Owner, place: &TabPlace) -> Option<Timestamp> {
+        match self.scope_of(owner) {
+            TabScope::All => Some(Timestamp::from_unix_micros(0)),
+            TabScope::Own => self.owned_since(owner, place),
+        }
+    }
+
+    fn owned_since(&self, owner: &Owner, place: &TabPlace) -> Option<Timestamp> {
+        let state = self.tabs.get(place).filter(|state| state.tab.owner == *owner)?;
+        Some(state.tab.since)
+    }
+
+    /// The tabs of a browser that owners' clients opened.
+    pub(super) fn of_browser(&self, browser: &BrowserId) -> impl Iterator<Item = &OwnerTab> {
+        let of_it = self.tabs.values().filter(move |state| state.tab.browser == *browser);
+        of_it.map(|state| &state.tab)
+    }
+
+    fn places_of(&self, browser: &BrowserId) -> Vec<TabPlace> {
+        self.tabs.keys().filter(|place| place.browser == *browser).cloned().collect()
+    }
+}
+
+/// The hint of a result that its owner may not read any more.
+const OUTSIDE_NOW: &str = "Result dropped: its program sees fewer tabs now (never retrieved)";
+
+/// The rule.
+impl Engine {
+    /// The clients of owners who do not see every tab.
+    fn bounded_clients(&self) -> Vec<ClientId> {
+        let owners = self.owner_tabs.scopes.chosen().filter(|(_, scope)| scope.is_bounded());
+        let clients = owners.flat_map(|(owner, _)| self.clients.of(owner));
+        clients.map(|(client, _)| client.clone()).collect()
+    }
+
+    /// The scope of an owner.
+    #[must_use]
+    pub fn scope_of(&self, owner: &Owner) -> TabScope {
+        self.owner_tabs.scope_of(owner)
+    }
+
+    /// Since when a tab is inside the scope of an owner; `None`: it is outside.
+    #[must_use]
+    pub fn inside_since(
+        &self,
+        owner: &Owner,
+        browser: &BrowserId,
+        tab: TabId,
+    ) -> Option<Timestamp> {
+        self.owner_tabs.inside_since(owner, &TabPlace { browser: browser.clone(), tab })
+    }
+
+    /// Whether the clients of an owner opened a tab, whichever tabs they see.
+    #[must_use]
+    pub fn is_own(&self, owner: &Owner, browser: &BrowserId, tab: TabId) -> bool {
+        let place = TabPlace { browser: browser.clone(), tab };
+        self.owner_tabs.owned_since(owner, &place).is_some()
+    }
+
+    /// The browsers with the tabs that an owner's clients see.
+    pub(super) fn sight<'a>(&'a self, owner: &'a Owner) -> TabSight<'a> {
+        TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner }
+    }
+
+    /// The tabs of connected browsers that an owner's clients see.
+    pub(super) fn tabs_of(&self, owner: &Owner) -> impl Iterator<Item = (&BrowserId, &BrowserTab)> {
+        let is_inside = move |(browser, tab): &(&BrowserId, &BrowserTab)| {
+            self.inside_since(owner, browser, tab.tab_id).is_some()
+        };
+        self.tabs().filter(is_inside)
+    }
+
+    /// The tabs whose recorded entries an owner's clients may read; `None`: those of all tabs.
+    #[must_use]
+    pub fn readable_tabs(&self, owner: &Owner) -> Option<TabsInside> {
+        if !self.scope_of(owner).is_bounded() {
+            return None;
+        }
+        let own = self.owner_tabs.tabs.values().map(|state| &state.tab);
+        let inside = own.filter_map(|tab| {
+            let since = self.inside_since(owner, &tab.browser, tab.tab)?;
+            Some(((tab.browser.clone(), tab.tab), since))
+        });
+        Some(TabsInside::new(inside.collect()))
+    }
+
+    /// The tabs that the extension lets a command see and use; `None`: all.
+    pub(super) fn tabs_for(&self, command: &Command, browser: &BrowserId) -> Option<Vec<TabId>> {
+        let owner = &command.spec().owner;
+        if !self.scope_of(owner).is_bounded() {
+            return None;
+        }
+        let of_it = self.owner_tabs.of_browser(browser).map(|tab| tab.tab);
+        let mut inside: Vec<_> =
+            of_it.filter(|tab| self.inside_since(owner, browser, *tab).is_some()).collect();
+        inside.sort();
+        Some(inside)
+    }
+
+    /// Whether a command is for a tab that is outside the scope of its owner.
+    fn is_outside(&self, id: &CorrelationId, command: &Command) -> bool {
+        let tab = self.scheduler.lane_of(id).and_then(|lane| Some((&lane.browser, lane.tab?)));
+        tab.is_some_and(|(browser, tab)| {
+            self.inside_since(&command.spec().owner, browser, tab).is_none()
+        })
+    }
+
+    /// Whether a command may go to this extension, as far as the scope of its owner goes.
+    pub(super) fn is_in_scope(&self, peer: &Peer, command: &Command) -> bool {
+        let spec = command.spec();
+        let keeps = self.browsers.get(&peer.browser).is_some_and(BrowserState::keeps_scopes);
+        let is_bounded = self.scope_of(&spec.owner).is_bounded();
+        let has_tab = self.scheduler.lane_of(&spec.id).is_some_and(|lane| lane.tab.is_some());
+        // Without a tab the extension would take the one that the person sees.
+        let is_placed = has_tab || spec.work.action().is_some_and(Action::is_browser_wide);
+        !is_bounded || keeps && is_placed && !self.is_outside(&spec.id, command)
+    }
+}
+
+/// How scopes change.
+impl Transaction<'_> {
+    /// Sets the scopes of owners. Of an owner who does not see every tab any more, commands from
+    /// before are stopped, and nobody can read them: they can tell of any tab.
+    pub fn set_scopes(&mut self, scopes: OwnerScopes) {
+        if self.owner_tabs.scopes == scopes {
+            return;
+        }
+        self.owner_tabs.scopes = scopes;
+        self.forget_unbounded();
+        self.stop_outside();
+        self.end_leases_outside();
+    }
+
+    /// Drops the commands that were accepted while their owner saw every tab, if it does not now.
+    fn forget_unbounded(&mut self) {
+        let is_told = |command: &Command| {
+            let spec = command.spec();
+            let can_tell = spec.work.kind() != WorkKind::Job && !spec.is_bounded;
+            can_tell && self.scope_of(&spec.owner).is_bounded()
+        };
+        let told = self.commands.all().filter(|command| is_told(command));
+        let told: Vec<_> = told.map(|command| command.spec().id.clone()).collect();
+        for id in told {
+            self.apply(&id, LifecycleEvent::Stop);
+            self.forget(&id, OUTSIDE_NOW);
+        }
+        // Refused calls have lists of tabs, and failures the addresses of pages.
+        let bounded: Vec<_> = self.bounded_clients();
+        let Engine { retention, commands, .. } = &mut **self;
+        for client in &bounded {
+            retention.forget_failures(client, |id| {
+                commands.get(id).is_some_and(|command| command.spec().is_bounded)
+            });
+        }
+    }
+
+    /// Stops the commands that are for tabs outside the scopes of their owners.
+    fn stop_outside(&mut self) {
+        let browsers: Vec<_> = self.browsers.keys().cloned().collect();
+        for browser in browsers {
+            for id in self.scheduler.of_browser(&browser) {
+                let is_outside =
+                    self.commands.get(&id).is_some_and(|command| self.is_outside(&id, command));
+                if is_outside {
+                    self.apply(&id, LifecycleEvent::Stop);
+                }
+            }
+        }
+    }
+}
+
+/// How tabs become an owner's, and stop being that.
+impl Transaction<'_> {
+    /// A command has opened a tab, as the extension that has the command says.
+    pub(super) fn note_tab_of_command(
+        &mut self,
+        browser: &BrowserId,
+        id: &CorrelationId,
+        tab: TabId,
+    ) {
+        let Some(command) = self.commands.get(id) else { return };
+        let has_it = command.delivery().is_some_and(|delivery| delivery.peer.browser == *browser);
+        let (owner, since) = (command.spec().owner.clone(), command.started_at());
+        if has_it && command.phase() == CommandPhase::Started {
+            self.note_owned(TabPlace { browser: browser.clone(), tab }, &owner, since);
+        }
+    }
+
+    /// The page of one tab has opened another one, as the browser says.
+    pub(super) fn note_created(&mut self, browser: &BrowserId, source: TabId, tab: TabId) {
+        let source = TabPlace { browser: browser.clone(), tab: source };
+        let Some(state) = self.owner_tabs.tabs.get(&source) else { return };
+        let owner = state.tab.owner.clone();
+        if self.acts_in(&source, &owner) {
+            let now = self.now();
+            self.note_owned(TabPlace { browser: browser.clone(), tab }, &owner, now);
+        }
+    }
+
+    /// Whether an act of an owner runs in a tab, or has ended shortly before.
+    fn acts_in(&self, place: &TabPlace, owner: &Owner) -> bool {
+        let is_act = |id: &CorrelationId| {
+            let is_here =
+                self.scheduler.lane_of(id).is_some_and(|lane| lane.tab == Some(place.tab));
+            is_here
+                && self.commands.get(id).is_some_and(|command| {
+                    let spec = command.spec();
+                    command.phase() == CommandPhase::Started
+                        && spec.owner == *owner
+                        && acts(spec.work.action())
+                })
+        };
+        let ended = self.owner_tabs.acts.get(&(place.clone(), owner.clone()));
+        ended.is_some_and(|at| self.now().since(*at) < limits::OPENED_AFTER_ACT)
+            || self.scheduler.of_browser(&place.browser).iter().any(is_act)
+    }
+
+    /// An act of an owner has ended in a tab.
+    pub(super) fn note_act_end(&mut self, place: &TabPlace, owner: &Owner) {
+        let now = self.now();
+        if self.owner_tabs.owned_since(owner, place).is_some() {
+            self.owner_tabs.acts.insert((place.clone(), owner.clone()), now);
+        }
+    }
+
+    /// A tab is an owner's, if it is nobody's yet.
+    pub(super) fn note_owned(&mut self, place: TabPlace, owner: &Owner, since: Timestamp) {
+        if self.owner_tabs.tabs.contains_key(&place) {
+            return;
+        }
+        let is_listed = self.browsers.get(&place.browser).is_some_and(|it| it.has_tab(place.tab));
+        let TabPlace { browser, tab } = place.clone();
+        let before = self.capture_of(&browser);
+        let tab = OwnerTab { browser: browser.clone(), tab, owner: owner.clone(), since };
+        self.record(JournalEntry::TabOwned(tab.clone()));
+        self.owner_tabs.tabs.insert(place, OwnerTabState { tab, is_listed });
+        self.tell_capture(&browser, &before);
+    }
+
+    fn disown(&mut self, place: &TabPlace) {
+        let before = self.capture_of(&place.browser);
+        if self.owner_tabs.tabs.remove(place).is_none() {
+            return;
+        }
+        self.owner_tabs.acts.retain(|(of, _), _| of != place);
+        self.record(JournalEntry::OwnedTabGone(place.browser.clone(), place.tab));
+        self.tell_capture(&place.browser, &before);
+    }
+
+    /// The person takes a tab back: it is no owner's any more.
+    pub(super) fn take_owned_tab_back(&mut self, place: &TabPlace) {
+        self.disown(place);
+        self.stop_outside();
+    }
+
+    /// The tab is the owner's under its new id.
+    pub(super) fn rename_owned_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let place = TabPlace { browser: browser.clone(), tab: former };
+        let Some(state) = self.owner_tabs.tabs.get(&place) else { return };
+        let (owner, since) = (state.tab.owner.clone(), state.tab.since);
+        self.disown(&place);
+        self.note_owned(TabPlace { browser: browser.clone(), tab: now }, &owner, since);
+    }
+
+    /// Forgets the tabs that a connected browser no longer has.
+    pub(super) fn forget_closed_owned_tabs(&mut self, browser: &BrowserId) {
+        let Some(known) = self.browsers.get(browser).filter(|known| known.is_connected()) else {
+            return;
+        };
+        let open: HashSet<_> = known.tabs().iter().map(|tab| tab.tab_id).collect();
+        for place in self.owner_tabs.places_of(browser) {
+            let Some(state) = self.owner_tabs.tabs.get_mut(&place) else { continue };
+            if open.contains(&place.tab) {
+                state.is_listed = true;
+            } else if state.is_listed {
+                self.disown(&place);
+            }
+        }
+    }
+
+    /// A browser was started anew: its tabs are others now, but these.
+    pub(super) fn forget_owned_tabs_but(&mut self, browser: &BrowserId, kept: &HashSet<TabId>) {
+        for place in self.owner_tabs.places_of(browser) {
+            if !kept.contains(&place.tab) {
+                self.disown(&place);
+            }
+        }
+    }
+
+    /// Continues from the journal. The recorded entries of streams went with the last run.
+    pub(super) fn recover_owned_tab(&mut self, tab: OwnerTab) {
+        let since = self.now();
+        let place = TabPlace { browser: tab.browser.clone(), tab: tab.tab };
+        let tab = OwnerTab { since, ..tab };
+        self.owner_tabs.tabs.insert(place, OwnerTabState { tab, is_listed: true });
+    }
+}

@@ -1,0 +1,109 @@
+//! Which tabs the clients of an owner see.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Owner;
+
+/// Which tabs the clients of an owner see and may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TabScope {
+    /// Those that they opened, and those that were opened from them.
+    Own,
+    /// Every tab.
+    #[default]
+    All,
+}
+
+impl TabScope {
+    /// Reads its name, as the command line has it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the person: there is none of this name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "own" => Ok(Self::Own),
+            "all" => Ok(Self::All),
+            other => Err(format!("`{other}` is no scope: it is own or all")),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether it is less than every tab.
+    #[must_use]
+    pub const fn is_bounded(self) -> bool {
+        matches!(self, Self::Own)
+    }
+}
+
+impl fmt::Display for TabScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The scopes that a person has chosen for owners.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnerScopes {
+    #[serde(default)]
+    owners: BTreeMap<Owner, TabScope>,
+}
+
+impl OwnerScopes {
+    /// The scope of an owner: every tab, unless a person has chosen another one.
+    #[must_use]
+    pub fn of(&self, owner: &Owner) -> TabScope {
+        self.owners.get(owner).copied().unwrap_or_default()
+    }
+
+    /// Chooses the scope of an owner. Returns whether that is a change.
+    pub fn choose(&mut self, owner: Owner, scope: TabScope) -> bool {
+        self.owners.insert(owner, scope) != Some(scope)
+    }
+
+    /// The owners for whom a person has chosen, in the order of their names.
+    pub fn chosen(&self) -> impl Iterator<Item = (&Owner, TabScope)> {
+        self.owners.iter().map(|(owner, scope)| (owner, *scope))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_has_every_tab_until_a_person_chooses_another_scope() {
+        let mut scopes = OwnerScopes::default();
+        assert_eq!(scopes.of(&"default".into()), TabScope::All);
+        assert!(scopes.choose("work".into(), TabScope::Own));
+        assert!(!scopes.choose("work".into(), TabScope::Own));
+        assert_eq!(scopes.of(&"work".into()), TabScope::Own);
+        assert_eq!(scopes.of(&"default".into()), TabScope::All);
+        let json = serde_json::to_string(&scopes).unwrap();
+        assert_eq!(json, r#"{"owners":{"work":"own"}}"#);
+        assert_eq!(serde_json::from_str::<OwnerScopes>(&json).unwrap(), scopes);
+    }
+
+    #[test]
+    fn a_name_that_is_no_scope_is_refused_with_those_that_are() {
+        for scope in [TabScope::Own, TabScope::All] {
+            assert_eq!(TabScope::parse(scope.name()), Ok(scope));
+        }
+        assert!(TabScope::parse("none").unwrap_err().contains("own or all"));
+        assert!(serde_json::from_str::<OwnerScopes>(r#"{"owners":{"a":"none"}}"#).is_err());
+        assert!(serde_json::from_str::<OwnerScopes>(r#"{"owner":{}}"#).is_err());
+    }
+}
