@@ -76,6 +76,7 @@ impl Inside {
             asks_first: None,
             names: None,
             tab_scopes: None,
+            hands_over: None,
         }));
         Self { hub, caller, link, outbox }
     }

@@ -29,19 +29,23 @@ const LINE_MAX = 2_000;
 export class AsksList {
   #list;
   #send;
+  #begin;
   #trouble;
   #changedAt = 0;
 
-  /** @param {HTMLElement} list @param {AnswerSender} send @param {(trouble: string) => void} trouble shows it */
-  constructor(list, send, trouble) {
+  /** @param {HTMLElement} list @param {AnswerSender} send @param {(correlationId: string) => Promise<string>} begin a step, or goes to its tab @param {(trouble: string) => void} trouble shows it */
+  constructor(list, send, begin, trouble) {
     this.#list = list;
     this.#send = send;
+    this.#begin = begin;
     this.#trouble = trouble;
   }
 
   /** @param {AskRow[]} asks */
   show(asks) {
     const gone = [...this.#list.children].filter(({ id }) => !asks.some(({ correlation_id }) => correlation_id === id));
+    const changed = [...this.#list.children].filter((row) => asks.some((ask) => ask.correlation_id === row.id && stateOf(ask) !== /** @type {HTMLElement} */ (row).dataset.state));
+    for (const row of changed) row.remove();
     const fresh = asks.filter(({ correlation_id }) => !document.getElementById(correlation_id));
     for (const row of gone) row.remove();
     this.#list.append(...fresh.map((ask) => this.#row(ask)));
@@ -63,9 +67,11 @@ export class AsksList {
   #row(ask) {
     const row = document.createElement('li');
     row.id = ask.correlation_id;
+    row.dataset.state = stateOf(ask);
     const words = document.createElement('div');
     words.append(...agentWords({ client: ask.client, prompt: ask.question }));
     if (ask.kind === 'consent') words.children[0].append(` wants to ${purposeOf(ask.need)}:`);
+    if (ask.kind === 'hand_over') words.children[0].append(' asks you to do a step alone:');
     row.append(words);
     if (ask.tab_title) row.append(Object.assign(document.createElement('div'), { className: 'tab', textContent: ask.tab_title, title: ask.tab_title }));
     row.append(...this.#controls(ask));
@@ -86,6 +92,7 @@ export class AsksList {
       case 'consent': {
         return [buttons(WORDS.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
+      case 'hand_over': return this.#stepControls(ask);
       case 'choose': {
         const options = ask.options.map((option, index) => this.#bind(ask, wordsButton(option), () => ({ kind: 'option', index })));
         return [buttons(options), buttons([this.#decline(ask)])];
@@ -97,6 +104,27 @@ export class AsksList {
         return [line, buttons([this.#decline(ask), send])];
       }
     }
+  }
+
+  /** @param {AskRow} ask @returns {HTMLElement[]} */
+  #stepControls(ask) {
+    const text = Object.assign(document.createElement('p'), { className: 'step' });
+    if (!ask.hand_over) {
+      text.textContent = 'It is to be done in another browser, whose popup shows it.';
+      return [text];
+    }
+    const { site, is_begun } = ask.hand_over;
+    text.textContent = is_begun ? `No agent sees your tab or can use ${site || 'its page'} until you say how it went. Your tab then closes.`
+      : `It begins in a new tab at ${site || 'no page of the web'}. What you have typed elsewhere stays there. No agent can use this site meanwhile.`;
+    const note = lineInput('Note to the agent (optional)');
+    const words = () => (note.value.trim() ? { note: note.value.trim() } : {});
+    const go = Object.assign(document.createElement('button'), { type: 'button', textContent: is_begun ? 'Show the tab' : 'Begin' });
+    go.addEventListener('click', () => {
+      if (this.#isSettled) this.#begin(ask.correlation_id).then(this.#trouble, console.debug);
+    });
+    const cannot = this.#button(ask, 'Cannot', () => ({ kind: 'cannot', ...words() }));
+    const done = is_begun ? [this.#button(ask, 'Done', () => ({ kind: 'done', ...words() }))] : [];
+    return [text, note, buttons([cannot, go, ...done])];
   }
 
   /** @param {AskRow} ask */
@@ -138,6 +166,11 @@ export class AsksList {
     // The buttons below it have moved.
     this.#settle();
   }
+}
+
+/** @param {AskRow} ask @returns {string} a row is made anew when this changes */
+function stateOf({ hand_over }) {
+  return hand_over ? String(hand_over.is_begun) : '';
 }
 
 /** @param {HTMLButtonElement[]} all */

@@ -112,7 +112,7 @@ function showRecording(state) {
 }
 
 const asksList = new AsksList(
-  element('ask-list'), (correlation_id, answer) => tell({ ask: 'answer_ask', correlation_id, answer }), (trouble) => setText('ask-trouble', trouble),
+  element('ask-list'), (correlation_id, answer) => tell({ ask: 'answer_ask', correlation_id, answer }), (correlation_id) => tell({ ask: 'hand_over', correlation_id }), (trouble) => setText('ask-trouble', trouble),
 );
 /** What the browser asks the person for when they want notifications. @type {chrome.permissions.Permissions} */
 const NOTIFICATIONS = { permissions: ['notifications'] };

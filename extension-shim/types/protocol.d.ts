@@ -302,6 +302,8 @@ export type ReadyFrame = {
   asks_first?: boolean;
   /** Whether it keeps a command to the tabs that the command's frame names. */
   tab_scopes?: boolean;
+  /** Whether the person can do steps alone in it. */
+  hands_over?: boolean;
   /** Whether the person has stopped everything in this browser. Older extensions do not say. */
   stopped?: boolean;
   /** Whether it shows the person which extensions that only poll ask to be let in. */
@@ -1150,6 +1152,7 @@ export type ErrorCode =
   | 'no_dialog'
   | 'picture_stale'
   | 'tab_in_use'
+  | 'handed_over'
   | 'page_tool_changed';
 
 /** An action that agents may not use on some sites. */
@@ -1199,6 +1202,14 @@ export type AskAnswer = {
 } | {
   kind: 'deny';
   /** The person's words to it. */
+  note?: string;
+} | {
+  kind: 'done';
+  /** The person's words to the agent. */
+  note?: string;
+} | {
+  kind: 'cannot';
+  /** The person's words to the agent. */
   note?: string;
 } | {
   kind: 'option';
@@ -1513,6 +1524,10 @@ export type OpenAsk = {
 } | {
   kind: 'answer';
   /** The question. */
+  question: string;
+} | {
+  kind: 'hand_over';
+  /** The step. */
   question: string;
 } | {
   kind: 'consent';

@@ -187,6 +187,7 @@ fn lines(ask: &Value) -> Vec<String> {
     lines.push(match text(&ask["kind"]) {
         "choose" => format!("  tabwire asks choose {id} NUMBER"),
         "answer" => format!("  tabwire asks answer {id} TEXT"),
+        "hand_over" => "  Begin and end it in the popup of the Tabwire extension.".to_owned(),
         _ => "  Allow or deny it in the popup of the Tabwire extension.".to_owned(),
     });
     lines

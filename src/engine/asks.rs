@@ -97,7 +97,7 @@ impl Engine {
         Some(tabs.iter().find(|known| known.tab_id == tab)?.url.clone())
     }
 
-    fn tab_of_ask(&self, id: &CorrelationId) -> Option<(&BrowserId, TabId)> {
+    pub(super) fn tab_of_ask(&self, id: &CorrelationId) -> Option<(&BrowserId, TabId)> {
         if self.commands.phase_of(id)? == CommandPhase::Held {
             let lane = self.scheduler.lane_of(id)?;
             return Some((&lane.browser, lane.tab?));
@@ -149,6 +149,12 @@ impl Transaction<'_> {
         if matches!(ask, PersonAsk::Consent { .. }) {
             return self.answer_consent(id, &answer, by, browser);
         }
+        // The person does the step in the browser that has the tab, and ends it there.
+        if matches!(answer, AskAnswer::Done { .. })
+            && self.tab_of_ask(id).is_some_and(|(of, _)| Some(of) != browser)
+        {
+            return AskReply::Refused(AskRefusal::NeedsBrowser);
+        }
         let outcome = match ask.result(answer, by) {
             Ok(Some(result)) => complete(&result),
             Ok(None) => declined(),
@@ -190,6 +196,9 @@ impl Transaction<'_> {
         let works_in_tab = current.as_ref().is_some_and(|current| current.tab.is_some());
         let is_about_page = work.is_about_page() && works_in_tab;
         let found = targets::find_tab(&self.sight(&caller.owner), current.as_ref(), selector);
+        if matches!(work, CommandWork::Ask { ask: PersonAsk::HandOver { .. } }) {
+            return self.place_of_step(caller, found?);
+        }
         match found {
             Ok((browser, tab)) if selector.tab.is_some() || is_about_page => Ok(TargetSelector {
                 browser: Some(browser.as_str().to_owned()),
@@ -244,7 +253,7 @@ impl Transaction<'_> {
 }
 
 /// The question that the person has to answer before a command ends or goes on.
-fn open_question(command: &Command) -> Option<PersonAsk> {
+pub(super) fn open_question(command: &Command) -> Option<PersonAsk> {
     match (&command.spec().work, command.phase()) {
         (CommandWork::Ask { ask }, CommandPhase::Waiting) => Some(ask.clone()),
         (_, _) => question_about(command),

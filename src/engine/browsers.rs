@@ -46,6 +46,7 @@ pub(super) struct BrowserState {
     asks_first: bool,
     /// Whether its extension keeps commands to the tabs that they name.
     keeps_scopes: bool,
+    hands_over: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,
     /// Whether its extension lets the person name it.
@@ -91,6 +92,7 @@ impl BrowserState {
             enforces_acts: false,
             asks_first: false,
             keeps_scopes: false,
+            hands_over: false,
             shows_older_extensions: false,
             takes_name: false,
             is_stopped: false,
@@ -150,6 +152,7 @@ impl BrowserState {
         self.enforces_acts = ready.act_rules == Some(true);
         self.asks_first = ready.asks_first == Some(true);
         self.keeps_scopes = ready.tab_scopes == Some(true);
+        self.hands_over = ready.hands_over == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         self.takes_name = ready.names == Some(true);
         if let Some(link) = &mut self.link {
@@ -232,6 +235,11 @@ impl BrowserState {
     /// Whether its extension keeps commands to the tabs inside the scopes of their owners.
     pub(super) const fn keeps_scopes(&self) -> bool {
         self.keeps_scopes
+    }
+
+    /// Whether the person can do steps alone in it.
+    pub(super) const fn hands_over(&self) -> bool {
+        self.hands_over
     }
 
     /// Whether its extension shows the person which older extensions ask to be let in.

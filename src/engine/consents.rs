@@ -265,6 +265,8 @@ impl Transaction<'_> {
             AskAnswer::Decline {} => ConsentAnswer::Deny,
             AskAnswer::Allow { .. }
             | AskAnswer::Deny { .. }
+            | AskAnswer::Done { .. }
+            | AskAnswer::Cannot { .. }
             | AskAnswer::Option { .. }
             | AskAnswer::Text { .. } => return AskReply::Refused(AskRefusal::Unfit),
         };

@@ -264,12 +264,26 @@ impl Transaction<'_> {
                 kind: LeaseKind::Borrowed,
             });
         }
-        let Some(lease) = self.leases.0.get(&place) else { return Ok(()) };
+        self.check_holder(caller, &place)
+    }
+
+    /// Whether a client may act in a tab, as far as leases go.
+    ///
+    /// # Errors
+    ///
+    /// [`RefusalReason::TabInUse`]: another client holds the tab.
+    pub(super) fn check_holder(
+        &mut self,
+        caller: &Caller,
+        place: &TabPlace,
+    ) -> Result<(), RefusalReason> {
+        let now = self.now();
+        let Some(lease) = self.leases.0.get(place) else { return Ok(()) };
         if lease.is_shared || lease.holder == *caller {
             return Ok(());
         }
         if self.is_lease_over(lease, Some(caller), now) {
-            self.end_lease(&place);
+            self.end_lease(place);
             return Ok(());
         }
         let lease = lease.clone();

@@ -85,6 +85,7 @@ impl Transaction<'_> {
             // The next run of the daemon delivers commands that have not begun (decision 98).
             FromExtension::Claim { .. } if self.is_shutting_down => {}
             FromExtension::Claim { correlation_id, attempt } => {
+                self.withhold_handed_over(peer, &correlation_id);
                 let event = LifecycleEvent::Claim(peer.clone(), attempt);
                 self.answer(peer, &correlation_id, attempt, event);
             }

@@ -125,6 +125,11 @@ pub enum RefusalReason {
         /// Whether its extension, one that polls, tells of none.
         polls: bool,
     },
+    /// The tab shows nothing that the person could do a step on.
+    NoPageToHandOver {
+        /// The tab.
+        tab: TabId,
+    },
     /// The person has stopped everything in the browser.
     StoppedByUser {
         /// The label of the browser.
@@ -175,6 +180,10 @@ impl RefusalReason {
 
     /// The word for an extension that does not keep commands to the tabs inside.
     pub(super) const SCOPE_NOT_KEPT: &str = "scope_not_kept";
+
+    /// The next step where a tab shows no page for the person's step.
+    const OPEN_PAGE_FIRST: &str = "Open the page with interact({action:\"navigate\", url}) first, or \
+                                   name another tab in `tab_id`.";
 
     /// How the person renews it.
     const RENEW_EXTENSION: &str = "Ask the person to install this version's extension with \
@@ -227,6 +236,7 @@ impl RefusalReason {
             Self::NoTab { .. } => "no_tab",
             Self::ScopeNotKept { .. } => Self::SCOPE_NOT_KEPT,
             Self::NoTabKnown { .. } => "no_tab_known",
+            Self::NoPageToHandOver { .. } => "no_page_to_hand_over",
             Self::StoppedByUser { .. } => CommandOutcome::STOPPED_BY_USER,
             Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
             Self::KeyReused { .. } => "idempotency_key_reused",
@@ -291,9 +301,8 @@ impl RefusalReason {
             Self::NoTabKnown { browser, polls: true } => {
                 format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
-            Self::NoTabKnown { browser, polls: false } => {
-                format!("No tab of `{browser}` is known")
-            }
+            Self::NoTabKnown { browser, .. } => format!("No tab of `{browser}` is known"),
+            Self::NoPageToHandOver { tab } => format!("Tab {tab} shows no page of the web"),
             Self::StoppedByUser { browser } => {
                 format!("The person has stopped everything that agents do in `{browser}`")
             }
@@ -368,6 +377,7 @@ impl RefusalReason {
                 "Open a tab with interact({action:\"tab_open\", url}); observe({what:\"tabs\"}) lists \
                  the tabs of all browsers."
             }
+            Self::NoPageToHandOver { .. } => Self::OPEN_PAGE_FIRST,
             Self::StoppedByUser { .. } => {
                 next_step_of_code(CommandOutcome::STOPPED_BY_USER).unwrap_or_default()
             }
@@ -403,6 +413,7 @@ impl RefusalReason {
             | Self::NoTab { .. }
             | Self::ScopeNotKept { .. }
             | Self::NoTabKnown { .. }
+            | Self::NoPageToHandOver { .. }
             | Self::StoppedByUser { .. }
             | Self::ExtensionChanged { .. }
             | Self::KeyReused { .. }
@@ -506,6 +517,7 @@ mod tests {
             RefusalReason::ScopeNotKept { browser: browser.clone() },
             tab_known(true),
             tab_known(false),
+            RefusalReason::NoPageToHandOver { tab: TabId(7) },
             RefusalReason::StoppedByUser { browser: browser.clone() },
             RefusalReason::ExtensionChanged { browser },
             RefusalReason::KeyReused { id: "exec_1".into() },

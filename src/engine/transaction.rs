@@ -341,7 +341,7 @@ impl<'a> Transaction<'a> {
         self.apply(&id, LifecycleEvent::Deliver(peer.clone(), transport));
         // A deadline may have ended the command instead: it then has no frame.
         let Some(command) = self.commands.get(&id).cloned() else { return true };
-        if self.is_withheld(&peer, &command) {
+        if self.is_withheld(&peer, &command) || self.withhold_handed_over(&peer, &id) {
             return true;
         }
         if transport.runs_at_once() {

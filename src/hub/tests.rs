@@ -24,6 +24,7 @@ mod caps;
 mod consents;
 mod ending;
 mod following;
+mod hand_overs;
 mod host_tasks;
 mod knocks;
 mod leases;
@@ -242,6 +243,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         asks_first: None,
         names: None,
         tab_scopes: None,
+        hands_over: Some(true),
     }
 }
 

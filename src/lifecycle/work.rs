@@ -100,7 +100,9 @@ impl CommandWork {
     pub const fn is_about_page(&self) -> bool {
         match self {
             Self::Annotations { .. } | Self::Browser(_) => true,
-            Self::Ask { ask } => matches!(ask, PersonAsk::Approve { .. }),
+            Self::Ask { ask } => {
+                matches!(ask, PersonAsk::Approve { .. } | PersonAsk::HandOver { .. })
+            }
             Self::Job { .. } => false,
         }
     }

@@ -203,6 +203,7 @@ mod tests {
                 asks_first: None,
                 names: None,
                 tab_scopes: None,
+                hands_over: None,
             }));
             Self { hub, link, outbox, calls: JobCalls::default() }
         }

@@ -101,6 +101,11 @@ pub enum PersonAsk {
         /// The question.
         question: AskQuestion,
     },
+    /// A step that the person does alone, such as a log-in.
+    HandOver {
+        /// The step.
+        question: AskQuestion,
+    },
     /// May a held command run? The daemon asks this, no agent.
     Consent {
         /// The command, in a few words.
@@ -147,6 +152,18 @@ pub enum AskAnswer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<PersonWords>,
     },
+    /// The person has done the step.
+    Done {
+        /// The person's words to the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<PersonWords>,
+    },
+    /// The person cannot do the step, or does not want to.
+    Cannot {
+        /// The person's words to the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<PersonWords>,
+    },
     /// One of the options.
     Option {
         /// Its number, from 0.
@@ -185,7 +202,10 @@ pub enum AskRefusal {
     #[error("the question has no such answer")]
     Unfit,
     /// Only a page of the extension proves that a person has clicked.
-    #[error("only the popup of the Tabwire extension or its notification can allow or deny")]
+    #[error(
+        "only the popup of the Tabwire extension or its notification can allow, deny or end a \
+             step"
+    )]
     NeedsBrowser,
 }
 
@@ -195,6 +215,9 @@ pub struct AskResult {
     /// What the person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     approved: Option<bool>,
+    /// Whether the person has done the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<bool>,
     /// The option that the person chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     choice: Option<AskOption>,
@@ -213,6 +236,7 @@ impl PersonAsk {
             Self::Approve { question }
             | Self::Choose { question, .. }
             | Self::Answer { question }
+            | Self::HandOver { question }
             | Self::Consent { question, .. } => question,
         }
     }
@@ -221,7 +245,7 @@ impl PersonAsk {
     #[must_use]
     pub const fn is_answered_anywhere(&self) -> bool {
         match self {
-            Self::Approve { .. } | Self::Consent { .. } => false,
+            Self::Approve { .. } | Self::HandOver { .. } | Self::Consent { .. } => false,
             Self::Choose { .. } | Self::Answer { .. } => true,
         }
     }
@@ -240,7 +264,7 @@ impl PersonAsk {
         if !is_from_person && !self.is_answered_anywhere() {
             return Err(AskRefusal::NeedsBrowser);
         }
-        let nothing = AskResult { approved: None, choice: None, text: None, by };
+        let nothing = AskResult { approved: None, done: None, choice: None, text: None, by };
         Ok(Some(match (self, answer) {
             // A held command has no result yet: the engine takes the person's word on it.
             (Self::Consent { .. }, _) => return Err(AskRefusal::Unfit),
@@ -251,6 +275,12 @@ impl PersonAsk {
             (Self::Approve { .. }, AskAnswer::Deny { note }) => {
                 AskResult { approved: Some(false), text: note, ..nothing }
             }
+            (Self::HandOver { .. }, AskAnswer::Done { note }) => {
+                AskResult { done: Some(true), text: note, ..nothing }
+            }
+            (Self::HandOver { .. }, AskAnswer::Cannot { note }) => {
+                AskResult { done: Some(false), text: note, ..nothing }
+            }
             (Self::Choose { options, .. }, AskAnswer::Option { index }) => {
                 let choice = options.get(index).cloned().ok_or(AskRefusal::Unfit)?;
                 AskResult { choice: Some(choice), ..nothing }
@@ -259,9 +289,14 @@ impl PersonAsk {
                 AskResult { text: Some(text), ..nothing }
             }
             (
-                Self::Approve { .. } | Self::Choose { .. } | Self::Answer { .. },
+                Self::Approve { .. }
+                | Self::Choose { .. }
+                | Self::Answer { .. }
+                | Self::HandOver { .. },
                 AskAnswer::Allow { .. }
                 | AskAnswer::Deny { .. }
+                | AskAnswer::Done { .. }
+                | AskAnswer::Cannot { .. }
                 | AskAnswer::Option { .. }
                 | AskAnswer::Text { .. }
                 | AskAnswer::Consent { .. },
@@ -278,7 +313,7 @@ mod tests {
         AskWords::parse(text).unwrap()
     }
 
-    fn asks() -> [PersonAsk; 3] {
+    fn asks() -> [PersonAsk; 4] {
         [
             PersonAsk::Approve { question: words("Send it?") },
             PersonAsk::Choose {
@@ -286,22 +321,29 @@ mod tests {
                 options: vec![words("red"), words("blue")],
             },
             PersonAsk::Answer { question: words("Which name?") },
+            PersonAsk::HandOver { question: words("Log in.") },
         ]
     }
 
-    fn answers() -> [AskAnswer; 4] {
+    fn answers() -> [AskAnswer; 6] {
         [
             AskAnswer::Allow { note: Some(words("go")) },
             AskAnswer::Deny { note: None },
             AskAnswer::Option { index: 1 },
             AskAnswer::Text { text: words("Ada") },
+            AskAnswer::Done { note: None },
+            AskAnswer::Cannot { note: Some(words("no phone")) },
         ]
     }
 
     #[test]
     fn each_question_takes_its_own_answers_and_no_others() {
-        let fits =
-            [[true, true, false, false], [false, false, true, false], [false, false, false, true]];
+        let fits = [
+            [true, true, false, false, false, false],
+            [false, false, true, false, false, false],
+            [false, false, false, true, false, false],
+            [false, false, false, false, true, true],
+        ];
         for (ask, fits) in asks().into_iter().zip(fits) {
             for (answer, fits) in answers().into_iter().zip(fits) {
                 let result = ask.result(answer.clone(), AnswerChannel::Browser);
@@ -309,14 +351,14 @@ mod tests {
             }
             assert_eq!(ask.result(AskAnswer::Decline {}, AnswerChannel::Browser), Ok(None));
         }
-        let [_, choose, _] = asks();
+        let [_, choose, ..] = asks();
         let third = choose.result(AskAnswer::Option { index: 2 }, AnswerChannel::Browser);
         assert_eq!(third, Err(AskRefusal::Unfit));
     }
 
     #[test]
     fn an_approval_counts_only_from_a_page_of_the_extension() {
-        let [approve, choose, answer] = asks();
+        let [approve, choose, answer, hand_over] = asks();
         for by in [AnswerChannel::Terminal, AnswerChannel::Client] {
             for given in [
                 AskAnswer::Allow { note: None },
@@ -324,6 +366,9 @@ mod tests {
                 AskAnswer::Decline {},
             ] {
                 assert_eq!(approve.result(given, by), Err(AskRefusal::NeedsBrowser));
+            }
+            for given in [AskAnswer::Done { note: None }, AskAnswer::Cannot { note: None }] {
+                assert_eq!(hand_over.result(given, by), Err(AskRefusal::NeedsBrowser));
             }
             assert!(choose.result(AskAnswer::Option { index: 0 }, by).is_ok());
             assert!(answer.result(AskAnswer::Text { text: words("x") }, by).is_ok());

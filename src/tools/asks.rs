@@ -35,7 +35,7 @@ pub(super) enum PersonRequest {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct AskArguments {
-    /// approve: Allow or Deny of an act; choose: one of options; answer: a line.
+    /// approve, choose of options, answer: a line, hand_over: a log-in.
     #[schemars(extend("x-rare" = true))]
     kind: AskKind,
     /// Question to the user.
@@ -54,6 +54,7 @@ enum AskKind {
     Approve,
     Choose,
     Answer,
+    HandOver,
 }
 
 /// The arguments of every call of `interact`.
@@ -150,13 +151,14 @@ impl AskArguments {
         match (kind, options) {
             (AskKind::Approve, None) => Ok(PersonAsk::Approve { question }),
             (AskKind::Answer, None) => Ok(PersonAsk::Answer { question }),
+            (AskKind::HandOver, None) => Ok(PersonAsk::HandOver { question }),
             (AskKind::Choose, Some(options)) => {
                 Ok(PersonAsk::Choose { question, options: read_options(&options)? })
             }
             (AskKind::Choose, None) => {
                 Err(wrong_options("`options` is missing: the user has nothing to choose"))
             }
-            (AskKind::Approve | AskKind::Answer, Some(_)) => {
+            (AskKind::Approve | AskKind::Answer | AskKind::HandOver, Some(_)) => {
                 let hint = "Omit `options`, or ask with kind:\"choose\".";
                 Err(CallFailure::of_param("options", "only kind choose takes `options`", hint))
             }

@@ -166,6 +166,7 @@ impl RefusedCall {
             | RefusalReason::NoTab { .. }
             | RefusalReason::ScopeNotKept { .. }
             | RefusalReason::NoTabKnown { .. }
+            | RefusalReason::NoPageToHandOver { .. }
             | RefusalReason::StoppedByUser { .. }
             | RefusalReason::ExtensionChanged { .. }
             | RefusalReason::KeyReused { .. }

@@ -22,6 +22,7 @@ const BEFORE_UNLOAD_HINT = 'Save what is in the page, or set window.onbeforeunlo
 export async function navigate({ url, focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
+  if (inFront) policy.handed.assertFrontIsFree();
   const { id } = await tabs.target(context.tab_id);
   const outcome = await arrive(id, { url: wanted }, context, () => chrome.tabs.update(id, { url: wanted }));
   if (!inFront) return outcome;

@@ -24,6 +24,7 @@ export async function tab_list(_, { begin, sees }) {
 export async function tab_open({ url = 'about:blank', focus }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
+  if (inFront) policy.handed.assertFrontIsFree();
   context.begin();
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
   const id = await openBlank(inFront).catch(refused);
@@ -92,6 +93,7 @@ export async function tab_close(_, { tab_id, begin }) {
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function tab_activate({ focus }, { tab_id, begin }) {
   const withWindow = checkedFlag('focus', focus);
+  policy.handed.assertFrontIsFree();
   const { id, url = '', title = '' } = await permitted(tab_id);
   begin();
   if (withWindow) await bringToFront(id);

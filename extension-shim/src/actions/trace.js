@@ -24,6 +24,7 @@ export async function trace({ phase }, context) {
   const end = checkedChoice('phase', phase, ['start', 'stop']);
   // Pages of one site share a process, which is recorded as a whole.
   if (!context.seesAll) throw new ActionError('unsupported', 'a trace records all pages of a process, and this program may not see every tab', undefined, { mayHaveRun: false, hint: 'performance tells load times, the slowest interaction and the longest tasks.' });
+  if (end === 'start') policy.handed.assertNoTrace();
   const { value, url, dialogs } = await lookAtPage(context, async (tabId) => {
     if (end === 'stop') return stopped(tabId, context);
     await traces.start(tabId, context.client);

@@ -78,6 +78,11 @@ class TraceRecorder {
     return trace;
   }
 
+  /** What was recorded is lost. */
+  async drop() {
+    if (this.#open) await this.#discard(this.#open);
+  }
+
   /** @param {OpenTrace} trace */
   async #discard(trace) {
     this.#forget(trace);

@@ -59,6 +59,7 @@ function buttonsOf(ask) {
   // Words that are kept are given in the popup.
   if (ask.kind === 'consent') return [{ title: 'Allow once', answer: { kind: 'consent', consent: 'once' } }, { title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   if (ask.kind === 'approve') return [{ title: 'Allow', answer: { kind: 'allow' } }, { title: 'Deny', answer: { kind: 'deny' } }];
+  // A step begins and ends in the popup.
   if (ask.kind !== 'choose' || ask.options.length > NOTIFICATION_BUTTONS_MAX) return [];
   return ask.options.map((title, index) => ({ title, answer: { kind: 'option', index } }));
 }

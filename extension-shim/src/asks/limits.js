@@ -9,5 +9,7 @@ export const ASK_PICTURE_MAX = 256 * 1024;
 export const ASK_PICTURES_MAX = 8;
 /** A page that paints for longer is asked about without its picture. */
 export const ASK_PICTURE_MS = 5_000;
+/** A daemon sends its open questions at once after `ready`, and nothing if there are none. */
+export const HAND_OVERS_MS = 2_000;
 /** A notification shows no more buttons. */
 export const NOTIFICATION_BUTTONS_MAX = 2;

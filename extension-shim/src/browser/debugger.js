@@ -6,6 +6,7 @@
 import { ActionError, closedMeanwhile, crashedTab, foreignFrame, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
+import { handedOver } from '../policy/handed_over.js';
 import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
 import { extensionNames, foreignFramesIn, isOfForeignFrame } from './foreign_extensions.js';
@@ -57,6 +58,8 @@ export const debuggerNews = {
   onBeside: () => {},
   /** The source of requests is off, and an emulated network with it. @type {(tabId: number) => void} */
   onNetworkOff: () => {},
+  /** Whether the person does, or did, a step in the tab alone. @type {(tabId: number) => boolean} */
+  isHandedOver: () => false,
 };
 /** The requests under way in the attached tabs. */
 export const openRequests = new OpenRequests((tabId, method, params) => cdp(tabId, method, params), (tabId) => isHeld(tabId));
@@ -76,6 +79,7 @@ const SWITCHED_OFF = [
  * set aside for it: not for what goes on without a command @returns {Promise<void>}
  */
 export async function attach(tabId, { setsAside = true } = {}) {
+  if (debuggerNews.isHandedOver(tabId)) throw handedOver(`tab ${tabId}`, false);
   if (dismissed.has(tabId)) throw dismissedError();
   const session = sessions.get(tabId) ?? startSession(tabId, setsAside);
   touch(tabId, session);
@@ -254,6 +258,7 @@ function give(tabId, method, params, { sessionId, isAgain = false } = {}) {
  * nearly all commands to the former one, among them those that complete an attach. @param {number} tabId
  */
 export async function stopLoading(tabId) {
+  if (debuggerNews.isHandedOver(tabId)) throw handedOver(`tab ${tabId}`, false);
   if (dismissed.has(tabId)) throw dismissedError();
   // It may be attached: then this fails, and the next call works.
   if (!isAttached(tabId)) await chrome.debugger.attach({ tabId }, PROTOCOL).catch(console.debug);
@@ -476,6 +481,8 @@ async function confirm(tabId) {
 
 /** @param {number} tabId @param {boolean} isSure the browser has said that it helps */
 async function setAside(tabId, isSure) {
+  // The person's own tools, such as a password manager, are needed there.
+  if (debuggerNews.isHandedOver(tabId)) throw handedOver(`tab ${tabId}`, false);
   await asideFrames.setAside(tabId, { isOurs: performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS, isSure });
   restLater(tabId);
 }

@@ -5,6 +5,7 @@
 /** @import {Policy} from '../policy/policy.js' */
 
 import { noSuchTab } from '../lib/errors.js';
+import { handedOver } from '../policy/handed_over.js';
 import { drawnTab, originOf } from '../policy/pages.js';
 import { fileIn, hidesOwner } from '../policy/sites.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
@@ -42,7 +43,7 @@ export class Tabs {
   list() {
     const all = [...this.#tabs.values()];
     const active = new Set(all.filter((tab) => tab.active).map((tab) => drawnTab(tab) ?? tab.id));
-    return all.filter((tab) => drawnTab(tab) === undefined).map((tab) => this.#entry(tab, active.has(tab.id)));
+    return all.filter((tab) => !this.#isPersons(tab)).map((tab) => this.#entry(tab, active.has(tab.id)));
   }
 
   /** The list, remembered as it was sent: only a different one is sent again. */
@@ -106,6 +107,7 @@ export class Tabs {
     await this.load();
     const tab = this.known(tabId);
     if (hasId(tab)) return tab;
+    if (this.#policy.handed.hasTab(tabId === undefined ? this.#activeTab()?.id : this.#replaced.now(tabId))) throw handedOver(tabId === undefined ? 'the tab in front' : `tab ${tabId}`, false);
     throw noSuchTab(absence(tabId));
   }
 
@@ -129,14 +131,18 @@ export class Tabs {
   }
 
   /**
-   * The tab that a command is meant for, as the events have it. A tab that a person draws in is theirs alone: agents
-   * have the one that the picture is of.
+   * The tab that a command is meant for, as the events have it. A tab that a person draws in, or does a step in, is theirs
+   * alone: agents have the one that it came from.
    * @param {number | undefined} tabId absent: where the person is @returns {chrome.tabs.Tab | undefined}
    */
   known(tabId) {
-    if (tabId === undefined) return this.#activeTab();
-    const tab = this.#tabs.get(this.#replaced.now(tabId));
-    return tab && drawnTab(tab) === undefined ? tab : undefined;
+    const tab = tabId === undefined ? this.#activeTab() : this.#tabs.get(this.#replaced.now(tabId));
+    return tab && !this.#isPersons(tab) ? tab : undefined;
+  }
+
+  /** @param {chrome.tabs.Tab} tab whether it is for the person alone */
+  #isPersons(tab) {
+    return drawnTab(tab) !== undefined || this.#policy.handed.hasTab(tab.id);
   }
 
   #activeTab() {

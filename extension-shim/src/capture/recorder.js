@@ -141,8 +141,8 @@ export class Recorder {
   }
 
   /** @param {chrome.tabs.Tab} tab whether the person lets agents see it */
-  #isPermitted({ url = '', pendingUrl = '' }) {
-    return !this.#policy.isStopped && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
+  #isPermitted({ id, url = '', pendingUrl = '' }) {
+    return !this.#policy.isStopped && !this.#policy.handed.hasTab(id) && !this.#policy.blocks(url) && !this.#policy.blocks(pendingUrl);
   }
 
   /** @param {number} tabId @param {Set<RecordedStream>} streams @param {string} url of its page */

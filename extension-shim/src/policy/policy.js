@@ -8,6 +8,7 @@
 import { assertConsent, requireConsent } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
 import { once } from '../lib/once.js';
+import { HandedOver, handedOver } from './handed_over.js';
 import { LocalFiles } from './local_files.js';
 import { actKind } from './acts.js';
 import { isBrowserPage } from './pages.js';
@@ -27,6 +28,7 @@ export class Policy {
   #rules = null;
   #stopped = false;
   files = new LocalFiles();
+  handed = new HandedOver();
   /** Why the person's last change of the rules does not count. */
   problem = '';
   /** Rules, or whether all is stopped, are others now. */
@@ -83,7 +85,12 @@ export class Policy {
 
   /** Whether there are no rules for sites. Local files are closed all the same. */
   get allowsEverySite() {
-    return this.#rules !== null && isOpen(this.#rules);
+    return this.#rules !== null && isOpen(this.#rules) && !this.handed.isAny;
+  }
+
+  /** Where the person does steps alone is closed to agents meanwhile. @param {Parameters<HandedOver['set']>} closed */
+  setHandedOver(...closed) {
+    if (this.handed.set(...closed)) this.onChange();
   }
 
   /** For the popup. @returns {SiteRules | null} null: no daemon has sent them yet */
@@ -155,7 +162,7 @@ export class Policy {
 
   /** @param {string} url @returns {boolean} whether its site may not be used */
   blocks(url) {
-    return this.#rules === null || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;
+    return this.#rules === null || this.handed.covers(url) || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;
   }
 
   /**
@@ -204,6 +211,7 @@ export class Policy {
    */
   assertUrl(url, { ran = false } = {}) {
     if (this.#rules === null) throw notHeard();
+    if (this.handed.covers(url)) throw handedOver('this site', ran);
     if (this.#isClosedFile(url)) throw closedFile(ran);
     const block = blockOf(this.#rules, url);
     if (block) throw blocked(`agents may not use ${block.host}, by ${block.rule}`, ran);

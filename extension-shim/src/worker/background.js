@@ -3,7 +3,7 @@
 // only for events that it listened to when it was first run.
 
 import { traces } from '../analysis/trace_recording.js';
-import { askNotifications } from '../asks/index.js';
+import { askNotifications, handOvers } from '../asks/index.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { withoutDeniedWords } from '../browser/dialogs.js';
 import { adoptAttached, handleDetach, handleEvent, handlePerson, handleReplaced as debuggerReplaced, openRequests } from '../browser/debugger.js';
@@ -46,11 +46,13 @@ chrome.runtime.onMessage.addListener((ask, sender, answer) => {
 });
 
 chrome.tabs.onCreated.addListener((tab) => {
+  handOvers.handleCreated(tab);
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
   if (tab.openerTabId !== undefined && drawnTab(tab) === undefined) drawMode.handleOpened(tab.openerTabId).catch(console.warn);
 });
 chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
+  if (tab.url) handOvers.handleAddress(tabId, tab.url);
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
   agentTabs.handleUpdated(tabId, change);
@@ -61,6 +63,7 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 });
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   agentTabs.handleRemoved(tabId, windowId);
+  handOvers.handleRemoved(tabId);
   tabs.handleRemoved(tabId);
   replacedTabs.handleRemoved(tabId);
   wakefulTabs.handleRemoved(tabId);
@@ -82,6 +85,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
 chrome.tabs.onReplaced.addListener((added, removed) => {
   replacedTabs.handleReplaced(added, removed);
   agentTabs.handleReplaced(added, removed);
+  handOvers.handleReplaced(added, removed);
   dispatcher.handleReplaced(added, removed);
   tabs.handleReplaced(added, removed);
   wakefulTabs.handleReplaced(added, removed);
@@ -124,6 +128,7 @@ chrome.downloads.onChanged.addListener((change) => {
 });
 chrome.webNavigation.onBeforeNavigate.addListener((details) => {
   navigations.handleBeforeNavigate(details);
+  if (details.frameId === 0) handOvers.handleAddress(details.tabId, details.url);
   if (details.frameId === 0) pageStates.handleAddress(details.tabId, details.url);
   actEffects.handleBeforeNavigate(details);
 });
@@ -142,6 +147,7 @@ chrome.webNavigation.onCommitted.addListener((details) => {
 });
 // A window of its own names no opener.
 chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
+  handOvers.handleOpened(details.sourceTabId, details.tabId);
   drawMode.handleOpened(details.sourceTabId).catch(console.warn);
   // Before the report of the act, which may name the tab.
   link.send({ type: 'tab_created', source_tab_id: details.sourceTabId, tab_id: details.tabId });

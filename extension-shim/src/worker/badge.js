@@ -49,6 +49,8 @@ const state = { status: 'connecting', detail: '', isStopped: false, drawings: 0,
 let shown = '';
 /** The tabs that agents opened, and by whom. @type {{tabId: number, client: string}[]} */
 let opened = [];
+/** Tabs with a step that an agent asks the person to do. @type {import('../asks/hand_overs.js').MarkedTab[]} */
+let handed = [];
 /** Tabs with a face of their own. @type {Set<number>} */
 let marked = new Set();
 
@@ -95,19 +97,35 @@ export function showOpenedTabs(tabs) {
   markTabs(faceOf(state));
 }
 
+/** Says in the tabs of such steps who asks for one, and where it ends. @param {import('../asks/hand_overs.js').MarkedTab[]} tabs */
+export function showHandOvers(tabs) {
+  handed = tabs;
+  markTabs(faceOf(state));
+}
+
 /** @param {BadgeFace} face */
 function markTabs({ text, title }) {
-  const now = new Map(opened.map(({ tabId, client }) => [tabId, client || 'an agent']));
+  /** @type {Map<number, {title: string, text: string}>} */
+  const now = new Map(opened.map(({ tabId, client }) => [tabId, { title: `${title}. ${named(client)} opened this tab`, text: text || '•' }]));
+  for (const { tabId, client, isStep } of handed) {
+    const step = isStep ? 'You do this step alone: no agent sees this tab. Click to say Done or Cannot' : 'Click to begin the step that it asks for';
+    now.set(tabId, { title: `Tabwire: ${named(client)} asks you to do something here. ${step}`, text: '⇄' });
+  }
   for (const tabId of new Set([...marked, ...now.keys()])) {
-    const client = now.get(tabId);
+    const own = now.get(tabId);
     Promise.all([
-      chrome.action.setTitle({ tabId, title: client === undefined ? title : `${title}. ${clip(client, CLIENT_MAX)} opened this tab` }),
+      chrome.action.setTitle({ tabId, title: own?.title ?? title }),
       // A badge that asks for the person stands above it.
       // Null: that of all tabs again.
-      chrome.action.setBadgeText({ tabId, text: /** @type {any} */ (client === undefined ? null : text || '•') }),
+      chrome.action.setBadgeText({ tabId, text: /** @type {any} */ (own?.text ?? null) }),
     ]).catch(console.debug);
   }
   marked = new Set(now.keys());
+}
+
+/** @param {string} client */
+function named(client) {
+  return clip(client, CLIENT_MAX) || 'an agent';
 }
 
 /** @param {Partial<BadgeState>} changes */

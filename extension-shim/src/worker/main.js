@@ -10,7 +10,7 @@ import { actions } from '../actions/index.js';
 import { recordAct } from '../actions/record.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
-import { askNotifications, askPictures, asks } from '../asks/index.js';
+import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
 import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { withOwner } from '../browser/site_guard.js';
@@ -32,7 +32,7 @@ import { runsScript } from '../policy/acts.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
-import { showAsking, showAsks, showDrawings, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
 import { makePanel } from './panel.js';
 import { PastActs } from './past_acts.js';
@@ -151,7 +151,9 @@ export const panel = makePanel({
   pageStates: () => pageStates.rows(),
   putBack: (tabId) => pageStates.end(tabId),
   asks: () => asks.open,
-  answerAsk: (correlationId, answer) => asks.answer(correlationId, answer),
+  answerAsk: (correlationId, answer) => handOvers.answered(correlationId, answer) && asks.answer(correlationId, answer),
+  handOver: (correlationId) => handOvers.describe(correlationId),
+  beginHandOver: (correlationId) => handOvers.begin(correlationId),
   takeTab: (tabId) => link.sendText(JSON.stringify({ type: 'take_tab', tab_id: tabId })),
   keep: (id) => link.sendText(JSON.stringify({ type: 'confirm_widening', id })),
   changeSites(/** @type {SiteChange} */ change) {
@@ -179,7 +181,7 @@ function closesPersonsTab(command) {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), profileName.restore(), asideFrames.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(),
   ]);
 });
 let session = '';
@@ -235,6 +237,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     act_rules: true,
     asks_first: true,
     tab_scopes: true,
+    hands_over: true,
     stopped: policy.isStopped,
     older_extensions: true,
     names: true,
@@ -244,6 +247,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   drawMode.handleConnected();
   uploads.handleConnected();
   agentTabs.handleReady();
+  handOvers.handleReady();
   if (pageStates.list().length > 0) pageStates.onChange(pageStates.list());
   recorder.configure(capture);
 }
@@ -261,7 +265,10 @@ function onFrame(frame) {
     case 'capture': recorder.configure(frame.capture); break;
     case 'site_rules': policy.handleRules(frame); break;
     case 'older_extensions': olderExtensions.handleFrame(frame); break;
-    case 'asks': asks.handleFrame(frame); break;
+    case 'asks':
+      asks.handleFrame(frame);
+      handOvers.follow(asks.open);
+      break;
     case 'page_states_over': pageStates.handleOver(frame.states); break;
     case 'held_tabs': heldTabs = frame.held; break;
     case 'opened_tabs': agentTabs.handleList(frame.opened); break;
@@ -291,8 +298,11 @@ olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 policy.onChange = () => {
   showStopped(policy.isStopped);
   rulesChanged();
+  if (policy.handed.isBegun) traces.drop().catch(console.debug);
 };
 policy.files.onChange = rulesChanged;
+debuggerNews.isHandedOver = (tabId) => policy.handed.hasTab(tabId);
+handOvers.onChange = (marked) => showHandOvers(marked);
 wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);

@@ -23,7 +23,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {HeldTab & {tab_title: string}} HeldRow
  * @typedef {AgentTab & {tab_title: string}} OpenedRow
  * @typedef {StateRow & {tab_title: string}} ChangedRow
- * @typedef {OpenAsk & {tab_title: string}} AskRow `tab_title`: '' if it is about no tab
+ * @typedef {OpenAsk & {tab_title: string, hand_over?: {site: string, is_begun: boolean}}} AskRow `tab_title`: '' if it is about no tab; `hand_over`: of a step that the person is to do
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
  *   are open; scripts run there all the same if the person allows user scripts
@@ -34,7 +34,7 @@ import { messageOf } from '../lib/errors.js';
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -63,6 +63,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(id: string) => boolean} keep the person confirms a widening; false: no daemon is connected
  * @property {() => OpenAsk[]} asks questions of agents, the oldest first
  * @property {(correlationId: string, answer: AskAnswer) => boolean} answerAsk false: no daemon is connected
+ * @property {(correlationId: string) => {hand_over?: {site: string, is_begun: boolean}}} handOver the step that a question asks for, in this browser
+ * @property {(correlationId: string) => Promise<void>} beginHandOver the person begins it, or goes back to its tab
  * @property {() => HeldTab[]} heldTabs
  * @property {() => {list: AgentTab[], keepsAll: boolean, isGrouped: boolean, doubtful: number[]}} openedTabs tabs that agents opened; whether the
  *   person keeps all of them, has them grouped; and tabs that may be agents' of the browser's former run
@@ -114,7 +116,7 @@ export function makePanel(parts) {
     now: Date.now(),
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
-    asks: parts.asks().map((one) => ({ ...one, tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
+    asks: parts.asks().map((one) => ({ ...one, ...parts.handOver(one.correlation_id), tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     foreign: parts.foreignFrames(),
     ...openedTabs(parts),
@@ -162,6 +164,7 @@ export function makePanel(parts) {
       case 'answer_ask':
         if (!parts.answerAsk(String(ask.correlation_id), askAnswer(ask.answer))) return Promise.resolve({ trouble: NOT_ANSWERED });
         break;
+      case 'hand_over': return parts.beginHandOver(String(ask.correlation_id)).then(state, notDone);
       case 'put_back': return parts.putBack(Number(ask.tab_id)).then(state, notDone);
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);
@@ -216,7 +219,9 @@ function askAnswer(given) {
   switch (given.kind) {
     case 'consent': return { kind: given.kind, consent: given.consent };
     case 'allow':
-    case 'deny': return { kind: given.kind, ...(given.note ? { note: given.note } : {}) };
+    case 'deny':
+    case 'done':
+    case 'cannot': return { kind: given.kind, ...(given.note ? { note: given.note } : {}) };
     case 'option': return { kind: given.kind, index: given.index };
     case 'text': return { kind: given.kind, text: given.text };
     default: return { kind: 'decline' };

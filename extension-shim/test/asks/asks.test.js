@@ -9,7 +9,7 @@ const { Asks } = await import('../../src/asks/asks.js');
 const { dropOtherAskPictures, keepAskPicture, keptAskPicture } = await import('../../src/asks/kept_pictures.js');
 
 const { asks: OPEN } = goldenFrames('to_extension').asks;
-const [APPROVE, CHOOSE, ANSWER, CONSENT] = OPEN;
+const [APPROVE, CHOOSE, ANSWER, HAND_OVER, CONSENT] = OPEN;
 let made;
 let clicked;
 
@@ -46,7 +46,7 @@ test('the list is the last one of the daemon, and goes with the connection', () 
   asks.handleFrame({ type: 'asks', asks: [ANSWER] });
   assert.deepEqual(asks.open, [ANSWER]);
   asks.forget();
-  assert.deepEqual([asks.open, counts], [[], [4, 1, 0]]);
+  assert.deepEqual([asks.open, counts], [[], [5, 1, 0]]);
 });
 
 test('a notification shows each question in its words, answers what has two buttons, and goes with its question', async () => {
@@ -65,6 +65,7 @@ test('a notification shows each question in its words, answers what has two butt
   clicked.button(id(CHOOSE), 0);
   clicked.button(id(ANSWER), 0);
   clicked.button(id(APPROVE), 2);
+  assert.deepEqual(made[id(HAND_OVER)].buttons, [], 'a step begins and ends in the popup');
   clicked.button('another', 0);
   assert.deepEqual(made[id(CONSENT)].buttons, [{ title: 'Allow once' }, { title: 'Deny' }]);
   assert.equal(made[id(CONSENT)].title, 'Agent “Claude Code” wants to act on https://shop.example');

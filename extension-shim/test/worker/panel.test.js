@@ -48,6 +48,8 @@ beforeEach(() => {
       if (broken) throw broken;
       done.push(`show ${tabId}`);
     },
+    handOver: () => ({}),
+    beginHandOver: async (id) => done.push(`begin ${id}`),
     titleOf: (tabId) => `title of ${tabId}`,
     opened: () => done.push('opened'),
     reconnect: () => done.push('reconnect'),

@@ -7,7 +7,7 @@ use crate::protocol::{
     AnswerChannel, AskAnswer, AskOption, AskQuestion, OpenAsk, PersonAsk, PersonWords,
 };
 
-fn asking(ask: PersonAsk) -> HostTask {
+pub(super) fn asking(ask: PersonAsk) -> HostTask {
     HostTask {
         work: CommandWork::Ask { ask },
         target: TargetSelector::default(),
@@ -31,7 +31,7 @@ fn choose() -> HostTask {
     asking(PersonAsk::Choose { question: question(), options })
 }
 
-fn about(tab: i64, asked: HostTask) -> HostTask {
+pub(super) fn about(tab: i64, asked: HostTask) -> HostTask {
     HostTask { target: TargetSelector { browser: None, tab: Some(TabId(tab)) }, ..asked }
 }
 

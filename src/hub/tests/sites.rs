@@ -32,6 +32,7 @@ impl Extension {
             asks_first: None,
             names: None,
             tab_scopes: None,
+            hands_over: None,
         }));
         extension
     }

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 43] = [
+static OF_CODES: [(&str, &str); 44] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -144,6 +144,11 @@ static OF_CODES: [(&str, &str); 43] = [
         "tab_in_use",
         "Open a tab of your own with interact({action:\"tab_open\"}), or wait until the other agent has \
          put back its changes.",
+    ),
+    (
+        "handed_over",
+        "Wait for the user with observe({what:\"command_result\", correlation_id}) of the ask_user call, \
+         work on another site, or cancel that call.",
     ),
     (
         "page_tool_changed",

@@ -37,6 +37,9 @@ pub struct ReadyFrame {
     /// Whether it keeps a command to the tabs that the command's frame names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tab_scopes: Option<bool>,
+    /// Whether the person can do steps alone in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hands_over: Option<bool>,
     /// Whether the person has stopped everything in this browser. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<bool>,

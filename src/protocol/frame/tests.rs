@@ -335,7 +335,8 @@ fn golden_asks() -> Vec<OpenAsk> {
     let asks = [
         (PersonAsk::Approve { question: question.clone() }, Some(TabId(7))),
         (PersonAsk::Choose { question: question.clone(), options }, None),
-        (PersonAsk::Answer { question }, None),
+        (PersonAsk::Answer { question: question.clone() }, None),
+        (PersonAsk::HandOver { question }, Some(TabId(7))),
         (
             PersonAsk::Consent { question: AskQuestion::parse("click: Order").unwrap(), need },
             Some(TabId(7)),
@@ -774,6 +775,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "asks_first",
                 "names",
                 "tab_scopes",
+                "hands_over",
                 "stopped",
                 "older_extensions",
             ];

@@ -21,10 +21,11 @@ mod kills;
 mod leftovers;
 mod names;
 mod pairing;
-mod popup;
+pub(crate) mod popup;
 mod private_windows;
 mod scopes;
 mod sites;
+pub(crate) mod steps_alone;
 pub(crate) mod trouble;
 mod two_agents;
 

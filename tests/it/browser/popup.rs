@@ -74,7 +74,7 @@ impl Profile {
 /// The extension's worker, below its folder.
 const WORKER: &str = "src/worker/background.js";
 
-pub(super) fn popup() -> String {
+pub(crate) fn popup() -> String {
     format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")
 }
 

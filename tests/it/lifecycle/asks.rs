@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use testkit::{
     ExtensionBuilder, FakeExtension, McpClient, ProgramSandbox, StdioClient, TestDaemon,
-    active_tab, body, cli_of, finish, signal, soon, tab,
+    active_tab, body, cli_of, finish, signal, soon, tab, until,
 };
 
 async fn connect(daemon: &TestDaemon) -> FakeExtension {
@@ -229,4 +229,50 @@ async fn a_question_outlives_the_agent_and_a_daemon_that_is_killed() {
     let read = json!({"what": "command_result", "correlation_id": id});
     assert_eq!(later.call("observe", read).await["result"]["choice"], "red");
     served.stop().await;
+}
+
+#[tokio::test]
+async fn a_step_for_the_person_is_asked_for_on_each_surface_and_read_by_id_by_waiting_and_as_a_task()
+ {
+    let daemon = TestDaemon::start().await;
+    let mut extension = connect(&daemon).await;
+    let step = json!({"kind": "hand_over", "question": "Log in here.", "tab_id": 8});
+    let mut compact = step.clone();
+    compact["action"] = "ask_user".into();
+    let client = McpClient::legacy(&daemon);
+    let by_id = asked(&client, compact.clone()).await;
+    let split = McpClient::legacy(&daemon).of_any_tools();
+    let waiting = body(&split.call_raw("ask_user", step).await);
+    assert_eq!(waiting["status"], "waiting_for_user", "{waiting}");
+    let by_waiting = waiting["correlation_id"].as_str().unwrap().to_owned();
+    let tasks = McpClient::modern(&daemon).with_tasks();
+    let call = json!({"name": "interact", "arguments": compact});
+    let task = tasks.rpc("tools/call", call).await.json()["result"].clone();
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")));
+    let by_task = task["taskId"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
+    let get =
+        async || tasks.rpc("tasks/get", json!({"taskId": by_task})).await.json()["result"].clone();
+    let told = get().await;
+    assert_eq!(told["status"], "working", "never a wish for input: {told}");
+
+    let waits = {
+        let (client, id) = (McpClient::legacy(&daemon), by_waiting.clone());
+        tokio::spawn(async move { client.outcome(&id).await })
+    };
+    while shown(&mut extension).await.as_array().unwrap().len() < 3 {}
+    answer(&mut extension, &by_id, json!({"kind": "done", "note": "logged in"})).await;
+    answer(&mut extension, &by_waiting, json!({"kind": "cannot", "note": "no phone here"})).await;
+    answer(&mut extension, &by_task, json!({"kind": "done"})).await;
+    let outcome = client.outcome(&by_id).await;
+    let done = json!({"done": true, "text": "logged in", "by": "browser"});
+    assert_eq!(outcome["result"], done, "{outcome}");
+    let outcome = soon("the answer", waits).await.unwrap();
+    let cannot = json!({"done": false, "text": "no phone here", "by": "browser"});
+    assert_eq!(outcome["result"], cannot, "{outcome}");
+    let over = async || get().await["status"] == "completed";
+    soon("the end of the task", until(over)).await;
+    let told = get().await;
+    let result: Value = body(&told["result"]);
+    assert_eq!(result["result"], json!({"done": true, "by": "browser"}), "{told}");
+    daemon.stop().await;
 }

@@ -200,7 +200,7 @@ impl ExtensionBuilder {
     pub fn ready_frame(&self, in_flight: &[Value]) -> Value {
         json!({
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
-            "tabs": self.tabs, "in_flight": in_flight, "tab_scopes": true,
+            "tabs": self.tabs, "in_flight": in_flight, "tab_scopes": true, "hands_over": true,
         })
     }
 

@@ -4,6 +4,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
@@ -23,6 +24,9 @@ pub const OTHER_SITE: &str = "denied.example";
 
 /// The page of the extension that a person draws in, without the tab that the picture is of.
 const DRAW_PAGE: &str = "/src/draw/page/draw.html?tab=";
+
+/// How long a page of the extension may take before it is asked for again.
+const AGAIN: Duration = Duration::from_secs(3);
 
 /// What the browser answers for a tab that has closed.
 const NO_SESSION: i64 = -32_001;
@@ -221,6 +225,24 @@ impl BrowserUser {
         };
         let target = soon(url, found).await;
         self.session = self.attach(&target).await;
+        self.corner = (0.0, 0.0);
+    }
+
+    /// Turns to the tab at this address of which this holds.
+    pub async fn turn_to_where(&mut self, url: &str, condition: &str) {
+        let found = async {
+            loop {
+                let targets = self.targets().await;
+                let is_it = |one: &&Value| one["type"] == "page" && one["url"] == url;
+                for target in targets.iter().filter(is_it) {
+                    self.session = self.attach(target).await;
+                    if self.read(condition).await == true {
+                        return;
+                    }
+                }
+            }
+        };
+        soon(url, found).await;
         self.corner = (0.0, 0.0);
     }
 
@@ -426,9 +448,21 @@ impl BrowserUser {
 
     /// Sends the tab to a page, and waits until it is there.
     pub async fn go(&mut self, url: &str) {
-        self.ask("Page.navigate", json!({"url": url})).await;
         let here = format!("location.href === '{url}' && document.readyState === 'complete'");
-        soon(url, async { while self.read(&here).await != true {} }).await;
+        let comes = async {
+            loop {
+                self.ask("Page.navigate", json!({"url": url})).await;
+                let there = async { while self.read(&here).await != true {} };
+                // A page of the extension is lost if it was to come into a process that was just killed.
+                if !url.starts_with("chrome-extension:") {
+                    return there.await;
+                }
+                if tokio::time::timeout(AGAIN, there).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        soon(url, comes).await;
     }
 
     /// Has the browser list errors of the extension from now on: of one that came by the command

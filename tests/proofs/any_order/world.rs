@@ -438,5 +438,6 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         asks_first: None,
         names: None,
         tab_scopes: None,
+        hands_over: None,
     }
 }

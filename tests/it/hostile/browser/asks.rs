@@ -10,7 +10,7 @@ use testkit::{
 };
 
 /// The parts of a page's attack that the browser should refuse; each tells whether it got through.
-const PAGE: &str = "
+pub(super) const PAGE: &str = "
     const popup = `chrome-extension://ID/popup/popup.html`;
     const answer = { ask: 'answer_ask', correlation_id: 'ASK', answer: { kind: 'allow' } };
     const tried = async (attempt) => { try { return await attempt() } catch { return false } };
@@ -32,14 +32,14 @@ const PAGE: &str = "
 /// The button that allows.
 const ALLOW: &str = "#ask-list .buttons button:nth-child(2)";
 
-/// Acts by which an agent might allow it in the popup, which is at this address and in this tab.
-fn acts_on(popup: &str, there: &Value, own_tab: &Value) -> Vec<Value> {
-    let click = format!("document.querySelector('{ALLOW}').click()");
-    let steps = json!([{"action": "click", "target": ALLOW}]);
+/// Acts by which an agent might press a button of the popup, which is at this address and in this tab.
+pub(super) fn acts_on(popup: &str, there: &Value, own_tab: &Value, button: &str) -> Vec<Value> {
+    let click = format!("document.querySelector('{button}').click()");
+    let steps = json!([{"action": "click", "target": button}]);
     vec![
         json!({"action": "navigate", "url": popup, "tab_id": own_tab}),
         json!({"action": "tab_open", "url": popup}),
-        json!({"action": "click", "target": ALLOW, "tab_id": there}),
+        json!({"action": "click", "target": button, "tab_id": there}),
         json!({"action": "click", "x": 300, "y": 300, "tab_id": there}),
         json!({"action": "press_key", "key": "Enter", "tab_id": there}),
         json!({"action": "execute_js", "script": click, "tab_id": there}),
@@ -157,7 +157,7 @@ async fn row_40_nobody_but_the_person_allows_what_an_agent_asks_for() {
     // An agent that is told of no such tab guesses its number.
     let guess = json!(tab.as_i64().unwrap() + 1);
     let there = tabs.iter().find(is_popup).map_or(guess, |known| known["tab_id"].clone());
-    for mut act in acts_on(&popup, &there, &tab) {
+    for mut act in acts_on(&popup, &there, &tab, ALLOW) {
         act["wait_ms"] = 20_000.into();
         let answer = body(&client.call_raw("interact", act.clone()).await);
         let is_done =

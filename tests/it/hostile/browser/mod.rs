@@ -9,4 +9,5 @@ mod prompts;
 mod scripts;
 mod secrets;
 mod site_rules;
+mod steps;
 mod uploads;
