@@ -12,7 +12,7 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } from './popup_view.js';
 
@@ -74,6 +74,7 @@ function show(state) {
   showOlder(state);
   showTaken(state.taken);
   showSiteHere(state.rules);
+  showShared(state);
   showDrawings(state.drawings);
   showHeld(state.held);
   showForeign(state);
@@ -100,6 +101,22 @@ function showSiteHere(rules) {
   element('keep-out').hidden = site === null || site.isKeptOut;
   element('keep-out-text').dataset.kept = String(site?.isKeptOut ?? false);
   setText('keep-out-text', site ? siteHereText(site) : '');
+}
+
+/** @param {PanelState} state */
+function showShared(state) {
+  const { isOffered, isShared, button, text } = sharing(state, here);
+  const share = /** @type {HTMLButtonElement} */ (element('share'));
+  share.hidden = !isOffered;
+  share.textContent = button;
+  share.dataset.shared = String(isShared);
+  setText('share-text', text);
+}
+
+/** Shares the tab that the person sees with agents, or takes it back. */
+async function shareHere() {
+  if (here?.id === undefined) return;
+  setText('share-trouble', await tell({ ask: 'share_tab', tab_id: here.id, on: element('share').dataset.shared !== 'true' }));
 }
 
 /** @param {PanelState} state */
@@ -575,6 +592,7 @@ element('record').addEventListener('click', () => {
   tell({ ask: 'record', on: element('record').dataset.on === 'true' }).catch(console.debug);
 });
 element('keep-out').addEventListener('click', () => { keepOut().catch(console.debug); });
+element('share').addEventListener('click', () => { shareHere().catch(console.debug); });
 element('stop-all').addEventListener('click', () => { tell({ ask: 'stop_all' }).catch(console.debug); });
 element('release').addEventListener('click', () => { tell({ ask: 'release' }).catch(console.debug); });
 historyOn.addEventListener('change', () => { changeHistory(historyOn.checked ? 'on' : 'off').catch(console.debug); });

@@ -224,3 +224,19 @@ function asSent(pattern) {
   const url = `http://${host}/`;
   return host !== undefined && /[^\0-\x7f]/.test(host) && URL.canParse(url) ? head + new URL(url).hostname + tail : pattern;
 }
+
+/**
+ * Whether the tab that the person sees can be shared with agents who do not see every tab, and the words for that.
+ * @param {Pick<PanelState, 'shared' | 'opened' | 'held'>} state @param {{id?: number, url?: string} | undefined} here
+ */
+export function sharing({ shared, opened, held }, here) {
+  const isShared = shared.some((tabId) => tabId === here?.id);
+  const isAgents = opened.some(({ tab_id }) => tab_id === here?.id) || held.some((one) => one.opened && one.tab_id === here?.id);
+  const isOffered = isShared || (here?.id !== undefined && /^https?:/.test(here.url ?? '') && !isAgents);
+  return {
+    isOffered,
+    isShared,
+    button: isShared ? 'Take this tab back' : 'Share this tab with agents',
+    text: isShared ? 'Agents that see only tabs shared with them see this one, until you take it back, it goes to another site or is closed.' : '',
+  };
+}

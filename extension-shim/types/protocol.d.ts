@@ -423,6 +423,13 @@ export type TabCreatedFrame = {
   tab_id: TabId;
 };
 
+/** The person shares these tabs, and no others, with agents that see shared tabs. */
+export type SharedTabsFrame = {
+  type: 'shared_tabs';
+  /** The tabs. */
+  tab_ids: TabId[];
+};
+
 /** A tab that a client opened is the person's from now on: they said so, or have used, moved or pinned it, or its page asks before it is closed. */
 export type KeepTabFrame = {
   type: 'keep_tab';
@@ -571,6 +578,7 @@ export type FromExtension =
   | TakeTabFrame
   | TabOpenedFrame
   | TabCreatedFrame
+  | SharedTabsFrame
   | KeepTabFrame
   | RestoredTabsFrame
   | AskAnswerFrame

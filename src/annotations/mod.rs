@@ -23,7 +23,7 @@ use crate::proof::DEFAULT_OWNER;
 use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{
     Action, BrowserId, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt,
-    DrawingsReport, Owner, ReportedError, SessionName,
+    DrawingsReport, Owner, ReportedError, SessionName, TabId, TabScope,
 };
 
 /// The usual time that people take.
@@ -121,19 +121,18 @@ impl AnnotationService {
         let owner = owner.unwrap_or_else(|| DEFAULT_OWNER.into());
         let session = drawing.session.clone();
         let session = session.as_ref();
-        let tab = drawing.tab_id;
-        let in_own_tab = tab.is_some_and(|tab| self.0.hub.is_own(&owner, browser, tab));
+        let scope = self.scope_of_tab(&owner, browser, drawing.tab_id);
         if let Some(why) = drawing.cancelled {
             match &named {
                 // Other waits of the session may have drawing tools open on other pages.
                 Some(id) => self.0.hub.end_wait(id, given_up(why)).await,
-                None if self.is_bounded(&owner) && !in_own_tab => {}
+                None if scope > self.0.hub.scope_of(&owner) => {}
                 None => drop(self.0.hub.end_waits(&owner, session, None, &given_up(why)).await),
             }
             return Ok(());
         }
         // Before any wait ends, because the results name its files.
-        let (kept, is_new) = self.keep(&owner, drawing, in_own_tab).await?;
+        let (kept, is_new) = self.keep(&owner, drawing, scope).await?;
         if !self.may_see(&owner, &kept) {
             return Ok(());
         }
@@ -171,7 +170,7 @@ impl AnnotationService {
             return Ok(true);
         }
         // Such an extension does not say in which tabs its programs act.
-        let (kept, is_new) = self.keep(&owner, drawing, false).await?;
+        let (kept, is_new) = self.keep(&owner, drawing, TabScope::All).await?;
         if !self.may_see(&owner, &kept) {
             return Ok(true);
         }
@@ -284,7 +283,17 @@ impl AnnotationService {
 
     /// Whether the clients of an owner may see a drawing.
     fn may_see(&self, owner: &Owner, kept: &KeptDrawing) -> bool {
-        kept.in_own_tab || !self.is_bounded(owner)
+        kept.scope <= self.0.hub.scope_of(owner)
+    }
+
+    /// The narrowest scope in which an owner's clients see a tab.
+    fn scope_of_tab(&self, owner: &Owner, browser: &BrowserId, tab: Option<TabId>) -> TabScope {
+        let hub = &self.0.hub;
+        match tab {
+            Some(tab) if hub.is_own(owner, browser, tab) => TabScope::Own,
+            Some(tab) if hub.is_shared(browser, tab) => TabScope::Shared,
+            Some(_) | None => TabScope::All,
+        }
     }
 
     /// Deletes the drawings of a session, or those without one, that the owner's clients may see.
@@ -298,9 +307,8 @@ impl AnnotationService {
         owner: &Owner,
         session: Option<SessionName>,
     ) -> Result<usize, DrawingsError> {
-        let (owner, only_own) = (owner.clone(), self.is_bounded(owner));
-        self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref(), only_own))
-            .await
+        let (owner, within) = (owner.clone(), self.0.hub.scope_of(owner));
+        self.on_disk(move |drawings| drawings.clear_session(&owner, session.as_ref(), within)).await
     }
 
     fn begin(&self, caller: &Caller, asked: HostTask) -> Result<SubmittedCommand, AnnotationError> {
@@ -369,11 +377,11 @@ impl AnnotationService {
         &self,
         owner: &Owner,
         drawing: Drawing,
-        in_own_tab: bool,
+        scope: TabScope,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let (owner, at) = (owner.clone(), self.0.hub.now());
         let ended = self.ended_waits();
-        let keep = move |drawings: &DrawingStore| drawings.keep(&owner, &drawing, at, in_own_tab);
+        let keep = move |drawings: &DrawingStore| drawings.keep(&owner, &drawing, at, scope);
         let kept = self.on_disk(keep).await;
         kept.map(|(mut kept, is_new)| {
             self.note_if_read(&mut kept, &ended);

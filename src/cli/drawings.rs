@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::config::DaemonLocation;
 use crate::home::{DrawingStore, KeptDrawing, StateDirectory};
-use crate::protocol::{DrawingId, Owner, SessionName};
+use crate::protocol::{DrawingId, Owner, SessionName, TabScope};
 use crate::terminal::{TextStyle, TextTable, print_line};
 
 const NO_DRAWINGS: &str = "no drawings";
@@ -65,7 +65,7 @@ pub(super) fn run(
         }
         DrawingsCommand::Clear { session } => {
             let deleted = match &session {
-                Some(session) => drawings.clear_session(&owner, Some(session), false)?,
+                Some(session) => drawings.clear_session(&owner, Some(session), TabScope::All)?,
                 None => drawings.clear(&owner)?,
             };
             print_deleted(deleted, json)?;

@@ -270,7 +270,7 @@ enum CliCommand {
     },
     /// List or choose which tabs the programs of an owner see
     #[command(
-        after_help = "A running daemon applies every change at once. Programs that were not given an owner belong to\n`user`; `tabwire mcp --owner NAME` gives a program one of its own. A scope hides tabs and no\naccounts: a tab that a program opens has your log-ins, and `tabwire sites` says where they may go.\n\nExamples:\n  tabwire scope                 list the scopes\n  tabwire scope research own    its programs see the tabs that they open\n  tabwire scope research all    they see every tab\n  tabwire scope --json"
+        after_help = "A running daemon applies every change at once. Programs that were not given an owner belong to\n`user`; `tabwire mcp --owner NAME` gives a program one of its own. A scope hides tabs and no\naccounts: a tab that a program opens has your log-ins, and `tabwire sites` says where they may go.\n\nExamples:\n  tabwire scope                 list the scopes\n  tabwire scope research own    its programs see the tabs that they open\n  tabwire scope research shared  these, and the tabs that you share in the popup\n  tabwire scope research all    they see every tab\n  tabwire scope --json"
     )]
     Scope(scope::ScopeArguments),
     /// Confirm the changes that scripts made with --unattended

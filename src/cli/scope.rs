@@ -20,7 +20,7 @@ pub(super) struct ScopeArguments {
     /// The owner: `user`, or the name in `tabwire mcp --owner NAME`
     #[arg(requires = "scope")]
     owner: Option<String>,
-    /// own: the tabs that its programs open; all: every tab
+    /// own: the tabs that its programs open; shared: these, and the tabs that you share; all: every tab
     #[arg(value_parser = TabScope::parse)]
     scope: Option<TabScope>,
     #[command(flatten)]
@@ -45,11 +45,11 @@ pub(super) async fn run(
     let owner = read_owner(&owner)?;
     let home = StateDirectory::open(&dir)?;
     let before = home.scopes().read()?.of(&owner);
-    if before.is_bounded() && !scope.is_bounded() {
+    if scope > before {
         let name = owner.as_str();
         require_consent_to_reversible(
             &home,
-            &format!("the programs of owner {name} see every tab"),
+            &format!("the programs of owner {name} see {}", words_of(scope)),
             &format!("tabwire scope {name} {before}"),
             consent.unattended,
         )?;
@@ -74,14 +74,20 @@ fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for (owner, scope) in all {
-        let words = match scope {
-            TabScope::Own => "the tabs that its programs open",
-            TabScope::All => "every tab",
-        };
-        print_line(format!("{}  {scope}  ({words})", owner.as_str()))?;
+        print_line(format!("{}  {scope}  ({})", owner.as_str(), words_of(scope)))?;
     }
     print_line(
         "All other owners: all. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+const fn words_of(scope: TabScope) -> &'static str {
+    match scope {
+        TabScope::Own => "the tabs that its programs open",
+        TabScope::Shared => {
+            "the tabs that its programs open, and those that you share in the popup"
+        }
+        TabScope::All => "every tab",
+    }
 }

@@ -140,6 +140,7 @@ impl<'a> SideWork<'a> {
             | FromExtension::Stopped { .. }
             | FromExtension::TakeTab { .. }
             | FromExtension::KeepTab { .. }
+            | FromExtension::SharedTabs { .. }
             | FromExtension::TabOpened { .. }
             | FromExtension::TabCreated { .. }
             | FromExtension::RestoredTabs { .. }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::leases::TabPlace;
 use super::refusal::{CallRefusal, RefusalReason};
-use super::scopes::OwnerTab;
+use super::scopes::OwnerTabs;
 use super::targets::{TabSight, choose_browser, gone, no_such_tab};
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::TargetSelector;
@@ -22,7 +22,7 @@ use crate::protocol::{
 pub(super) struct CaptureRequests {
     /// In every tab of every browser.
     all: BTreeSet<StreamKind>,
-    /// In every tab of owners' own, of those whose clients do not see every tab.
+    /// In every tab that is inside the scope of an owner who does not see every tab.
     owners: HashMap<Owner, BTreeSet<StreamKind>>,
     /// Further streams in single browsers.
     browsers: HashMap<BrowserId, BrowserCapture>,
@@ -105,18 +105,15 @@ impl CaptureChange {
 
 impl CaptureRequests {
     /// The streams that a browser is to record now.
-    fn settings_of<'a>(
-        &self,
-        browser: &BrowserId,
-        owned: impl Iterator<Item = &'a OwnerTab>,
-    ) -> CaptureSettings {
+    fn settings_of(&self, browser: &BrowserId, inside: &OwnerTabs) -> CaptureSettings {
         let mut all = self.all.clone();
         let own = self.browsers.get(browser);
         all.extend(own.into_iter().flat_map(|own| &own.all));
         let mut tabs = own.map_or_else(BTreeMap::new, |own| own.tabs.clone());
-        for tab in owned {
-            if let Some(streams) = self.owners.get(&tab.owner) {
-                tabs.entry(tab.tab).or_default().extend(streams);
+        let bounded = self.owners.iter().filter(|(owner, _)| inside.scope_of(owner).is_bounded());
+        for (owner, streams) in bounded {
+            for (place, _) in inside.inside(owner).filter(|(place, _)| place.browser == *browser) {
+                tabs.entry(place.tab).or_default().extend(streams);
             }
         }
         CaptureSettings::new(all, &tabs)
@@ -248,7 +245,7 @@ impl Engine {
     /// The streams that a browser is to record, even one that has never connected.
     #[must_use]
     pub fn capture_of(&self, browser: &BrowserId) -> CaptureSettings {
-        self.capture.settings_of(browser, self.owner_tabs.of_browser(browser))
+        self.capture.settings_of(browser, &self.owner_tabs)
     }
 }
 
@@ -273,9 +270,7 @@ impl Transaction<'_> {
             .filter(|(id, _)| is_asked(id))
             .map(|(id, tab)| TabPlace { browser: id.clone(), tab: tab.tab_id })
             .collect();
-        let known: Vec<_> = self.browsers.keys().cloned().collect();
-        // Compared afterwards, so that only browsers whose streams changed get a frame.
-        let before: Vec<_> = known.iter().map(|id| (id.clone(), self.capture_of(id))).collect();
+        let before = self.captures();
         match (&browser, tab) {
             (None, _) if is_bounded => self.capture.change_of_owner(change, owner, &inside),
             (Some(_), None) if is_bounded => {
@@ -285,9 +280,7 @@ impl Transaction<'_> {
             }
             (_, _) => self.capture.change(change, browser.as_ref(), tab),
         }
-        for (id, before) in before {
-            self.tell_capture(&id, &before);
-        }
+        self.tell_captures(before);
         Ok(if is_bounded {
             self.capture.summary_of(&self.sight(owner))
         } else {
@@ -316,6 +309,18 @@ impl Transaction<'_> {
                 Err(no_such_tab(&sight, (id, browser), Some(wanted)))
             }
             tab => Ok((Some(id.clone()), tab.map(|tab| browser.id_now(tab)))),
+        }
+    }
+
+    /// The streams of all browsers, to be compared after a change.
+    pub(super) fn captures(&self) -> Vec<(BrowserId, CaptureSettings)> {
+        self.browsers.keys().map(|id| (id.clone(), self.capture_of(id))).collect()
+    }
+
+    /// Sends each browser its streams whose streams have changed.
+    pub(super) fn tell_captures(&mut self, before: Vec<(BrowserId, CaptureSettings)>) {
+        for (id, before) in before {
+            self.tell_capture(&id, &before);
         }
     }
 

@@ -108,6 +108,9 @@ impl Transaction<'_> {
             FromExtension::TabCreated { source_tab_id, tab_id } => {
                 self.note_created(&peer.browser, source_tab_id, tab_id);
             }
+            FromExtension::SharedTabs { tab_ids } => {
+                self.set_shared_tabs(&peer.browser, &tab_ids);
+            }
             FromExtension::KeepTab { tab_id } => self.keep_tab(&peer.browser, tab_id),
             FromExtension::RestoredTabs { restored } => {
                 self.restore_opened_tabs(&peer.browser, restored);

@@ -437,14 +437,14 @@ fn no_tab_of_its_own(browser: Option<&str>) -> String {
         || "no browser is connected".to_owned(),
         |browser| format!("has none in use in `{browser}`"),
     );
-    format!("This program sees only tabs that it opened, and {where_to}")
+    format!("This program does not see every tab, and {where_to}")
 }
 
 /// The owner's clients see their own tabs, and an old extension would show all.
 fn hides_no_tabs(browser: &str) -> String {
     format!(
-        "This program sees only tabs that it opened, and the extension of `{browser}` is an old one \
-         that cannot hide the others"
+        "This program does not see every tab, and the extension of `{browser}` is an old one that \
+         cannot hide the others"
     )
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A tab is an owner's own from the moment in which the extension says that a command of the owner
 //! has opened it, or that a page of such a tab has opened it during an act of the owner there or
-//! shortly after. It stays that until it is closed or the person takes it back.
+//! shortly after. It stays that until it is closed or the person takes it back. Which tabs the person
+//! shares, the extension says: they are shared with each owner who sees those.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +46,9 @@ struct OwnerTabState {
 pub(super) struct OwnerTabs {
     scopes: OwnerScopes,
     tabs: HashMap<TabPlace, OwnerTabState>,
-    /// When an act of an owner last ended in a tab of its own.
+    /// The tabs that the person shares, each since when.
+    shared: HashMap<TabPlace, Timestamp>,
+    /// When an act of an owner last ended in a tab that is inside its scope.
     acts: HashMap<(TabPlace, Owner), Timestamp>,
 }
 
@@ -60,6 +63,9 @@ impl OwnerTabs {
         match self.scope_of(owner) {
             TabScope::All => Some(Timestamp::from_unix_micros(0)),
             TabScope::Own => self.owned_since(owner, place),
+            TabScope::Shared => {
+                self.owned_since(owner, place).or_else(|| self.shared.get(place).copied())
+            }
         }
     }
 
@@ -68,10 +74,16 @@ impl OwnerTabs {
         Some(state.tab.since)
     }
 
-    /// The tabs of a browser that owners' clients opened.
-    pub(super) fn of_browser(&self, browser: &BrowserId) -> impl Iterator<Item = &OwnerTab> {
-        let of_it = self.tabs.values().filter(move |state| state.tab.browser == *browser);
-        of_it.map(|state| &state.tab)
+    /// The tabs that are inside the scope of an owner who does not see every tab.
+    pub(super) fn inside(&self, owner: &Owner) -> impl Iterator<Item = (&TabPlace, Timestamp)> {
+        let shared = self.shared.keys().filter(|place| !self.tabs.contains_key(*place));
+        let known = self.tabs.keys().chain(shared);
+        known.filter_map(move |place| Some((place, self.inside_since(owner, place)?)))
+    }
+
+    /// Whether the person shares a tab.
+    pub(super) fn is_shared(&self, place: &TabPlace) -> bool {
+        self.shared.contains_key(place)
     }
 
     fn places_of(&self, browser: &BrowserId) -> Vec<TabPlace> {
@@ -115,6 +127,12 @@ impl Engine {
         self.owner_tabs.owned_since(owner, &place).is_some()
     }
 
+    /// Whether the person shares a tab with the owners who see such tabs.
+    #[must_use]
+    pub fn is_shared(&self, browser: &BrowserId, tab: TabId) -> bool {
+        self.owner_tabs.is_shared(&TabPlace { browser: browser.clone(), tab })
+    }
+
     /// The browsers with the tabs that an owner's clients see.
     pub(super) fn sight<'a>(&'a self, owner: &'a Owner) -> TabSight<'a> {
         TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner }
@@ -134,11 +152,8 @@ impl Engine {
         if !self.scope_of(owner).is_bounded() {
             return None;
         }
-        let own = self.owner_tabs.tabs.values().map(|state| &state.tab);
-        let inside = own.filter_map(|tab| {
-            let since = self.inside_since(owner, &tab.browser, tab.tab)?;
-            Some(((tab.browser.clone(), tab.tab), since))
-        });
+        let inside = self.owner_tabs.inside(owner);
+        let inside = inside.map(|(place, since)| ((place.browser.clone(), place.tab), since));
         Some(TabsInside::new(inside.collect()))
     }
 
@@ -148,9 +163,8 @@ impl Engine {
         if !self.scope_of(owner).is_bounded() {
             return None;
         }
-        let of_it = self.owner_tabs.of_browser(browser).map(|tab| tab.tab);
-        let mut inside: Vec<_> =
-            of_it.filter(|tab| self.inside_since(owner, browser, *tab).is_some()).collect();
+        let inside = self.owner_tabs.inside(owner).filter(|(place, _)| place.browser == *browser);
+        let mut inside: Vec<_> = inside.map(|(place, _)| place.tab).collect();
         inside.sort();
         Some(inside)
     }
@@ -177,24 +191,25 @@ impl Engine {
 
 /// How scopes change.
 impl Transaction<'_> {
-    /// Sets the scopes of owners. Of an owner who does not see every tab any more, commands from
-    /// before are stopped, and nobody can read them: they can tell of any tab.
+    /// Sets the scopes of owners. Of an owner who sees fewer tabs now, commands from before are
+    /// stopped, and nobody can read them: they can tell of any tab.
     pub fn set_scopes(&mut self, scopes: OwnerScopes) {
         if self.owner_tabs.scopes == scopes {
             return;
         }
+        let before = self.captures();
         self.owner_tabs.scopes = scopes;
-        self.forget_unbounded();
+        self.forget_wider();
         self.stop_outside();
         self.end_leases_outside();
+        self.tell_captures(before);
     }
 
-    /// Drops the commands that were accepted while their owner saw every tab, if it does not now.
-    fn forget_unbounded(&mut self) {
+    /// Drops the commands that were accepted while their owner saw more tabs than now.
+    fn forget_wider(&mut self) {
         let is_told = |command: &Command| {
             let spec = command.spec();
-            let can_tell = spec.work.kind() != WorkKind::Job && !spec.is_bounded;
-            can_tell && self.scope_of(&spec.owner).is_bounded()
+            spec.work.kind() != WorkKind::Job && spec.scope > self.scope_of(&spec.owner)
         };
         let told = self.commands.all().filter(|command| is_told(command));
         let told: Vec<_> = told.map(|command| command.spec().id.clone()).collect();
@@ -203,12 +218,9 @@ impl Transaction<'_> {
             self.forget(&id, OUTSIDE_NOW);
         }
         // Refused calls have lists of tabs, and failures the addresses of pages.
-        let bounded: Vec<_> = self.bounded_clients();
-        let Engine { retention, commands, .. } = &mut **self;
-        for client in &bounded {
-            retention.forget_failures(client, |id| {
-                commands.get(id).is_some_and(|command| command.spec().is_bounded)
-            });
+        for client in self.bounded_clients() {
+            let Engine { retention, commands, .. } = &mut **self;
+            retention.forget_failures(&client, |id| commands.get(id).is_some());
         }
     }
 
@@ -247,11 +259,23 @@ impl Transaction<'_> {
     /// The page of one tab has opened another one, as the browser says.
     pub(super) fn note_created(&mut self, browser: &BrowserId, source: TabId, tab: TabId) {
         let source = TabPlace { browser: browser.clone(), tab: source };
-        let Some(state) = self.owner_tabs.tabs.get(&source) else { return };
-        let owner = state.tab.owner.clone();
-        if self.acts_in(&source, &owner) {
+        let acting = self.owners_at(&source).into_iter().find(|owner| self.acts_in(&source, owner));
+        if let Some(owner) = acting {
             let now = self.now();
             self.note_owned(TabPlace { browser: browser.clone(), tab }, &owner, now);
+        }
+    }
+
+    /// Whose own a tab is, or else the owners with whom the person shares it.
+    fn owners_at(&self, place: &TabPlace) -> Vec<Owner> {
+        match self.owner_tabs.tabs.get(place) {
+            Some(state) => vec![state.tab.owner.clone()],
+            None if self.owner_tabs.is_shared(place) => {
+                let chosen = self.owner_tabs.scopes.chosen();
+                let sharing = chosen.filter(|(_, scope)| *scope == TabScope::Shared);
+                sharing.map(|(owner, _)| owner.clone()).collect()
+            }
+            None => Vec::new(),
         }
     }
 
@@ -276,7 +300,7 @@ impl Transaction<'_> {
     /// An act of an owner has ended in a tab.
     pub(super) fn note_act_end(&mut self, place: &TabPlace, owner: &Owner) {
         let now = self.now();
-        if self.owner_tabs.owned_since(owner, place).is_some() {
+        if self.owners_at(place).contains(owner) {
             self.owner_tabs.acts.insert((place.clone(), owner.clone()), now);
         }
     }
@@ -293,6 +317,22 @@ impl Transaction<'_> {
         self.record(JournalEntry::TabOwned(tab.clone()));
         self.owner_tabs.tabs.insert(place, OwnerTabState { tab, is_listed });
         self.tell_capture(&browser, &before);
+    }
+
+    /// The person shares these tabs of a browser, and no others of it.
+    pub(super) fn set_shared_tabs(&mut self, browser: &BrowserId, tabs: &[TabId]) {
+        let before = self.capture_of(browser);
+        let now = self.now();
+        let shared = &mut self.owner_tabs.shared;
+        shared.retain(|place, _| place.browser != *browser || tabs.contains(&place.tab));
+        for tab in tabs {
+            shared.entry(TabPlace { browser: browser.clone(), tab: *tab }).or_insert(now);
+        }
+        let OwnerTabs { shared, tabs, acts, .. } = &mut self.owner_tabs;
+        acts.retain(|(place, _), _| shared.contains_key(place) || tabs.contains_key(place));
+        self.stop_outside();
+        self.end_leases_outside();
+        self.tell_capture(browser, &before);
     }
 
     fn disown(&mut self, place: &TabPlace) {
@@ -338,6 +378,7 @@ impl Transaction<'_> {
 
     /// A browser was started anew: its tabs are others now, but these.
     pub(super) fn forget_owned_tabs_but(&mut self, browser: &BrowserId, kept: &HashSet<TabId>) {
+        self.set_shared_tabs(browser, &[]);
         for place in self.owner_tabs.places_of(browser) {
             if !kept.contains(&place.tab) {
                 self.disown(&place);

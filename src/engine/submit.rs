@@ -222,7 +222,7 @@ impl Transaction<'_> {
             work,
             timeout,
             holds_dialogs: false,
-            is_bounded: self.scope_of(&caller.owner).is_bounded(),
+            scope: self.scope_of(&caller.owner),
             created: self.now(),
         }
     }

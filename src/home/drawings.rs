@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::StateDirectory;
 use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
 use crate::protocol::{
-    CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, Timestamp,
+    CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, TabScope, Timestamp,
 };
 use folder::{DrawingFiles, DrawingFolder};
 use record::DrawingRecord;
@@ -55,9 +55,9 @@ pub struct KeptDrawing {
     pub at: Timestamp,
     /// The page.
     pub page_url: String,
-    /// Whether it was made in a tab of the owner's own.
+    /// The narrowest scope in which the owner's clients see it.
     #[serde(skip)]
-    pub in_own_tab: bool,
+    pub scope: TabScope,
     /// How many annotations it has.
     pub annotations: usize,
     /// How many bytes its files have.
@@ -131,8 +131,9 @@ impl StateDirectory {
 }
 
 impl DrawingStore {
-    /// Keeps a drawing. True: it is new. `in_own_tab`: whether it was made in a tab of the owner's own. A repetition finds the drawing whole, or repairs it. If there
-    /// is no room, the oldest drawings that were read are removed.
+    /// Keeps a drawing. True: it is new. `scope`: the narrowest one in which the owner's clients see it.
+    /// A repetition finds the drawing whole, or repairs it. If there is no room, the oldest drawings that
+    /// were read are removed.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl DrawingStore {
         owner: &Owner,
         drawing: &Drawing,
         at: Timestamp,
-        in_own_tab: bool,
+        scope: TabScope,
     ) -> Result<(KeptDrawing, bool), DrawingsError> {
         let _turn = self.turn();
         let path = self.folder(owner);
@@ -158,7 +159,7 @@ impl DrawingStore {
         }
         // A damaged drawing is written anew: nobody can have read it whole (decision 164).
         folder.strip(id)?;
-        let record = DrawingRecord::new(drawing, at, in_own_tab);
+        let record = DrawingRecord::new(drawing, at, scope);
         let text = record.to_json();
         // Before anything is written, so that a refusal leaves no files.
         make_room(&mut folder, text.len() + record.picture_size())?;
@@ -248,8 +249,8 @@ impl DrawingStore {
         self.remove(owner, |_, _| true)
     }
 
-    /// Deletes the drawings of a session, or those without one; `only_own`: those that were made in tabs
-    /// of the owner's own. Returns their number.
+    /// Deletes the drawings of a session, or those without one, that clients within a scope see. Returns
+    /// their number.
     ///
     /// # Errors
     ///
@@ -258,11 +259,9 @@ impl DrawingStore {
         &self,
         owner: &Owner,
         session: Option<&SessionName>,
-        only_own: bool,
+        within: TabScope,
     ) -> Result<usize, DrawingsError> {
-        let is_of = |record: DrawingRecord| {
-            record.session() == session && (!only_own || record.is_in_own_tab())
-        };
+        let is_of = |record: DrawingRecord| record.session() == session && record.scope() <= within;
         self.remove(owner, |path, id| read(path, id).is_ok_and(is_of))
     }
 

@@ -33,6 +33,12 @@ impl Hub {
         self.view(|engine| engine.scope_of(owner))
     }
 
+    /// Whether the person shares a tab with the owners who see such tabs.
+    #[must_use]
+    pub fn is_shared(&self, browser: &BrowserId, tab: TabId) -> bool {
+        self.view(|engine| engine.is_shared(browser, tab))
+    }
+
     /// Whether the clients of an owner opened a tab, whichever tabs they see.
     #[must_use]
     pub fn is_own(&self, owner: &Owner, browser: &BrowserId, tab: TabId) -> bool {

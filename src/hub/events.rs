@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, Hub};
 use crate::engine::CommandEvent;
 use crate::lifecycle::Tombstone;
-use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner};
+use crate::protocol::{CommandStory, CommandSummary, CorrelationId, Owner, TabScope};
 pub use following::{CommandFollower, CommandLifetime};
 
 /// How many changes the ring keeps for a slow observer.
@@ -23,16 +23,16 @@ const RING: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct CommandChange {
     owner: Owner,
-    /// Whether the owner did not see every tab then.
-    is_bounded: bool,
+    /// Which tabs the owner's clients saw when it was accepted.
+    scope: TabScope,
     command: Arc<CommandSummary>,
 }
 
 impl CommandChange {
     pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
         let spec = command.spec();
-        let (owner, is_bounded) = (spec.owner.clone(), spec.is_bounded);
-        Self { owner, is_bounded, command: Arc::new(command.summary(lane.as_ref())) }
+        let (owner, scope) = (spec.owner.clone(), spec.scope);
+        Self { owner, scope, command: Arc::new(command.summary(lane.as_ref())) }
     }
 }
 
@@ -83,7 +83,7 @@ impl CommandObserver {
             match change {
                 Ok(change) if change.owner == self.owner => {
                     // A slow observer reads changes from before its owner's scope was narrowed.
-                    if change.is_bounded || !self.hub.scope_of(&self.owner).is_bounded() {
+                    if change.scope <= self.hub.scope_of(&self.owner) {
                         return Some(ObserverEvent::Changed(change.command));
                     }
                 }

@@ -16,8 +16,8 @@ use crate::lifecycle::{
     Lane, Peer, SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
 };
 use crate::protocol::{
-    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, TabId, Timestamp, TracePhase,
-    Transport,
+    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, TabId, TabScope, Timestamp,
+    TracePhase, Transport,
 };
 
 /// A point of a trace, as it stood in the file.
@@ -85,7 +85,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         work,
         timeout: Duration::from_micros(row.get("timeout_us")?),
         holds_dialogs: false,
-        is_bounded: false,
+        scope: TabScope::All,
         created: moment(row, "created")?,
     };
     let browser: Option<String> = row.get("browser")?;

@@ -22,7 +22,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
-    QueryId, TabId, Timestamp, TracePhase, Transport,
+    QueryId, TabId, TabScope, Timestamp, TracePhase, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -66,8 +66,8 @@ pub(super) struct AcceptanceRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     holds_dialogs: bool,
     /// Files of earlier builds do not have it: every owner saw every tab.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_bounded: bool,
+    #[serde(default, skip_serializing_if = "TabScope::is_all")]
+    scope: TabScope,
     /// The action, the wait or the job.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
@@ -268,7 +268,7 @@ impl AcceptanceRecord {
             created_us: spec.created.unix_micros(),
             timeout_us: micros(spec.timeout),
             holds_dialogs: spec.holds_dialogs,
-            is_bounded: spec.is_bounded,
+            scope: spec.scope,
             work,
             wanted_browser: target.browser.clone(),
             wanted_tab: target.tab,
@@ -305,7 +305,7 @@ impl CommandRecords<'_> {
             work,
             timeout: Duration::from_micros(acceptance.timeout_us),
             holds_dialogs: acceptance.holds_dialogs,
-            is_bounded: acceptance.is_bounded,
+            scope: acceptance.scope,
             created: Timestamp::from_unix_micros(acceptance.created_us),
         };
         let selector =

@@ -20,7 +20,7 @@ use crate::lifecycle::{
 use crate::protocol::actions::{ExecuteJsAction, ScreenshotAction};
 use crate::protocol::{
     Action, Attempt, ConsentKind, ConsentNeed, ConsentSite, ExtensionReport, Job, MonitorSync,
-    ReportedError, SessionName, TabId, Timestamp, Transport,
+    ReportedError, SessionName, TabId, TabScope, Timestamp, Transport,
 };
 
 const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_123_456);
@@ -56,7 +56,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
         work,
         timeout: limits::EXECUTE,
         holds_dialogs: false,
-        is_bounded: false,
+        scope: TabScope::All,
         created: NOW,
     })
 }

@@ -23,7 +23,7 @@ use super::limits;
 use super::work::CommandWork;
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
-    Timestamp, TracePhase, Transport, WorkKind,
+    TabScope, Timestamp, TracePhase, Transport, WorkKind,
 };
 pub use event::{EventReply, LifecycleEvent, Transition};
 pub use holding::{CommandHold, HoldHistory};
@@ -53,8 +53,8 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// Whether dialogs that it meets stay open until they are answered.
     pub holds_dialogs: bool,
-    /// Whether its owner did not see every tab when it was accepted.
-    pub is_bounded: bool,
+    /// Which tabs its owner's clients saw when it was accepted.
+    pub scope: TabScope,
     /// When it was accepted.
     pub created: Timestamp,
 }

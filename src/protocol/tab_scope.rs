@@ -8,11 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::Owner;
 
 /// Which tabs the clients of an owner see and may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Narrower ones come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TabScope {
     /// Those that they opened, and those that were opened from them.
     Own,
+    /// Those, and the ones that the person shares.
+    Shared,
     /// Every tab.
     #[default]
     All,
@@ -27,8 +31,9 @@ impl TabScope {
     pub fn parse(name: &str) -> Result<Self, String> {
         match name {
             "own" => Ok(Self::Own),
+            "shared" => Ok(Self::Shared),
             "all" => Ok(Self::All),
-            other => Err(format!("`{other}` is no scope: it is own or all")),
+            other => Err(format!("`{other}` is no scope: it is own, shared or all")),
         }
     }
 
@@ -37,14 +42,21 @@ impl TabScope {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Own => "own",
+            Self::Shared => "shared",
             Self::All => "all",
         }
+    }
+
+    /// Whether it is every tab.
+    #[must_use]
+    pub const fn is_all(&self) -> bool {
+        matches!(self, Self::All)
     }
 
     /// Whether it is less than every tab.
     #[must_use]
     pub const fn is_bounded(self) -> bool {
-        matches!(self, Self::Own)
+        !matches!(self, Self::All)
     }
 }
 
@@ -99,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_scope_is_refused_with_those_that_are() {
-        for scope in [TabScope::Own, TabScope::All] {
+        for scope in [TabScope::Own, TabScope::Shared, TabScope::All] {
             assert_eq!(TabScope::parse(scope.name()), Ok(scope));
         }
-        assert!(TabScope::parse("none").unwrap_err().contains("own or all"));
+        assert!(TabScope::parse("none").unwrap_err().contains("own, shared or all"));
         assert!(serde_json::from_str::<OwnerScopes>(r#"{"owners":{"a":"none"}}"#).is_err());
         assert!(serde_json::from_str::<OwnerScopes>(r#"{"owner":{}}"#).is_err());
     }

@@ -22,7 +22,9 @@ use tabwire::lifecycle::{
     ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
 };
 use tabwire::protocol::actions::ExecuteJsAction;
-use tabwire::protocol::{Action, Attempt, ExtensionReport, InFlightState, Timestamp, Transport};
+use tabwire::protocol::{
+    Action, Attempt, ExtensionReport, InFlightState, TabScope, Timestamp, Transport,
+};
 
 const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_000_000);
 const CRASHES: u8 = 2;
@@ -233,7 +235,7 @@ fn spec() -> CommandSpec {
         work: action.into(),
         timeout: Duration::from_secs(10),
         holds_dialogs: false,
-        is_bounded: false,
+        scope: TabScope::All,
         created: NOW,
     }
 }

@@ -7,7 +7,7 @@
 
 import { clip } from '../lib/clip.js';
 import { ConsentNeeded, tooLateToAsk } from '../lib/consent.js';
-import { ActionError, discardedMeanwhile, executionTimeout } from '../lib/errors.js';
+import { ActionError, discardedMeanwhile, executionTimeout, noSuchTab } from '../lib/errors.js';
 import { KEEPALIVE_MS } from '../lib/limits.js';
 import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS, REPLACED_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
@@ -39,6 +39,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
+ * @property {(tabId: number) => Promise<boolean>} [confirms] whether a tab is still shared, if it was; asked after a command there
  * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
  * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
  */
@@ -256,6 +257,7 @@ export class Dispatcher {
       // It may show something else than before it slept.
       if (notes !== null && !this.#gate.isOpen(command)) await this.#check(entry, command, running);
       const outcome = await this.#actions[type](params ?? {}, context);
+      await this.#confirm(command, running);
       this.#gate.done?.(command, outcome);
       return notes === null ? outcome : { ...outcome, notes };
     } catch (error) {
@@ -263,6 +265,13 @@ export class Dispatcher {
     } finally {
       unfollow?.();
     }
+  }
+
+  /** Meanwhile a shared tab may have gone to a site that nobody has shared. @param {CommandBody} command @param {RunState} running */
+  async #confirm(command, running) {
+    if (!isBounded(command) || command.tab_id === undefined) return;
+    const isInside = await (this.#gate.confirms?.(command.tab_id) ?? true);
+    if (!isInside) throw noSuchTab(`tab ${command.tab_id} is not open`).after({ ran: running.begun });
   }
 
   /** @param {CommandBody} command @returns {number | undefined} */

@@ -10,7 +10,7 @@ import { adoptAttached, handleDetach, handleEvent, handlePerson, handleReplaced 
 import { forgetForeign, handleForeignCommitted } from '../browser/foreign_extensions.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { highlights } from '../browser/highlights.js';
-import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, replacedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -62,6 +62,7 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
   ensureConnected();
 });
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
+  sharedTabs.handleRemoved(tabId);
   agentTabs.handleRemoved(tabId, windowId);
   handOvers.handleRemoved(tabId);
   tabs.handleRemoved(tabId);
@@ -84,6 +85,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
 });
 chrome.tabs.onReplaced.addListener((added, removed) => {
   replacedTabs.handleReplaced(added, removed);
+  sharedTabs.handleReplaced(added, removed).catch(console.warn);
   agentTabs.handleReplaced(added, removed);
   handOvers.handleReplaced(added, removed);
   dispatcher.handleReplaced(added, removed);
@@ -137,6 +139,8 @@ chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
   tabEvents.handle(details.tabId);
 });
 chrome.webNavigation.onCommitted.addListener((details) => {
+  // Before everything else that tells of the new page.
+  sharedTabs.handleCommitted(details);
   agentTabs.handleCommitted(details);
   policy.files.handleCommitted(details);
   handleForeignCommitted(details);

@@ -16,7 +16,7 @@ import { asideFrames } from '../browser/frames_aside.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
-import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -73,6 +73,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
   },
   idNow: (tabId) => replacedTabs.now(tabId),
+  confirms: (tabId) => sharedTabs.confirm(tabId),
   wake: wakePage,
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
@@ -138,6 +139,9 @@ export const panel = makePanel({
   unconfirmed: () => unconfirmed,
   heldTabs: () => heldTabs,
   openedTabs: () => ({ list: agentTabs.list, keepsAll: agentTabs.keepsAll, isGrouped: agentGroups.isOn, doubtful: agentGroups.doubtful }),
+  sharedTabs: () => sharedTabs.list,
+  shareTab: (tabId) => sharedTabs.share(tabId),
+  takeSharedBack: (tabId) => sharedTabs.takeBack(tabId),
   keepTab: (tabId) => agentTabs.keep(tabId),
   keepTabs: (on) => agentTabs.setKeepsAll(on),
   groupTabs: (on) => agentGroups.setOn(on),
@@ -181,7 +185,7 @@ function closesPersonsTab(command) {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(),
   ]);
 });
 let session = '';
@@ -247,6 +251,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   drawMode.handleConnected();
   uploads.handleConnected();
   agentTabs.handleReady();
+  link.send({ type: 'shared_tabs', tab_ids: sharedTabs.list });
   handOvers.handleReady();
   if (pageStates.list().length > 0) pageStates.onChange(pageStates.list());
   recorder.configure(capture);
@@ -304,6 +309,7 @@ policy.files.onChange = rulesChanged;
 debuggerNews.isHandedOver = (tabId) => policy.handed.hasTab(tabId);
 handOvers.onChange = (marked) => showHandOvers(marked);
 wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
+sharedTabs.onChange = (tab_ids) => link.send({ type: 'shared_tabs', tab_ids });
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);
 pageStates.onChange = (states) => link.send({ type: 'page_states', states });

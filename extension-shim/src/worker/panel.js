@@ -30,11 +30,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -68,6 +68,9 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => HeldTab[]} heldTabs
  * @property {() => {list: AgentTab[], keepsAll: boolean, isGrouped: boolean, doubtful: number[]}} openedTabs tabs that agents opened; whether the
  *   person keeps all of them, has them grouped; and tabs that may be agents' of the browser's former run
+ * @property {() => number[]} sharedTabs
+ * @property {(tabId: number) => Promise<boolean>} shareTab the person shares a tab; false: it shows no page of a site
+ * @property {(tabId: number) => Promise<void>} takeSharedBack
  * @property {(tabId: number) => boolean} keepTab the person keeps a tab that an agent opened; false: no daemon is connected
  * @property {() => AsideState} foreignFrames of other extensions that are set aside in agents' tabs
  * @property {(on: boolean) => Promise<void>} setForeignFrames whether they may be
@@ -99,6 +102,10 @@ const HISTORY_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwir
 
 const NOT_NAMED = 'Nothing has changed: the daemon does not run. It keeps the names, and starts with the next call of an agent.';
 
+const NOT_SHARED = 'Nothing is shared: the tab shows no page of a web site.';
+
+const NOT_SHARED_OWN = 'Nothing is shared: an agent opened this tab. Keep it first, and share it then.';
+
 const NOT_TAKEN = 'Nothing has changed: the daemon does not run. Without it no agent can use the tab.';
 
 const NOT_ANSWERED = 'Your answer was not sent: the daemon does not run. The question is still open when it is back.';
@@ -118,6 +125,7 @@ export function makePanel(parts) {
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     asks: parts.asks().map((one) => ({ ...one, ...parts.handOver(one.correlation_id), tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
+    shared: parts.sharedTabs(),
     foreign: parts.foreignFrames(),
     ...openedTabs(parts),
     changed: parts.pageStates().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
@@ -156,6 +164,7 @@ export function makePanel(parts) {
       case 'take_tab':
         if (!parts.takeTab(Number(ask.tab_id))) return Promise.resolve({ trouble: NOT_TAKEN });
         break;
+      case 'share_tab': return share(parts, ask).then((trouble) => trouble ?? state(), notDone);
       // Without a daemon nothing closes it, and the next one is told.
       case 'keep_tab': parts.keepTab(Number(ask.tab_id)); break;
       case 'group_tabs': return parts.groupTabs(ask.on === true).then(state, notStored);
@@ -175,6 +184,14 @@ export function makePanel(parts) {
     }
     return parts.restored().then(state, state);
   };
+}
+
+/** @param {PanelParts} parts @param {{tab_id: number, on: boolean}} ask @returns {Promise<{trouble: string} | undefined>} */
+async function share({ openedTabs: all, shareTab, takeSharedBack }, { tab_id, on }) {
+  const tabId = Number(tab_id);
+  if (on !== true) return takeSharedBack(tabId).then(() => undefined);
+  if (all().list.some((one) => one.tab_id === tabId)) return { trouble: NOT_SHARED_OWN };
+  return (await shareTab(tabId)) ? undefined : { trouble: NOT_SHARED };
 }
 
 /** @param {PanelParts} parts @returns {TakenControl | null} */

@@ -27,8 +27,7 @@ const actions = {
 async function reported(over) {
   const command = { id: 'q', correlation_id: `x${sent.length}`, type: 'read', params: {}, timeout_ms: 1_000, safe: true, redelivered: false, client: '', client_id: 'c', ...over };
   dispatcher.handleCommand({ type: 'command', attempt: 1, command });
-  await settled();
-  await settled();
+  for (let turn = 0; turn < 3; turn += 1) await settled();
   return sent.findLast((frame) => frame.type === 'complete' || frame.type === 'error');
 }
 
@@ -88,4 +87,18 @@ test('every action of the extension refuses a tab that is outside before it look
     const { error } = await reported({ type, tab_id: 8, tabs: [7] });
     assert.deepEqual([error.code, error.message], ['no_such_tab', 'tab 8 is not open'], type);
   }
+});
+
+test('what a command has read in a tab that is not shared any more is not told', async () => {
+  const outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
+  const gate = { ...openGate, confirms: async (tabId) => tabId !== 7 };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
+  dispatcher.enterEpoch('1');
+  await reported({ tab_id: 7, tabs: [7, 8] });
+  // Whether the browser has given the tab another id is known a moment later.
+  while (sent.length === 0) await new Promise((look) => setTimeout(look, 20));
+  const [{ error }] = sent;
+  assert.deepEqual([error.code, error.message], ['no_such_tab', 'tab 7 is not open']);
+  assert.equal((await reported({ tab_id: 8, tabs: [7, 8] })).result.value, 8);
+  assert.equal((await reported({ tab_id: 7 })).result.value, 7, 'whoever sees every tab is told');
 });

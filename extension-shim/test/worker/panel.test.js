@@ -8,7 +8,7 @@ installChrome();
 const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
-  askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, since, siteChange, siteHere, siteHereText,
+  askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
   changedLine, heldLine, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
 } = await import('../../popup/popup_view.js');
 
@@ -70,6 +70,9 @@ beforeEach(() => {
     asks: () => ASKS,
     answerAsk: (id, answer) => isHeard && done.push([id, answer]) > 0,
     heldTabs: () => [HELD],
+    sharedTabs: () => [7],
+    shareTab: async (tabId) => { done.push(`share ${tabId}`); return tabId !== 9_999; },
+    takeSharedBack: async (tabId) => { done.push(`take shared back ${tabId}`); },
     history: () => HISTORY, name: () => NAME,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     pageStates: () => [CHANGED],
@@ -93,6 +96,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME,
+    shared: [7],
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     changed: [{ ...CHANGED, tab_title: 'title of 9' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
@@ -102,7 +106,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -419,10 +423,30 @@ test('where no folder is open the popup explains how to open one', () => {
 test('the person names the browser, and is told if nobody can keep the name', async () => {
   const given = [];
   const name = () => ({ ...NAME, browser_label: 'Chromium on Linux' });
-  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
+  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
     policy: () => ({}), older: () => ({}), recordingEnded: () => false, taken: () => null, drawings: () => [], restored: async () => {} };
   const panel = makePanel({ ...state, name, giveName: (wish) => { given.push(wish); return true; } });
   assert.equal((await panel({ ask: 'name_browser', name: 'work' })).browser_label, 'Chromium on Linux');
   assert.deepEqual(given, ['work']);
   assert.match((await makePanel({ ...state, name, giveName: () => false })({ ask: 'name_browser', name: 'work' })).trouble, /daemon does not run/);
+});
+
+test('the person shares the tab that they see, if it shows a page and no agent opened it, and takes it back', async () => {
+  const { shared } = await panel({ ask: 'share_tab', tab_id: 8, on: true });
+  assert.deepEqual(shared, [7]);
+  await panel({ ask: 'share_tab', tab_id: 7, on: false });
+  assert.match((await panel({ ask: 'share_tab', tab_id: 9_999, on: true })).trouble, /no page/);
+  assert.match((await panel({ ask: 'share_tab', tab_id: 10, on: true })).trouble, /agent opened/);
+  assert.deepEqual(done, ['share 8', 'take shared back 7', 'share 9999']);
+});
+
+test('the popup offers to share a page, and to take it back', () => {
+  const state = { shared: [7], opened: [{ tab_id: 10 }], held: [{ tab_id: 9, opened: true }, { tab_id: 12, opened: false }] };
+  const of = (id, url = 'https://shop.test/') => sharing(state, { id, url });
+  assert.deepEqual([of(8).isOffered, of(8).isShared, of(8).button], [true, false, 'Share this tab with agents']);
+  assert.deepEqual([of(7).isOffered, of(7).isShared, of(7).button], [true, true, 'Take this tab back']);
+  assert.match(of(7).text, /until you take it back/);
+  assert.deepEqual([of(9).isOffered, of(10).isOffered, of(12).isOffered], [false, false, true], 'those of agents are theirs');
+  assert.equal(of(8, 'chrome://settings/').isOffered, false);
+  assert.equal(sharing(state, undefined).isOffered, false);
 });

@@ -105,6 +105,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::TakeTab { .. }
         | FromExtension::NameBrowser { .. }
         | FromExtension::KeepTab { .. }
+        | FromExtension::SharedTabs { .. }
         | FromExtension::TabOpened { .. }
         | FromExtension::TabCreated { .. }
         | FromExtension::RestoredTabs { .. }

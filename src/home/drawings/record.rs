@@ -11,7 +11,8 @@ use super::folder::picture_path;
 use super::{DamagedDrawing, KeptDrawing};
 use crate::home::files::moment;
 use crate::protocol::{
-    CorrelationId, Drawing, DrawingId, DrawingReport, ImageFormat, SessionName, TabId, Timestamp,
+    CorrelationId, Drawing, DrawingId, DrawingReport, ImageFormat, SessionName, TabId, TabScope,
+    Timestamp,
 };
 
 /// The content of a drawing's own file.
@@ -29,9 +30,9 @@ pub(super) struct DrawingRecord {
     page_title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tab_id: Option<TabId>,
-    /// Whether it was made in a tab of the owner's own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    in_own_tab: bool,
+    /// The narrowest scope in which the owner's clients see it.
+    #[serde(default, skip_serializing_if = "TabScope::is_all")]
+    scope: TabScope,
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<ScreenshotFile>,
     annotations: Vec<Arc<RawValue>>,
@@ -46,7 +47,7 @@ struct ScreenshotFile {
 }
 
 impl DrawingRecord {
-    pub(super) fn new(drawing: &Drawing, at: Timestamp, in_own_tab: bool) -> Self {
+    pub(super) fn new(drawing: &Drawing, at: Timestamp, scope: TabScope) -> Self {
         let picture = drawing.screenshot.as_ref();
         Self {
             drawing_id: drawing.drawing_id.clone(),
@@ -56,7 +57,7 @@ impl DrawingRecord {
             page_url: drawing.page_url.clone(),
             page_title: drawing.page_title.clone(),
             tab_id: drawing.tab_id,
-            in_own_tab,
+            scope,
             picture: picture.map(|it| ScreenshotFile { format: it.format, bytes: it.bytes.len() }),
             annotations: drawing.annotations.clone(),
             element_details: drawing.element_details.clone(),
@@ -81,8 +82,8 @@ impl DrawingRecord {
         moment(self.at_micros)
     }
 
-    pub(super) const fn is_in_own_tab(&self) -> bool {
-        self.in_own_tab
+    pub(super) const fn scope(&self) -> TabScope {
+        self.scope
     }
 
     pub(super) const fn session(&self) -> Option<&SessionName> {
@@ -119,7 +120,7 @@ impl DrawingRecord {
             correlation_id: self.correlation_id.clone(),
             at: self.at(),
             page_url: self.page_url.clone(),
-            in_own_tab: self.in_own_tab,
+            scope: self.scope,
             annotations: self.annotations.len(),
             bytes: 0,
             is_unread: true,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::home::files::ASIDE;
-use crate::protocol::{ImageFormat, Screenshot};
+use crate::protocol::{ImageFormat, Screenshot, TabScope};
 
 /// A state directory, and the drawings in it.
 struct DrawingsFixture {
@@ -57,11 +57,11 @@ impl DrawingsFixture {
     /// Keeps a drawing at the second of its number. Whether it is new.
     fn keep(&self, drawing: &Drawing) -> bool {
         let number = usize::from_str_radix(drawing.drawing_id.as_str(), 16).unwrap();
-        self.drawings.keep(&user(), drawing, at(number), false).unwrap().1
+        self.drawings.keep(&user(), drawing, at(number), TabScope::All).unwrap().1
     }
 
     fn refuses(&self, drawing: &Drawing) -> DrawingsError {
-        self.drawings.keep(&user(), drawing, at(0), false).unwrap_err()
+        self.drawings.keep(&user(), drawing, at(0), TabScope::All).unwrap_err()
     }
 
     fn load(&self, number: usize) -> Value {
@@ -122,7 +122,7 @@ fn a_drawing_is_loaded_listed_and_deleted_also_by_the_next_daemon() {
     });
     let one = Drawing::parse(body.to_string().as_bytes()).unwrap();
     let one = Drawing { screenshot: Some(picture(100)), ..one };
-    let (told, is_new) = kept.drawings.keep(&user(), &one, at(1), false).unwrap();
+    let (told, is_new) = kept.drawings.keep(&user(), &one, at(1), TabScope::All).unwrap();
     assert!(is_new && told.is_unread);
     kept.keep(&Drawing { screenshot: None, ..drawing(2) });
     let next = kept.restart();
@@ -183,7 +183,7 @@ fn owners_neither_see_nor_change_each_others_drawings() {
     assert!(kept.drawings.mark_read(&ci, &id(1)).is_err());
     assert_eq!(kept.drawings.clear(&ci).unwrap(), 0);
     assert!(
-        kept.drawings.keep(&ci, &drawing(1), at(9), false).unwrap().1,
+        kept.drawings.keep(&ci, &drawing(1), at(9), TabScope::All).unwrap().1,
         "the same id is another one"
     );
     kept.drawings.mark_read(&ci, &id(1)).unwrap();
@@ -200,7 +200,7 @@ fn the_same_drawing_again_is_kept_once_and_stays_as_read_as_it_was() {
     kept.mark_read(1);
     let before = kept.list();
     let kept = kept.restart();
-    let (told, is_new) = kept.drawings.keep(&user(), &drawing(1), at(99), false).unwrap();
+    let (told, is_new) = kept.drawings.keep(&user(), &drawing(1), at(99), TabScope::All).unwrap();
     assert!(!is_new);
     assert_eq!((vec![told], before.drawings), (kept.list().drawings, kept.list().drawings));
     assert_eq!(kept.files().len(), 3);
@@ -228,11 +228,16 @@ fn a_drawing_of_a_session_that_nobody_opened_is_kept_and_readable_later() {
     let next = kept.restart();
     assert_eq!(next.unread(), [id(1), id(2), id(3)]);
     assert_eq!(next.load(1)["session"], "never opened");
-    let clear = |name| next.drawings.clear_session(&user(), of(name).as_ref(), false).unwrap();
+    let clear =
+        |name| next.drawings.clear_session(&user(), of(name).as_ref(), TabScope::All).unwrap();
     assert_eq!(clear("Never opened"), 0);
     assert_eq!(clear("never opened"), 1);
     assert_eq!(next.ids(), [id(2), id(3)]);
-    assert_eq!(next.drawings.clear_session(&user(), None, false).unwrap(), 1, "that of no session");
+    assert_eq!(
+        next.drawings.clear_session(&user(), None, TabScope::All).unwrap(),
+        1,
+        "that of no session"
+    );
     assert_eq!(next.ids(), [id(2)]);
     assert_eq!(next.drawings.clear(&user()).unwrap(), 1);
     assert!(next.files().is_empty());

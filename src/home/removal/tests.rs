@@ -7,7 +7,7 @@ use serde_json::value::to_raw_value;
 
 use super::*;
 use crate::home::{AgentFileError, FolderAccess, UsualFolder, ValueName, in_temporary};
-use crate::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
+use crate::protocol::{Drawing, SiteChange, SiteList, SitePattern, TabScope, Timestamp};
 
 /// Everything below a folder, without what links lead to.
 fn all_below(folder: &Path) -> BTreeSet<PathBuf> {
@@ -43,7 +43,9 @@ fn full() -> (tempfile::TempDir, StateDirectory) {
     let drawing = br#"{"drawing_id": "00000000000000000000000000000001",
         "annotations": [{"kind": "note"}], "page_url": "http://a.test/"}"#;
     let drawing = Drawing::parse(drawing).unwrap();
-    home.drawings().keep(&"Other".into(), &drawing, Timestamp::from_unix_micros(0), false).unwrap();
+    home.drawings()
+        .keep(&"Other".into(), &drawing, Timestamp::from_unix_micros(0), TabScope::All)
+        .unwrap();
     drop((home.lock_start().unwrap(), home.try_lock_daemon().unwrap()));
     for name in [
         "daemon.json",

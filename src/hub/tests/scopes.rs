@@ -21,6 +21,21 @@ fn own_scope() -> OwnerScopes {
     scopes
 }
 
+fn shared_scope() -> OwnerScopes {
+    let mut scopes = OwnerScopes::default();
+    scopes.choose("work".into(), TabScope::Shared);
+    scopes
+}
+
+fn shares(browser: &Extension, tabs: &[i64]) {
+    let tab_ids = tabs.iter().map(|tab| TabId(*tab)).collect();
+    browser.link.receive(FromExtension::SharedTabs { tab_ids });
+}
+
+fn seen_by(hub: &Hub, caller: &Caller) -> Vec<i64> {
+    hub.tabs(caller).iter().map(|tab| tab.tab.tab_id.0).collect()
+}
+
 fn submission(action: impl Into<Action>, tab: Option<i64>) -> Submission {
     let selector = TargetSelector { browser: None, tab: tab.map(TabId) };
     Submission { action: action.into(), selector, ..script() }
@@ -433,5 +448,123 @@ async fn recording_for_a_bounded_owner_begins_in_its_own_tabs_alone_and_tells_of
     hub.capture(&bounded("a"), &everywhere(false)).unwrap();
     let left = hub.capture_of(&"b".into());
     assert_eq!(left.tabs.iter().map(|tab| tab.tab_id.0).collect::<Vec<_>>(), [5]);
+    hub.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_tab_is_inside_for_owners_who_see_such_tabs_until_it_is_taken_back() {
+    let (hub, mut browser) = opened().await;
+    let me = bounded("a");
+    shares(&browser, &[5]);
+    assert_eq!(seen_by(&hub, &me), [2_001], "it sees its own alone");
+    let secret = vec![line(5, "before")];
+    let events = |entries| FromExtension::Events { stream: "logs".to_owned(), entries };
+    browser.link.receive(events(secret));
+    pass(Duration::from_millis(50)).await;
+    shares(&browser, &[]);
+    pass(Duration::from_millis(50)).await;
+    hub.set_scopes(shared_scope());
+    shares(&browser, &[5]);
+    assert_eq!(seen_by(&hub, &me), [5, 2_001]);
+    assert_eq!(hub.browsers_of(&me.owner)[0].tabs, 2);
+    browser.link.receive(events(vec![line(5, "since"), line(6, "outside")]));
+    pass(Duration::from_millis(50)).await;
+    let (entries, _) = read(&hub, &me, EntryFilter::default()).await;
+    assert_eq!(entries.len(), 1, "nothing from before: {entries:?}");
+    assert!(entries[0].contains("since"));
+    // Another owner of that scope sees it, too, and not the first one's own.
+    let mut both = shared_scope();
+    both.choose("other".into(), TabScope::Shared);
+    hub.set_scopes(both);
+    let other = Caller { owner: "other".into(), client: "other·a".into() };
+    assert_eq!(seen_by(&hub, &other), [5]);
+    // A command there, which ends with the sharing.
+    let id = hub.submit(&me, submission(by_ref("#more"), Some(5))).await.unwrap().id;
+    let (attempt, command) = browser.next_command().await;
+    assert_eq!(
+        (command.tab_id, command.tabs),
+        (Some(TabId(5)), Some(vec![TabId(5), TabId(2_001)]))
+    );
+    browser.claim(&id, attempt);
+    while !matches!(browser.frame().await, ToExtension::Go { .. }) {}
+    // Its page opens a tab in the act: that is the owner's own.
+    let (source_tab_id, tab_id) = (TabId(5), TabId(2_002));
+    browser.link.receive(FromExtension::TabCreated { source_tab_id, tab_id });
+    browser.link.receive(FromExtension::Tabs { tabs: with(&[2_001, 2_002]) });
+    assert_eq!(seen_by(&hub, &me), [5, 2_001, 2_002]);
+    assert_eq!(seen_by(&hub, &other), [5]);
+    shares(&browser, &[]);
+    let CommandLookup::Command(report) = hub.get(&me, &id, false).await.unwrap() else { panic!() };
+    assert!(!report.is_pending(), "{:?}", report.status);
+    // A report that comes after it counts no more.
+    browser.report(&id, attempt, result("Secret"));
+    let CommandLookup::Command(report) = hub.get(&me, &id, false).await.unwrap() else { panic!() };
+    assert!(!format!("{report:?}").contains("Secret"), "{report:?}");
+    assert_eq!(seen_by(&hub, &me), [2_001, 2_002]);
+    let why = refusal(hub.submit(&me, submission(PageInfoAction {}, Some(5))).await);
+    let unknown = refusal(hub.submit(&me, submission(PageInfoAction {}, Some(77_777))).await);
+    assert_eq!(told(&why, 5), told(&unknown, 77_777));
+    let (entries, _) = read(&hub, &me, EntryFilter::default()).await;
+    assert!(entries.is_empty(), "{entries:?}");
+    hub.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_tab_takes_no_shared_one_and_a_narrowed_scope_hides_what_was_done_there() {
+    let hub = Hub::start(Limits::default());
+    hub.set_scopes(shared_scope());
+    let mut browser = connect(&hub, Some(true));
+    let me = bounded("a");
+    // The person is in the shared tab.
+    shares(&browser, &[1]);
+    let why = refusal(hub.submit(&me, submission(PageInfoAction {}, None)).await);
+    assert_eq!(why.code(), "no_tab");
+    let id = hub.submit(&me, submission(PageInfoAction {}, Some(1))).await.unwrap().id;
+    let (attempt, command) = browser.next_command().await;
+    browser.report(&command.correlation_id, attempt, result("shared"));
+    hub.set_scopes(own_scope());
+    let seen = hub.get(&me, &id, false).await.unwrap();
+    assert!(matches!(seen, CommandLookup::Evicted(_)), "{seen:?}");
+    let why = refusal(hub.submit(&me, submission(PageInfoAction {}, None)).await);
+    assert_eq!(why.code(), "no_tab", "not even as the current tab");
+    hub.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn shared_tabs_are_recorded_for_owners_who_see_them_and_end_with_the_browsers_run() {
+    let hub = Hub::start(Limits::default());
+    hub.set_scopes(shared_scope());
+    let browser = connect(&hub, Some(true));
+    let first = ReadyFrame {
+        session: Some(BrowserSession::from("first")),
+        tabs: of_person(),
+        tab_scopes: Some(true),
+        ..ready("Test", Vec::new())
+    };
+    browser.link.receive(FromExtension::Ready(first.clone()));
+    let everywhere = CaptureChange {
+        on: true,
+        streams: Some([StreamKind::Logs].into()),
+        of: TargetSelector::default(),
+    };
+    hub.capture(&bounded("a"), &everywhere).unwrap();
+    let recorded = |hub: &Hub| {
+        let settings = hub.capture_of(&"b".into());
+        assert!(settings.all.is_empty(), "{settings:?}");
+        settings.tabs.iter().map(|tab| tab.tab_id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(&hub), [0; 0]);
+    shares(&browser, &[5, 6]);
+    assert_eq!(recorded(&hub), [5, 6]);
+    shares(&browser, &[6]);
+    assert_eq!(recorded(&hub), [6]);
+    hub.set_scopes(own_scope());
+    assert_eq!(recorded(&hub), [0; 0]);
+    hub.set_scopes(shared_scope());
+    assert_eq!(recorded(&hub), [6]);
+    let anew = ReadyFrame { session: Some(BrowserSession::from("next")), ..first };
+    browser.link.receive(FromExtension::Ready(anew));
+    assert!(seen_by(&hub, &bounded("a")).is_empty(), "numbers of a former run mean nothing");
+    assert_eq!(recorded(&hub), [0; 0]);
     hub.shut_down().await;
 }

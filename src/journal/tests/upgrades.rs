@@ -176,7 +176,7 @@ async fn a_file_from_before_there_were_scopes_is_read_and_then_keeps_the_tabs_of
     let opened = reopen(&file(&dir));
     assert!(opened.unusable.is_none(), "{:?}", opened.unusable);
     let [kept] = &opened.history.commands[..] else { panic!("{:?}", opened.history) };
-    assert!(!kept.saved.spec.is_bounded, "its owner saw every tab");
+    assert_eq!(kept.saved.spec.scope, TabScope::All, "its owner saw every tab");
     assert!(opened.history.owner_tabs.is_empty());
     record(&opened.journal, [JournalEntry::TabOwned(owned(7))]).await;
     opened.journal.close().await;
@@ -185,10 +185,12 @@ async fn a_file_from_before_there_were_scopes_is_read_and_then_keeps_the_tabs_of
 
 #[tokio::test]
 async fn whether_an_owner_saw_every_tab_comes_back_with_its_command() {
-    let mut spec = script("exec_1").spec().clone();
-    spec.is_bounded = true;
-    let history = after_a_kill([accepted(&Command::new(spec))]).await;
-    assert!(history.commands[0].saved.spec.is_bounded);
+    for scope in [TabScope::Own, TabScope::Shared, TabScope::All] {
+        let mut spec = script("exec_1").spec().clone();
+        spec.scope = scope;
+        let history = after_a_kill([accepted(&Command::new(spec))]).await;
+        assert_eq!(history.commands[0].saved.spec.scope, scope);
+    }
 }
 
 #[tokio::test]

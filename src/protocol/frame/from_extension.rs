@@ -101,6 +101,11 @@ pub enum FromExtension {
         /// The new tab.
         tab_id: TabId,
     },
+    /// The person shares these tabs, and no others, with agents that see shared tabs.
+    SharedTabs {
+        /// The tabs.
+        tab_ids: Vec<TabId>,
+    },
     /// A tab that a client opened is the person's from now on: they said so, or have used, moved or
     /// pinned it, or its page asks before it is closed.
     KeepTab {
@@ -312,10 +317,7 @@ impl FromExtension {
                 let AttemptFence { correlation_id, attempt } = serde_json::from_str(text)?;
                 Self::Claim { correlation_id, attempt }
             }
-            "hold" => {
-                let HoldBody { correlation_id, attempt, need } = serde_json::from_str(text)?;
-                Self::Hold { correlation_id, attempt, need }
-            }
+            "hold" => serde_json::from_str::<HoldBody>(text)?.into(),
             "events" => {
                 let EventsBody { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
@@ -338,6 +340,7 @@ impl FromExtension {
             "take_tab" => {
                 Self::TakeTab { tab_id: serde_json::from_str::<TakeTabBody>(text)?.tab_id }
             }
+            "shared_tabs" => serde_json::from_str::<SharedTabsBody>(text)?.into(),
             "tab_opened" => serde_json::from_str::<TabOpenedBody>(text)?.into(),
             "tab_created" => serde_json::from_str::<TabCreatedBody>(text)?.into(),
             "keep_tab" => {
@@ -458,6 +461,23 @@ struct TabOpenedBody {
 struct TabCreatedBody {
     source_tab_id: TabId,
     tab_id: TabId,
+}
+
+impl From<HoldBody> for FromExtension {
+    fn from(HoldBody { correlation_id, attempt, need }: HoldBody) -> Self {
+        Self::Hold { correlation_id, attempt, need }
+    }
+}
+
+#[derive(Deserialize)]
+struct SharedTabsBody {
+    tab_ids: Vec<TabId>,
+}
+
+impl From<SharedTabsBody> for FromExtension {
+    fn from(SharedTabsBody { tab_ids }: SharedTabsBody) -> Self {
+        Self::SharedTabs { tab_ids }
+    }
 }
 
 impl From<TabOpenedBody> for FromExtension {

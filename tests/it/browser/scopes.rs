@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use tabwire::lifecycle::limits;
 
 use super::Stage;
+use super::popup::{popup, shows};
 use testkit::{
-    McpClient, TestPages, cli_of, every_call, finish, says, soon, until, without_numbers,
+    BrowserUser, McpClient, OTHER_SITE, TestPages, cli_of, every_call, finish, says, soon, until,
+    without_numbers,
 };
 
 /// In the title and in the address of each tab of the person.
@@ -49,6 +51,12 @@ fn id_of(opened: &Value) -> i64 {
     id.unwrap_or_else(|| panic!("no tab was opened: {opened}"))
 }
 
+/// Presses the button that shares, or takes back.
+async fn press_share(hand: &mut BrowserUser) {
+    hand.read("document.querySelector('#share').scrollIntoView({block: 'center'}); 1").await;
+    hand.click("#share").await;
+}
+
 impl ScopeStage {
     async fn set() -> Self {
         let stage = Stage::with_user(TestPages::start().await, &[]).await;
@@ -87,6 +95,29 @@ impl ScopeStage {
         let told = self.work.call("observe", json!({"what": "tabs"})).await;
         let tabs = told["tabs"].as_array().unwrap().iter();
         tabs.map(|tab| tab["tab_id"].as_i64().unwrap()).collect()
+    }
+
+    /// The person's hand in the popup, which is a tab here.
+    async fn hand(&mut self) -> BrowserUser {
+        let mut hand = BrowserUser::reach(&self.stage.profile()).await;
+        hand.open_beside(&popup()).await;
+        let tabs = self.stage.client.call("observe", json!({"what": "tabs"})).await;
+        let tabs = tabs["tabs"].as_array().unwrap().iter();
+        let ids = tabs.map(|tab| tab["tab_id"].as_i64().unwrap());
+        let is_popup = |id: &i64| !self.outside.ids.contains(id);
+        let popup: Vec<_> = ids.filter(is_popup).collect();
+        self.outside.ids.extend(popup);
+        hand
+    }
+
+    /// Clicks in the popup as if it were open over this tab.
+    async fn click_share(&self, hand: &mut BrowserUser, tab: i64, url: &str) {
+        let over = format!("chrome.tabs.query = async () => [{{id: {tab}, url: '{url}'}}]; 1");
+        hand.read(&over).await;
+        let is_offered = "(({hidden, dataset}) => !hidden && dataset.shared === 'false')\
+                          (document.querySelector('#share'))";
+        soon("an offer to share", until(async || hand.read(is_offered).await == true)).await;
+        press_share(hand).await;
     }
 
     async fn listed(&self) -> Vec<i64> {
@@ -151,6 +182,17 @@ async fn without_a_tab_of_its_own_it_gets_none_and_a_guessed_one_is_not_there() 
     set.stage.end().await;
 }
 
+/// How a call was refused, without the list of tabs that may be used, which can change between two
+/// calls. What is for no tab goes on all the same.
+fn refusal_of(raw: &Value) -> String {
+    let mut told = testkit::body(raw);
+    if raw["isError"] != true {
+        return String::new();
+    }
+    told.as_object_mut().unwrap().remove("tabs");
+    without_numbers(&told.to_string())
+}
+
 /// Opens a tab of its own again if a call has closed it or led it elsewhere.
 async fn own_tab(set: &ScopeStage, before: i64) -> i64 {
     if set.seen().await.contains(&before) { before } else { set.open("/form").await }
@@ -158,7 +200,26 @@ async fn own_tab(set: &ScopeStage, before: i64) -> i64 {
 
 #[tokio::test]
 async fn no_answer_of_any_tool_action_view_or_stream_has_a_byte_of_a_tab_outside() {
-    let set = ScopeStage::set().await;
+    walk(ScopeStage::set().await).await;
+}
+
+#[tokio::test]
+async fn nor_does_one_where_the_person_shares_some_of_the_tabs() {
+    let mut set = ScopeStage::set().await;
+    choose(&set.stage, "shared").await;
+    // Its address and title tell nothing of the others.
+    let url = set.stage.pages.url("/orders");
+    let shared = set.outside.ids[0];
+    let go = json!({"action": "navigate", "url": url, "tab_id": shared});
+    assert_eq!(set.stage.interact(go).await["status"], "complete");
+    let mut hand = set.hand().await;
+    set.click_share(&mut hand, shared, &url).await;
+    soon("the shared tab", until(async || set.seen().await == [shared])).await;
+    set.outside.ids.remove(0);
+    walk(set).await;
+}
+
+async fn walk(set: ScopeStage) {
     let url = set.stage.pages.url("/form");
     set.work.call("configure", json!({"action": "capture"})).await;
     let mut own = set.open("/form").await;
@@ -179,9 +240,7 @@ async fn no_answer_of_any_tool_action_view_or_stream_has_a_byte_of_a_tab_outside
             if let Some(found) = set.outside.told(&answer, tab) {
                 wrong.push(format!("{offered:?} of {tab:?} tells {found}: {answer:.900}"));
             }
-            // What is for no tab goes on all the same.
-            let came =
-                if raw["isError"] == true { without_numbers(&answer) } else { String::new() };
+            let came = refusal_of(&raw);
             if tab == Some(set.outside.nowhere) {
                 nowhere = Some(came);
             } else if tab == Some(guess) && nowhere != Some(came) {
@@ -265,5 +324,75 @@ async fn a_trace_which_would_record_other_tabs_of_the_process_is_refused() {
         start
     });
     assert_eq!(taken.await["status"], "complete");
+    set.stage.end().await;
+}
+
+#[tokio::test]
+async fn the_person_shares_a_tab_by_a_click_until_it_is_taken_back_goes_elsewhere_or_is_closed() {
+    let mut set = ScopeStage::set().await;
+    choose(&set.stage, "shared").await;
+    assert_eq!(set.seen().await, [0; 0], "nothing is shared");
+    let mut hand = set.hand().await;
+    let (tab, other) = (set.outside.ids[0], set.outside.ids[2]);
+    let url = set.stage.pages.url("/second");
+    let go = |tab: i64, url: &str| json!({"action": "navigate", "url": url, "tab_id": tab});
+    assert_eq!(set.stage.interact(go(tab, &url)).await["status"], "complete");
+    set.click_share(&mut hand, tab, &url).await;
+    shows(&mut hand, "Take this tab back").await;
+    soon("the shared tab", until(async || set.seen().await == [tab])).await;
+    assert_eq!(set.listed().await, [tab]);
+    let title = json!({"action": "execute_js", "script": "document.title", "tab_id": tab});
+    let read = call(&set.work, title.clone()).await;
+    assert_eq!(read["result"]["value"], "Second Page", "{read}");
+    let refused = call(&set.work, json!({"action": "page_info", "tab_id": other})).await;
+    assert_eq!(refused["error"], "tab_gone", "the others are not shared: {refused}");
+    // Taken back.
+    press_share(&mut hand).await;
+    soon("no tab", until(async || set.seen().await.is_empty())).await;
+    let refused = call(&set.work, title.clone()).await;
+    assert_eq!(refused["error"], "tab_gone", "{refused}");
+    // A page of the same site keeps it, another site ends it before anything of it is told.
+    set.click_share(&mut hand, tab, &url).await;
+    soon("the shared tab", until(async || set.seen().await == [tab])).await;
+    assert_eq!(
+        set.stage.interact(go(tab, &set.stage.pages.url("/form"))).await["status"],
+        "complete"
+    );
+    assert_eq!(call(&set.work, title.clone()).await["result"]["value"], "A Form");
+    let elsewhere = set.stage.pages.url(&format!("/{WORD}")).replace("127.0.0.1", OTHER_SITE);
+    let leaves = format!("location.href = '{elsewhere}'; await new Promise(() => {{}})");
+    let leaves = json!({"action": "execute_js", "script": leaves, "tab_id": tab});
+    let told = call(&set.work, leaves).await.to_string();
+    assert!(!told.contains(WORD) && !told.contains("Another Page"), "{told}");
+    soon("no tab", until(async || set.seen().await.is_empty())).await;
+    let refused = call(&set.work, title).await;
+    assert_eq!(refused["error"], "tab_gone", "{refused}");
+    // It does not come back with its site.
+    assert_eq!(set.stage.interact(go(tab, &url)).await["status"], "complete");
+    assert_eq!(set.seen().await, [0; 0]);
+    // Nor does a closed one.
+    set.click_share(&mut hand, tab, &url).await;
+    soon("the shared tab", until(async || set.seen().await == [tab])).await;
+    hand.read(&format!("chrome.tabs.remove({tab}); 1")).await;
+    soon("no tab", until(async || set.seen().await.is_empty())).await;
+    set.stage.end().await;
+}
+
+#[tokio::test]
+async fn what_is_shared_outlives_the_extensions_worker() {
+    let mut set = ScopeStage::set().await;
+    choose(&set.stage, "shared").await;
+    let mut hand = set.hand().await;
+    let tab = set.outside.ids[0];
+    let url = set.stage.pages.url("/second");
+    let go = json!({"action": "navigate", "url": url, "tab_id": tab});
+    assert_eq!(set.stage.interact(go).await["status"], "complete");
+    set.click_share(&mut hand, tab, &url).await;
+    soon("the shared tab", until(async || set.seen().await == [tab])).await;
+    set.stage.kill_worker();
+    let title = json!({"action": "execute_js", "script": "document.title", "tab_id": tab});
+    let read = async || call(&set.work, title.clone()).await["result"]["value"] == "Second Page";
+    soon("the next worker", until(read)).await;
+    assert_eq!(set.seen().await, [tab]);
     set.stage.end().await;
 }

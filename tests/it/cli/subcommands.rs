@@ -9,7 +9,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::proof::DEFAULT_OWNER;
-use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, Timestamp};
+use tabwire::protocol::{Drawing, SiteChange, SiteList, SitePattern, TabScope, Timestamp};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use testkit::PollingExtension;
@@ -136,6 +136,8 @@ async fn which_tabs_an_owners_programs_see_is_shown_and_chosen_and_a_daemon_that
     let more = place.run(&["scope", "user", "all"]).await;
     assert!(more.code != Some(0) && more.stderr.contains("every tab"), "{more:?}");
     assert_eq!(client.call_fails("interact", info.clone()).await["error"], "no_tab");
+    let more = place.run(&["scope", "work", "shared"]).await;
+    assert!(more.code != Some(0) && more.stderr.contains("those that you share"), "{more:?}");
     scopes(&["user", "all", "--unattended"]).await;
     assert_eq!(client.call("interact", info).await["status"], "queued");
     let noted = place.home().unconfirmed().unwrap();
@@ -143,12 +145,12 @@ async fn which_tabs_an_owners_programs_see_is_shown_and_chosen_and_a_daemon_that
         noted.iter().any(|it| format!("{it:?}").contains("tabwire scope user own")),
         "{noted:?}"
     );
-    for wrong in [&["work", "shared"][..], &["work", "none"], &["work"], &["no owner", "own"]] {
+    for wrong in [&["work", "mine"][..], &["work", "none"], &["work"], &["no owner", "own"]] {
         let ran = place.run(&[&["scope"], wrong].concat()).await;
         assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{wrong:?}: {ran:?}");
     }
-    let unknown = place.run(&["scope", "work", "shared"]).await.stderr;
-    assert!(unknown.contains("own or all"), "{unknown}");
+    let unknown = place.run(&["scope", "work", "mine"]).await.stderr;
+    assert!(unknown.contains("own, shared or all"), "{unknown}");
     client.kill().await;
     assert_eq!(place.run(&["stop"]).await.code, Some(0));
     assert!(served.end().await.success());
@@ -344,7 +346,7 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
         });
         let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
         drawings
-            .keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), false)
+            .keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), TabScope::All)
             .unwrap();
     }
     let shown = place.run(&["drawings"]).await.stdout;
@@ -364,7 +366,9 @@ async fn drawings_are_listed_and_deleted_without_a_daemon() {
     let body =
         json!({"drawing_id": own, "annotations": [{"kind": "note"}], "page_url": "http://x.test/"});
     let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
-    drawings.keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), false).unwrap();
+    drawings
+        .keep(&DEFAULT_OWNER.into(), &drawing, Timestamp::from_unix_micros(0), TabScope::All)
+        .unwrap();
     let by_beginning = place.run(&["drawings", "delete", "a0"]).await;
     assert_eq!(&*by_beginning.stdout, "1 drawing deleted\n", "{by_beginning:?}");
     let cleared = place.run(&["drawings", "clear", "--session", "checkout", "--json"]).await;

@@ -21,7 +21,7 @@ use super::*;
 use crate::protocol::actions::{ExecuteJsAction, PageInfoAction};
 use crate::protocol::{
     Action, CancelReason, CommandStatus, ExtensionReport, InFlightState, NackReason, ReportedError,
-    TraceEntry,
+    TabScope, TraceEntry,
 };
 
 const ACCEPTED_AT: Timestamp = ms(0);
@@ -77,7 +77,7 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
         work,
         timeout,
         holds_dialogs: false,
-        is_bounded: false,
+        scope: TabScope::All,
         created: ACCEPTED_AT,
     })
 }
