@@ -126,6 +126,8 @@ fn record<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<
 
 fn record_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
     let text: Option<String> = row.get(column)?;
+    // Room for a record is none.
+    let text = text.filter(|text| !text.trim_end().is_empty());
     let read = |text: String| serde_json::from_str(&text).map_err(|error| unreadable(&error));
     text.map(read).transpose()
 }

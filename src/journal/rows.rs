@@ -1,5 +1,7 @@
 //! Entries as rows: their records, and the columns that rows are found by.
 
+use std::iter;
+
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
@@ -18,6 +20,10 @@ use crate::lifecycle::CommandSpec;
 use crate::lifecycle::{HoldHistory, Lane, SavedStage, TargetSelector, Tombstone, TracePoint};
 use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Timestamp};
 
+/// The room that a row has for its stage from the beginning, in bytes. A row that grows with each
+/// change moves half of its page to another one, and five pages are written instead of one.
+const STAGE_ROOM: usize = 320;
+
 pub(super) fn write_entry(
     to: &Connection,
     row_ids: &mut RowIds,
@@ -35,7 +41,14 @@ pub(super) fn write_entry(
             let stage = SavedStage::of(command);
             // Of a command that is gone nothing is kept.
             if let (Some(stage), Some(number)) = (stage, row_ids.find(&command.spec().id)) {
-                put_stage(to, number, &stage, command.marks(), command.holds())?;
+                put_stage(
+                    to,
+                    number,
+                    command.spec().created,
+                    &stage,
+                    command.marks(),
+                    command.holds(),
+                )?;
             }
         }
         JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at)?,
@@ -96,7 +109,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
         let lane = command.lane.as_ref();
         let number = row_ids.give(&saved.spec.id);
         put_command(to, number, &saved.spec, &command.selector, lane, &saved.trace)?;
-        put_stage(to, number, &saved.stage, &saved.trace, &saved.holds)?;
+        put_stage(to, number, saved.spec.created, &saved.stage, &saved.trace, &saved.holds)?;
         if let SavedStage::Ended { at, read: true, .. } = &saved.stage {
             put_read(to, Some(number), *at)?;
         }
@@ -192,23 +205,31 @@ fn put_command(
 ) -> rusqlite::Result<()> {
     let (record, long) = AcceptanceRecord::of(spec, target, lane, trace);
     LongValue::Work.put(to, number, long.as_deref())?;
-    let put = "INSERT INTO command (number, id, acceptance) VALUES (?, ?, ?)";
-    to.prepare_cached(put)?.execute(params![number, spec.id.as_str(), json(&record)])?;
+    let put = "INSERT INTO command (number, id, acceptance, stage) VALUES (?, ?, ?, ?)";
+    let row = params![number, spec.id.as_str(), json(&record), roomy(String::new())];
+    to.prepare_cached(put)?.execute(row)?;
     Ok(())
 }
 
 fn put_stage(
     to: &Connection,
     number: i64,
+    created: Timestamp,
     stage: &SavedStage,
     trace: &[TracePoint],
     holds: &HoldHistory,
 ) -> rusqlite::Result<()> {
-    let Some((record, long)) = StageRecord::of(stage, trace, holds) else { return Ok(()) };
+    let Some((record, long)) = StageRecord::of(created, stage, trace, holds) else { return Ok(()) };
     LongValue::Outcome.put(to, number, long.as_deref())?;
     let put = "UPDATE command SET stage = ? WHERE number = ?";
-    to.prepare_cached(put)?.execute(params![json(&record), number])?;
+    to.prepare_cached(put)?.execute(params![roomy(json(&record)), number])?;
     Ok(())
+}
+
+/// Pads a stage with spaces to the length that most have in the end.
+fn roomy(mut stage: String) -> String {
+    stage.extend(iter::repeat_n(' ', STAGE_ROOM.saturating_sub(stage.len())));
+    stage
 }
 
 fn put_read(to: &Connection, number: Option<i64>, at: Timestamp) -> rusqlite::Result<()> {

@@ -1,4 +1,4 @@
--- The schema of the journal, version 9. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 10. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS command (
   id         TEXT NOT NULL,     -- unique; the writer knows which row it is
   acceptance TEXT NOT NULL,
   lane       TEXT,              -- NULL: as in the acceptance
-  stage      TEXT,              -- NULL: as it was accepted
+  stage      TEXT,              -- NULL or spaces: as it was accepted; padded with spaces
   read       TEXT               -- NULL: its outcome was not read
 );
 

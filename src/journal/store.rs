@@ -179,7 +179,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 fn upgrade(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     if from >= 6 {
-        // They lack tables only.
+        // They lack tables only, and every form of a record is read.
         transaction.execute_batch(include_str!("schema.sql"))?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         return transaction.commit();

@@ -181,6 +181,10 @@ impl BatchWriter {
         let began = Instant::now();
         let written = self.write_taken();
         self.row_ids.settle(written.is_ok());
+        if !self.connection.is_autocommit() {
+            // It failed in the middle; some failures have ended the transaction by themselves.
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         written?;
         self.batches_since_checkpoint += 1;
         self.bytes_since_checkpoint += self.batch_size();
@@ -197,11 +201,13 @@ impl BatchWriter {
             // One statement is a transaction by itself.
             return write_entry(&self.connection, &mut self.row_ids, only);
         }
-        let transaction = self.connection.transaction()?;
+        // As statements that are kept: those of rusqlite's own transactions are parsed each time.
+        self.connection.prepare_cached("BEGIN")?.execute([])?;
         for entry in self.reader.batch() {
-            write_entry(&transaction, &mut self.row_ids, entry)?;
+            write_entry(&self.connection, &mut self.row_ids, entry)?;
         }
-        transaction.commit()
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
     }
 
     fn note_time(&mut self, took: Duration) {

@@ -1,6 +1,6 @@
 //! Files of older schemas: everything that they delivery reads as it did when they were written.
 //! `journal-5.db` holds commands in every stage and with every end, and `journal-5.json` how the
-//! build that wrote it read them.
+//! build that wrote it read them. `journal-9.db` is that file, upgraded by a build of schema 9.
 
 use serde_json::{Value, json};
 
@@ -96,8 +96,14 @@ fn without_sentences(command: &Command) -> Value {
 }
 
 #[tokio::test]
-async fn every_command_of_a_file_of_schema_5_reads_as_before_and_so_does_all_else() {
-    let (dir, opened) = fixture("journal-5.db");
+async fn every_command_of_an_older_file_reads_as_before_and_so_does_all_else() {
+    for older in ["journal-5.db", "journal-9.db"] {
+        reads_as_before_and_is_written_on(older).await;
+    }
+}
+
+async fn reads_as_before_and_is_written_on(older: &str) {
+    let (dir, opened) = fixture(older);
     assert_eq!(described(&opened.history), as_it_was());
     opened.journal.close().await;
     let again = reopen(&file(&dir));
