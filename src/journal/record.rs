@@ -55,6 +55,9 @@ impl<'de> Deserialize<'de> for RecordVersion {
 /// A JSON value as it stands in its record, or the text that stands beside it.
 type SplitValue<'a> = (Option<Box<RawValue>>, Option<Cow<'a, str>>);
 
+/// The points of a trace as they stand in a record: whole, or as steps after the command's creation.
+type TraceParts = (Option<Vec<TracePointRecord>>, Vec<StepRecord>);
+
 /// A command as it was accepted.
 #[derive(Serialize, Deserialize)]
 pub(super) struct AcceptanceRecord {
@@ -329,20 +332,17 @@ impl CommandRecords<'_> {
             TargetSelector { browser: acceptance.wanted_browser, tab: acceptance.wanted_tab };
         let lane = lane.or(acceptance.lane).map(LaneRecord::lane);
         let holds = stage.as_ref().map(StageRecord::holds).unwrap_or_default();
-        let (stage, trace, steps) = match stage {
+        let (stage, trace) = match stage {
             Some(stage) => stage.stage(long_value, read.is_some())?,
-            None => (SavedStage::Accepted, acceptance.trace, acceptance.steps),
+            None => (SavedStage::Accepted, (acceptance.trace, acceptance.steps)),
         };
-        let trace = trace_points(spec.created, trace, steps);
+        let trace = trace_points(spec.created, trace);
         Ok(RecordedCommand { saved: SavedCommand { spec, stage, trace, holds }, lane, selector })
     }
 }
 
 /// A trace as its points, or as the steps after the command's creation.
-fn trace_records(
-    created: Timestamp,
-    trace: &[TracePoint],
-) -> (Option<Vec<TracePointRecord>>, Vec<StepRecord>) {
+fn trace_records(created: Timestamp, trace: &[TracePoint]) -> TraceParts {
     let first = TracePoint { phase: TracePhase::Queued, at: created, attempt: None };
     match trace.split_first() {
         Some((begin, steps)) if *begin == first => {
@@ -352,11 +352,7 @@ fn trace_records(
     }
 }
 
-fn trace_points(
-    created: Timestamp,
-    trace: Option<Vec<TracePointRecord>>,
-    steps: Vec<StepRecord>,
-) -> Vec<TracePoint> {
+fn trace_points(created: Timestamp, (trace, steps): TraceParts) -> Vec<TracePoint> {
     match trace {
         Some(trace) => trace.into_iter().map(TracePointRecord::point).collect(),
         None => iter::once(StepRecord(TracePhase::Queued, 0, None))
@@ -432,7 +428,7 @@ impl StageRecord {
         self,
         long_value: Option<&str>,
         read: bool,
-    ) -> Result<(SavedStage, Option<Vec<TracePointRecord>>, Vec<StepRecord>), RecordError> {
+    ) -> Result<(SavedStage, TraceParts), RecordError> {
         let at = Timestamp::from_unix_micros(self.at_us);
         let delivery = self.delivery.map(DeliveryRecord::delivery);
         let missing = |what: &str| RecordError::custom(format!("a stage has no {what}"));
@@ -451,7 +447,7 @@ impl StageRecord {
                 SavedStage::Ended { at, outcome: outcome.outcome(long_value)?, delivery, read }
             }
         };
-        Ok((stage, self.trace, self.steps))
+        Ok((stage, (self.trace, self.steps)))
     }
 }
 
