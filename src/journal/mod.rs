@@ -22,6 +22,7 @@ mod store;
 mod tab_records;
 #[cfg(test)]
 mod tests;
+mod trace_record;
 mod writer;
 
 use std::io;

@@ -9,13 +9,13 @@
 //! byte for byte. A long one stands beside its record: the store decides where.
 
 use std::borrow::Cow;
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
+use super::trace_record::{StepRecord, TraceParts, TracePointRecord, trace_points, trace_records};
 use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedKey, UsedTab};
 use crate::lifecycle::{
     CallDigest, CommandHold, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason,
@@ -23,7 +23,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
-    QueryId, TabId, TabScope, Timestamp, TracePhase, Transport,
+    QueryId, TabId, TabScope, Timestamp, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -54,9 +54,6 @@ impl<'de> Deserialize<'de> for RecordVersion {
 
 /// A JSON value as it stands in its record, or the text that stands beside it.
 type SplitValue<'a> = (Option<Box<RawValue>>, Option<Cow<'a, str>>);
-
-/// The points of a trace as they stand in a record: whole, or as steps after the command's creation.
-type TraceParts = (Option<Vec<TracePointRecord>>, Vec<StepRecord>);
 
 /// A command as it was accepted.
 #[derive(Serialize, Deserialize)]
@@ -172,18 +169,6 @@ enum OutcomeRecord {
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(from).map(Some)
 }
-
-/// A point of a command's trace: the phase, when it was reached, and in which delivery. Records of
-/// schemas before 10 hold all points so, and others those of a command that was not queued as soon as
-/// it was created.
-#[derive(Serialize, Deserialize)]
-struct TracePointRecord(TracePhase, u64, Option<Attempt>);
-
-/// A point of a trace that begins with the command's creation, which is left out: the phase, how long
-/// after it in microseconds, and in which delivery. A record that is a third shorter splits fewer
-/// pages of the file.
-#[derive(Serialize, Deserialize)]
-struct StepRecord(TracePhase, i64, Option<Attempt>);
 
 /// When an owner read an outcome.
 #[derive(Serialize, Deserialize)]
@@ -341,27 +326,6 @@ impl CommandRecords<'_> {
     }
 }
 
-/// A trace as its points, or as the steps after the command's creation.
-fn trace_records(created: Timestamp, trace: &[TracePoint]) -> TraceParts {
-    let first = TracePoint { phase: TracePhase::Queued, at: created, attempt: None };
-    match trace.split_first() {
-        Some((begin, steps)) if *begin == first => {
-            (None, steps.iter().map(|point| StepRecord::of(created, point)).collect())
-        }
-        _ => (Some(trace.iter().map(TracePointRecord::of).collect()), Vec::new()),
-    }
-}
-
-fn trace_points(created: Timestamp, (trace, steps): TraceParts) -> Vec<TracePoint> {
-    match trace {
-        Some(trace) => trace.into_iter().map(TracePointRecord::point).collect(),
-        None => iter::once(StepRecord(TracePhase::Queued, 0, None))
-            .chain(steps)
-            .map(|step| step.point(created))
-            .collect(),
-    }
-}
-
 impl LaneRecord {
     pub(super) fn of(Lane { browser, tab }: &Lane) -> Self {
         Self { v: RecordVersion, browser: browser.clone(), tab: *tab }
@@ -509,30 +473,6 @@ impl OutcomeRecord {
                 CommandOutcome::Cancelled { may_have_run, by_user }
             }
         })
-    }
-}
-
-impl TracePointRecord {
-    const fn of(point: &TracePoint) -> Self {
-        Self(point.phase, point.at.unix_micros(), point.attempt)
-    }
-
-    fn point(self) -> TracePoint {
-        let Self(phase, at, attempt) = self;
-        TracePoint { phase, at: Timestamp::from_unix_micros(at), attempt }
-    }
-}
-
-impl StepRecord {
-    fn of(created: Timestamp, point: &TracePoint) -> Self {
-        let after = point.at.unix_micros().wrapping_sub(created.unix_micros());
-        Self(point.phase, after.cast_signed(), point.attempt)
-    }
-
-    fn point(self, created: Timestamp) -> TracePoint {
-        let Self(phase, after, attempt) = self;
-        let at = created.unix_micros().wrapping_add_signed(after);
-        TracePoint { phase, at: Timestamp::from_unix_micros(at), attempt }
     }
 }
 

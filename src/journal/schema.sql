@@ -1,4 +1,4 @@
--- The schema of the journal, version 10. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 11. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the

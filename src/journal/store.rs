@@ -17,7 +17,7 @@ use crate::engine::RecordedHistory;
 use crate::home::rename_database;
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
