@@ -73,8 +73,18 @@ part of that protocol only, by a list of its own, and no permission adds to it:
 
 The debugger is also refused on pages of the browser, of stores and of other extensions (`restricted_page`), and in a tab
 that holds a frame of another extension, as password managers put them into pages. Such a frame is set aside while a
-command runs; where the person types there, has switched that off, or the frame comes back each time, the command ends as
-`foreign_extension_frame`, which names the extension, and what needs no debugger still works. Two extensions can debug the same tab at the same time.
+command runs. Where the person types there, has switched that off, or the frame comes back each time, `click`, `check`,
+`uncheck`, `type`, `select_option`, `fill_form` and `scroll` are done by scripts, and their answers say `input: scripted`
+and why (`input_why`). What reads pages, and `wait_for`, needs no debugger for most. All else ends as
+`foreign_extension_frame`, which names the extension, with `may_have_run: false`. Two extensions can debug the same tab at the same time.
+
+Acts by script differ from those of a person: their clicks are not `isTrusted`; no keys go down or up, so `slowly` enters sign
+by sign and `submit` submits the form; a page in the background is not told of its focus and does not paint; a dialog of
+the page is the person's to answer; the wheel, held buttons, choosers of files and editors that take keys only are not
+possible. An act after which neither the document, its focus and scroll position, the element, the address, frames, tabs
+nor downloads have changed within 1.2 s ends as `foreign_extension_frame`, and so does a text that the field does not
+hold: pages can refuse what no person did. While the person types in the tab, scripts leave the focus where it is, and
+enter no text into an editor or into the field that the person is in.
 
 While the debugger is attached the browser shows a bar that says so, in every window. It shows none if it was started with
 `--silent-debugger-extension-api`, or if a policy of the computer's administrator has installed the extension. The person

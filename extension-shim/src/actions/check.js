@@ -20,7 +20,7 @@ export async function uncheck(params, context) {
 /** @param {Record<string, any>} params @param {Context} context @param {boolean} isTicked @returns {Promise<Outcome>} */
 async function tick({ target: named, snapshot }, context, isTicked) {
   const wanted = parseTarget(named);
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const { target, isUnchanged, how, after } = await setChecked(input, wanted, isTicked);
     return { target, after, value: { [isTicked ? 'checked' : 'unchecked']: target.label, ...how, ...(isUnchanged && { unchanged: true }) } };
   });

@@ -19,18 +19,18 @@ export async function click({ button = 'left', doubleClick, modifiers, hold_ms =
     modifiers: await modifierBits(modifiers), holdMs: checkedInteger('hold_ms', hold_ms, HOLD_MS),
   };
   const atOnce = checkedChoice('wait', wait, /** @type {const} */ (['ready', 'none'])) === 'none';
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const found = await input.reach(where, { kind: 'click', atOnce });
     const { target, ...how } = await clickTarget(input, found, manner, { isFixed: atOnce || 'point' in where });
     const again = async (/** @type {LandedAct} */ after) => {
-      if (how.input || !after.isPutBack || manner.holdMs > 0) return false;
+      if (input.scripted || how.input || !after.isPutBack || manner.holdMs > 0) return false;
       await clickByScript(input, target, manner);
       how.input = 'scripted';
       return true;
     };
     return {
       target, value: { clicked: target.label }, again,
-      tell: (after) => ({ ...how, ...(how.input ? {} : landedOn(after, CLICKED[manner.button])), ...changedStates(target, after) }),
+      tell: (after) => ({ ...how, ...(how.input || input.scripted ? {} : landedOn(after, CLICKED[manner.button])), ...changedStates(target, after) }),
     };
   });
 }

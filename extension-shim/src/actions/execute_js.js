@@ -105,7 +105,7 @@ async function urlNow(tabId, so) {
     return await assertPage(tabId, so);
   } catch (error) {
     if (error instanceof ActionError) throw error;
-    throw commandError(error, tabId, await tabs.isOpen(tabId));
+    throw await commandError(error, tabId, await tabs.isOpen(tabId));
   }
 }
 
@@ -128,7 +128,7 @@ async function evaluate(run) {
     if (error instanceof ActionError) throw error;
     // A script ended by the protocol's own timer fails as "Internal error": only the elapsed time shows it.
     if (performance.now() - startedAt >= run.timeout) throw executionTimeout(run.timeout);
-    throw commandError(error, run.tabId, await tabs.isOpen(run.tabId));
+    throw await commandError(error, run.tabId, await tabs.isOpen(run.tabId));
   }
 }
 

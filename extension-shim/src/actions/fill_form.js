@@ -18,7 +18,7 @@ export async function fill_form({ fields, submit, snapshot }, context) {
   // None is filled if one of them is not understood.
   for (const { target } of fields) parseTarget(target);
   const isSubmitted = checkedFlag('submit', submit);
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     /** @type {FilledField[]} */
     const filled = [];
     for (const { target, value } of fields) filled.push(await fillField(input, target, value).catch((error) => { throw failedAt(error, fields, filled); }));

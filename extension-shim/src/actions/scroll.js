@@ -24,7 +24,7 @@ export async function scroll({ target, until_text, snapshot, ...way }, context) 
   const wanted = target === undefined ? null : parseTarget(target);
   const isMoved = Object.keys(by).length > 0 || text !== undefined;
   if (!wanted && !isMoved) throw wrongWay('nothing says where to scroll');
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const found = wanted && await input.findParsed(wanted, { kind: 'view' });
     if (found && !isMoved) return { value: { scrolled_to: found.label } };
     return { value: text === undefined ? await scrollBy(input, found, by) : await scrollUntil(input, found, text, by.viewsY ?? 0.9) };

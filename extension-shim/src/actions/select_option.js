@@ -11,7 +11,7 @@ import { ActionError } from '../lib/errors.js';
 export async function select_option({ target, values, snapshot }, context) {
   const wanted = typeof values === 'string' ? [values] : values;
   if (!Array.isArray(wanted) || !wanted.every((value) => typeof value === 'string')) throw new ActionError('invalid_params', 'values must be a list of texts');
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const list = await input.find(target, { kind: 'choose' });
     const { chosen, value = chosen.join(', ') } = await chooseOptions(input, list, wanted);
     // The agent knows the labels that it gave.

@@ -2,12 +2,16 @@
 // Types text into a field, an editor, or the element that has the focus.
 
 /** @import {Context, Outcome} from '../../types/protocol.js' */
-/** @import {LandedAct} from '../browser/targets.js' */
+/** @import {LandedAct, ReadyTarget} from '../browser/targets.js' */
+/** @import {InputSession} from '../input/session.js' */
 
+import { askDocument } from '../browser/page_world.js';
 import { parseTarget } from '../browser/target_query.js';
 import { checkedFlag } from '../commands/params.js';
+import { submitForm } from '../input/form_fields.js';
 import { parseChord } from '../input/key_table.js';
 import { chordEvents, isMac } from '../input/keyboard.js';
+import { onlyDebugger } from '../input/scripted.js';
 import { withInput } from '../input/session.js';
 import { differingValues, enterText, entriesBeside } from '../input/text_entry.js';
 import { ActionError } from '../lib/errors.js';
@@ -18,12 +22,14 @@ export async function type({ target, text, clear, submit, slowly, snapshot }, co
   const how = { clear: checkedFlag('clear', clear), slowly: checkedFlag('slowly', slowly) };
   const isSubmitted = checkedFlag('submit', submit);
   const wanted = target === undefined ? undefined : parseTarget(target);
-  return withInput(context, { snapshot }, async (input) => {
+  return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const field = wanted ? await input.findField(wanted, how.clear) : await input.focused();
+    if (isSubmitted && input.scripted) await assertForm(input, field);
     const entered = await enterText(input, field, text, { ...how, wanted, isLast: !isSubmitted });
     const entries = isSubmitted ? undefined : entriesBeside([entered], field);
     const [value] = entries ? [] : await differingValues([entered]);
-    if (isSubmitted) {
+    if (isSubmitted && input.scripted) await submitForm(input, field);
+    else if (isSubmitted) {
       await input.ready(field);
       await input.send(...chordEvents(parseChord('Enter', isMac)));
     }
@@ -35,4 +41,10 @@ export async function type({ target, text, clear, submit, slowly, snapshot }, co
 function differing({ events: { input: last }, entered: [now] = [] }, known) {
   const value = known ?? now?.value;
   return value === undefined ? {} : { value, ...(last?.on && { landed_on: last.on }) };
+}
+
+/** A script submits a form as Enter does, and nothing else. @param {InputSession} input @param {ReadyTarget} field */
+async function assertForm(input, field) {
+  const { found } = await askDocument(input.tabId, field.document, 'submitter', { id: field.id });
+  if (found && !found.isForm) throw onlyDebugger(input, `${field.label} is in no form, and the Enter key is the debugger's`);
 }

@@ -30,7 +30,7 @@ export async function withAttachedPage(context, run) {
   } catch (error) {
     if (error instanceof ActionError) throw error;
     if (performance.now() - startedAt >= timeout_ms) throw executionTimeout(timeout_ms);
-    throw commandError(error, id, await tabs.isOpen(id));
+    throw await commandError(error, id, await tabs.isOpen(id));
   }
 }
 

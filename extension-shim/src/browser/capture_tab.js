@@ -53,7 +53,7 @@ export async function captureTab(id, format, frame, signal) {
     });
   } catch (error) {
     if (error instanceof ActionError) throw error;
-    throw commandError(error, id, await tabs.isOpen(id));
+    throw await commandError(error, id, await tabs.isOpen(id));
   }
 }
 

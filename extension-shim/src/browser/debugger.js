@@ -10,7 +10,7 @@ import { handedOver } from '../policy/handed_over.js';
 import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
 import { extensionNames, foreignFramesIn, isOfForeignFrame } from './foreign_extensions.js';
-import { asideFrames } from './frames_aside.js';
+import { COMES_BACK, asideFrames } from './frames_aside.js';
 import { ASIDE_CONFIRM_MS, ASIDE_KEEP_AGAIN_MS, ASIDE_REST_MS, ASIDE_TRIES, BURST_MS, DETACH_IDLE_MS, LOST_MS, SIZE_MS, TYPED_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
 
@@ -354,7 +354,7 @@ export function handleDetach({ tabId }, reason) {
   // Also the end of a tab: then it is not attached again.
   if (reason === 'target_closed' && session?.attaching === null && session.watchers.size > 0) regain(tabId, session);
   // While it is attached beside such frames, it is lost now and then.
-  else if (reason === 'target_closed' && session?.attaching && asideFrames.has(tabId)) session.isLost = true;
+  else if (reason === 'target_closed' && session?.attaching && session.setsAside) session.isLost = true;
   else forget(tabId);
   held.delete(tabId);
   debuggerNews.onLost(tabId);
@@ -463,12 +463,14 @@ async function openBeside(tabId, session, restore) {
       await restore?.();
       if (!session.isLost) return;
     } catch (error) {
-      if (error instanceof ActionError || !isLoss(messageOf(error))) throw error;
-      // A debugger that was lost on the way may have been so for another reason.
+      // A debugger that was lost on the way may have been so for another reason, which the next try tells.
+      if (error instanceof ActionError || !isLoss(messageOf(error)) || dismissed.has(tabId)) throw error;
       isSure = isOfForeignFrame(messageOf(error));
-      if (!isSure && !asideFrames.has(tabId)) throw error;
     }
-    if (tries > ASIDE_TRIES) throw foreignFrame(await whoseFrames(tabId), { why: 'it comes back each time that it is set aside' });
+    if (tries > ASIDE_TRIES) {
+      asideFrames.giveUp(tabId);
+      throw foreignFrame(await whoseFrames(tabId), { why: COMES_BACK });
+    }
     await setAside(tabId, isSure);
   }
 }
@@ -483,7 +485,7 @@ async function confirm(tabId) {
 async function setAside(tabId, isSure) {
   // The person's own tools, such as a password manager, are needed there.
   if (debuggerNews.isHandedOver(tabId)) throw handedOver(`tab ${tabId}`, false);
-  await asideFrames.setAside(tabId, { isOurs: performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS, isSure });
+  await asideFrames.setAside(tabId, { isOurs: isOurs(tabId), isSure });
   restLater(tabId);
 }
 
@@ -494,6 +496,16 @@ function isLoss(message) {
 
 /** When we have typed or clicked in a tab. @type {Map<number, number>} */
 const typedAt = new Map();
+
+/** Whether it was us who used the keyboard or the pointer of a tab a moment ago. @param {number} tabId */
+function isOurs(tabId) {
+  return performance.now() - (typedAt.get(tabId) ?? -Infinity) < TYPED_MS;
+}
+
+/** Whether the person uses a tab now. @param {number} tabId @returns {Promise<boolean>} */
+export function isPersonIn(tabId) {
+  return asideFrames.isTyping(tabId, isOurs(tabId));
+}
 
 /** Whether a command, or a burst of them, needs it. @param {DebuggerSession} session */
 function isInUse({ watchers, focus, attaching }) {
@@ -537,11 +549,17 @@ async function afterLoss(tabId, session, method, error, send) {
   const whose = await attaching.then(() => null, (/** @type {unknown} */ why) => why);
   // A tab that has gone, or shows a page that is closed to extensions, is told as such by the command that was cut off.
   if (whose !== null && !(whose instanceof ActionError && whose.code === 'foreign_extension_frame')) throw error;
-  if (whose !== null) throw hasRun ? whose.after({ ran: true }) : whose;
+  if (whose !== null) throw hasRun ? await cutOff(tabId) : whose;
   if (!hasRun || REPEATABLE.test(method)) return send();
   // Input goes to the page at once, and its effect is looked at afterwards.
   if (method.startsWith('Input.')) return {};
-  throw foreignFrame(await whoseFrames(tabId), { mayHaveRun: true, why: 'it appeared while the command ran' });
+  throw await cutOff(tabId);
+}
+
+/** A frame has ended a command that had begun. @param {number} tabId @returns {Promise<ActionError>} */
+export async function cutOff(tabId) {
+  asideFrames.handleCutOff(tabId);
+  return foreignFrame(await whoseFrames(tabId), { mayHaveRun: true, why: 'it appeared while the command ran' });
 }
 
 /** Of tabs where frames of other extensions are aside. @type {Map<number, ReturnType<typeof setInterval>>} */
@@ -689,15 +707,16 @@ function dismissedError() {
 
 /**
  * Translates the failure of a protocol command for the command that sent it.
- * @param {unknown} error @param {number} tabId @param {boolean} tabOpen
+ * @param {unknown} error @param {number} tabId @param {boolean} tabOpen @returns {Promise<ActionError>}
  */
-export function commandError(error, tabId, tabOpen) {
+export async function commandError(error, tabId, tabOpen) {
   const message = messageOf(error);
   if (!tabOpen) return closedMeanwhile(tabId);
   if (dismissed.has(tabId)) return dismissedError();
   if (/navigated or closed|context (was )?destroyed|Cannot find context|Could not find (object|node)|No frame (for|with) given id/i.test(message)) {
     return navigationInterrupted();
   }
-  if (isOfForeignFrame(message)) return foreignFrame('another extension', { mayHaveRun: true });
+  const isCutOff = isLoss(message) && (asideFrames.has(tabId) || (await foreignFramesIn(tabId)).length > 0);
+  if (isCutOff || isOfForeignFrame(message)) return cutOff(tabId);
   return new ActionError('debugger_unavailable', `the debugger failed: ${message}`);
 }

@@ -11,9 +11,10 @@ import { once } from '../lib/once.js';
 import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
 import { extensionName, extensionNames, foreignFramesIn, foreignIdOf } from './foreign_extensions.js';
-import { ASIDE_GUARD_MAX, ASIDE_KEEP_MS, ASIDE_LEFT_MS, ASIDE_LOOK_MS, ASIDE_MAX, ASIDE_NAMES_MAX, ASIDE_WITHIN_MS, PAGE_PROBE_MS } from './limits.js';
+import { ASIDE_GUARD_MAX, ASIDE_KEEP_MS, ASIDE_LEFT_MS, ASIDE_LOOK_MS, ASIDE_MAX, ASIDE_NAMES_MAX, ASIDE_WITHIN_MS, CUT_OFF_MAX, CUT_OFF_ONE_MS, HOPELESS_MS, PAGE_PROBE_MS } from './limits.js';
 
 const KEY = 'framesAside';
+export const COMES_BACK = 'it comes back each time that it is set aside';
 
 /** @typedef {{isOn: boolean, names: string[]}} AsideState `names`: of the extensions whose frames have been set aside */
 
@@ -22,6 +23,10 @@ export class FramesAside {
   #state = { isOn: true, names: [] };
   /** When frames were set aside, of each tab where some are. @type {Map<number, number[]>} */
   #tabs = new Map();
+  /** When frames have cut off commands, of each tab. @type {Map<number, number[]>} */
+  #cutOffs = new Map();
+  /** Until when nothing is set aside in tabs where it has not helped. @type {Map<number, number>} */
+  #hopeless = new Map();
 
   restore = once(async () => {
     const stored = /** @type {Partial<AsideState> | undefined} */ ((await chrome.storage.local.get(KEY))[KEY]);
@@ -61,11 +66,32 @@ export class FramesAside {
     if (reason) throw refuse(reason);
     const now = performance.now();
     const times = [...(this.#tabs.get(tabId) ?? []).filter((at) => now - at < ASIDE_WITHIN_MS), now];
-    if (times.length > ASIDE_MAX) throw refuse('it comes back each time that it is set aside');
+    if (times.length > ASIDE_MAX) this.giveUp(tabId);
+    if ((this.#hopeless.get(tabId) ?? 0) > now) throw refuse(COMES_BACK);
     this.#tabs.set(tabId, times);
     const addresses = await this.#order(tabId);
     await this.#name([...ids, ...addresses.flatMap((address) => foreignIdOf(address) ?? [])]);
     await this.#atMost(tabId, 0);
+  }
+
+  /** A frame has cut off a command that had begun. @param {number} tabId */
+  handleCutOff(tabId) {
+    const [now, known] = [performance.now(), this.#cutOffs.get(tabId) ?? []];
+    if (now - (known.at(-1) ?? -Infinity) < CUT_OFF_ONE_MS) return;
+    const recent = [...known.filter((at) => now - at < HOPELESS_MS), now];
+    this.#cutOffs.set(tabId, recent);
+    if (recent.length >= CUT_OFF_MAX) this.giveUp(tabId);
+  }
+
+  /** Setting aside does not help in a tab. @param {number} tabId */
+  giveUp(tabId) {
+    this.#hopeless.set(tabId, performance.now() + HOPELESS_MS);
+  }
+
+  /** It may help in the next page of a tab. @param {number} tabId */
+  handlePage(tabId) {
+    this.#cutOffs.delete(tabId);
+    this.#hopeless.delete(tabId);
   }
 
   /** The frames are in their place again. @param {number} tabId */
@@ -82,6 +108,7 @@ export class FramesAside {
   /** @param {number} tabId that is closed, or has another id */
   forget(tabId) {
     this.#tabs.delete(tabId);
+    this.handlePage(tabId);
   }
 
   /** @param {number} tabId @returns {Promise<string[]>} the addresses of the frames that are on their way aside */
@@ -121,17 +148,21 @@ export class FramesAside {
   /** @param {number} tabId @param {boolean} isOurs @returns {Promise<string | null>} why the person has it otherwise */
   async #reasonNotTo(tabId, isOurs) {
     if (!this.#state.isOn) return 'the person has switched off in the Tabwire popup that such frames are set aside';
-    return await this.#isTyping(tabId, isOurs) ? 'the person is using the keyboard in this tab' : null;
+    return await this.isTyping(tabId, isOurs) ? 'the person is using the keyboard in this tab' : null;
   }
 
-  /** @param {number} tabId @param {boolean} isOurs */
-  async #isTyping(tabId, isOurs) {
+  /** Whether the person uses a tab now. @param {number} tabId @param {boolean} isOurs as of `setAside` @returns {Promise<boolean>} */
+  async isTyping(tabId, isOurs) {
     // Only the tab in front can have the keyboard.
     const { active } = await chrome.tabs.get(tabId);
     if (!active) return false;
-    const script = { target: { tabId }, injectImmediately: true, func: isPersonTyping, args: [chrome.runtime.id, isOurs] };
-    const [answer] = await within(PAGE_PROBE_MS, chrome.scripting.executeScript(/** @type {any} */ (script))).catch(() => []);
-    return answer?.result === true;
+    const ask = (/** @type {object} */ frames) => {
+      const script = { target: { tabId, ...frames }, injectImmediately: true, func: isPersonTyping, args: [chrome.runtime.id, isOurs] };
+      return within(PAGE_PROBE_MS, chrome.scripting.executeScript(/** @type {any} */ (script)));
+    };
+    // A frame that hangs holds up the answer of all.
+    const answers = await ask({ allFrames: true }).catch(() => ask({})).catch(() => []);
+    return answers.some(({ result }) => result === true);
   }
 
   /** @param {string[]} ids whose frames were set aside */

@@ -133,6 +133,11 @@ export const FORMER_MS = 10 * 60_000;
 export const ASIDE_MAX = 12;
 export const ASIDE_GUARD_MAX = 24;
 export const ASIDE_WITHIN_MS = 10_000;
+/** A page is let be for this long where that does not help, or where frames have cut off so many commands meanwhile. */
+export const HOPELESS_MS = 60_000;
+export const CUT_OFF_MAX = 3;
+/** Protocol commands that fail within this time are of one command. */
+export const CUT_OFF_ONE_MS = 500;
 /** Frames of other extensions whose arrival in a tab is remembered. */
 export const ARRIVED_MAX = 50;
 /** Extensions that the popup names. Pages can put any id into the address of a frame. */

@@ -10,7 +10,7 @@ import { admitDocument } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
-const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'entry']
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'scripted_text', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'entry']
   .map(scriptOf);
 /** Loaded on request: they are larger than all others. */
 const AUDIT_FILES = ['third_party/axe-core/axe.min.js', scriptOf('audit')];

@@ -53,22 +53,22 @@ export async function documentTarget(tabId) {
 
 /**
  * The document that is there now, refused if its site is.
- * @param {number} tabId @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
+ * @param {number} tabId @param {{ran?: boolean}} [so] @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
  */
-export async function documentNow(tabId) {
-  return admitDocument(tabId, await chrome.webNavigation.getFrame({ tabId, frameId: 0 }));
+export async function documentNow(tabId, so) {
+  return admitDocument(tabId, await chrome.webNavigation.getFrame({ tabId, frameId: 0 }), so);
 }
 
 /**
  * A document that the browser has named as a tab's page, refused if its site is.
- * @param {number} tabId @param {{url: string, documentId?: string} | null | undefined} frame
+ * @param {number} tabId @param {{url: string, documentId?: string} | null | undefined} frame @param {{ran?: boolean}} [so]
  * @returns {Promise<{url: string, target: {tabId: number, documentIds: string[]}}>}
  */
-export async function admitDocument(tabId, frame) {
+export async function admitDocument(tabId, frame, so) {
   if (!frame?.documentId) throw navigationInterrupted();
-  await policy.admit(frame.url);
+  await policy.admit(frame.url, so);
   const target = { tabId, documentIds: [frame.documentId] };
-  if (hidesOwner(frame.url)) await policy.admitOwner(await ownerIn(target));
+  if (hidesOwner(frame.url)) await policy.admitOwner(await ownerIn(target), so);
   return { url: frame.url, target };
 }
 

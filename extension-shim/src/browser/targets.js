@@ -414,6 +414,7 @@ export async function focusTarget({ tabId, document, id }) {
  * @property {TextOutcome[]} [entered] of the texts that were asked for
  * @property {string} [url] of the document
  * @property {CopiedSelection} [copied] by the page
+ * @property {string} [leaving] where the document is about to go
  */
 
 /**
@@ -434,11 +435,11 @@ export function landedAfter({ tabId, document, id }, asked) {
 export async function landed({ tabId, document, id }, entries, early) {
   const said = early ?? (await askFrames(tabId, [document], 'landed', { id, ...(entries && { entries }) }))[0]?.value;
   if (!said) return { isGone: true, hasMovedFocus: false, hasNewStates: false, isDownload: false, events: {}, states: [] };
-  const { events, focus, hasMovedFocus, hasNewStates, isDownload, isPutBack, count, isThere, value, checked, states, entered, url, copied } = said;
+  const { events, focus, hasMovedFocus, hasNewStates, isDownload, isPutBack, count, isThere, value, checked, states, entered, url, copied, leaving } = said;
   const ref = elementRefs.names(tabId, document.documentId, count);
   const label = (/** @type {any} */ about) => labelOf({ ...about, ref: ref(about.id) });
   const told = Object.entries(events).map(([type, { isOwn, isTrusted, on }]) => [type, { isOwn, isTrusted, ...(on && { on: label(on) }) }]);
-  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, isPutBack, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }), ...(entered && { entered }), ...(copied && { copied }), url };
+  return { isGone: false, hasMovedFocus, hasNewStates, isDownload, isPutBack, events: Object.fromEntries(told), isThere, states, ...(focus && { focus: label(focus) }), ...(value != null && { value }), ...(checked != null && { checked }), ...(entered && { entered }), ...(copied && { copied }), ...(leaving && { leaving }), url };
 }
 
 /** Waits until the page changes, for a quarter of a second at most. @param {TargetTab} tab @param {SeenDocument[]} documents @param {number} end */

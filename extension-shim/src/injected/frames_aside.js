@@ -146,7 +146,11 @@ export function isPersonTyping(own, isOurs) {
     if (!inner) break;
     element = inner;
   }
-  const source = element?.localName === 'iframe' ? String(element.src) : '';
-  if (source.startsWith('chrome-extension://') && !source.startsWith(`chrome-extension://${own}/`)) return true;
+  if (['iframe', 'frame', 'object', 'embed'].includes(element?.localName)) {
+    const source = String((element.localName === 'object' ? element.data : element.src) ?? '');
+    if (source.startsWith('chrome-extension://') && !source.startsWith(`chrome-extension://${own}/`)) return true;
+    // One without an address may be another extension's, too.
+    if (['', 'about:blank'].includes(source) && !element.hasAttribute('srcdoc') && element.contentDocument === null) return true;
+  }
   return !isOurs && navigator.userActivation.isActive;
 }

@@ -129,6 +129,17 @@ export class EffectWatch {
     this.#isLeaving = false;
   }
 
+  /** The page has been sent there by a link, a form or a script. @param {string} url */
+  ask(url) {
+    this.asked.add(url);
+    if (this.#loading.size === 0) this.request('page');
+  }
+
+  /** Whether anything has begun, there by now or not. */
+  get hasBegun() {
+    return this.isPending || this.#newTabs.length > 0 || this.#download !== null || this.failure !== null;
+  }
+
   /** @param {SeenDocument} page in which an act begins; the first counts */
   beginIn(page) {
     this.page ??= page;

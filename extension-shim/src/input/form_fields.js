@@ -12,6 +12,7 @@ import { change } from '../browser/targets.js';
 import { ActionError } from '../lib/errors.js';
 import { CHECKED_MS, OPTIONS_MS } from './limits.js';
 import { clickTarget } from './pointer.js';
+import { withEffect } from './scripted.js';
 import { enterText, setFieldValue } from './text_entry.js';
 
 /**
@@ -34,7 +35,7 @@ export async function setChecked(input, wanted, isTicked) {
   if (target.checked === undefined) throw wrongKind(target, 'is no check box, radio button or switch', 'Use click, or give the box itself.');
   if (target.checked === String(isTicked)) return { target, isUnchanged: true, how: {} };
   if (!isTicked && target.field?.isGroup) throw wrongKind(target, 'is a radio button, which is cleared only by another one', 'Tick another one of its group with check.');
-  const { target: _, ...how } = await clickTarget(input, target, PLAIN_CLICK);
+  const { target: _, ...how } = await clickTarget(input, target, PLAIN_CLICK, { isProven: true });
   const end = performance.now() + CHECKED_MS;
   const after = await input.landed(target);
   if (after.isGone || !after.isThere || after.checked === undefined || after.checked === String(isTicked)) return { target, isUnchanged: false, how, after };
@@ -78,7 +79,7 @@ export async function chooseOptions(input, target, values) {
   const end = performance.now() + OPTIONS_MS;
   for (;;) {
     await input.ready(target);
-    const { found } = await input.ask(target, 'choose', { values });
+    const { found } = await input.ask(target, 'choose', { values, keepsFocus: await input.isPersonHere() });
     if (!found.refused) return found;
     const isPassing = found.refused === 'missing' || found.refused === 'disabled';
     if (!isPassing || performance.now() >= end) throw refusedChoice(target, found);
@@ -150,7 +151,10 @@ export async function submitForm(input, field) {
   await input.ready(field);
   const { found, count } = await input.ask(field, 'submitter');
   if (!found.isForm) throw wrongKind(field, 'is in no form', 'Click the button that sends it.');
-  if (found.button === undefined) return void await input.ask(field, 'submit');
+  if (found.button === undefined) {
+    const submit = () => input.ask(field, 'submit');
+    return void await (input.scripted ? withEffect(input, field, 'had its form submitted by a script', submit) : submit());
+  }
   const ref = elementRefs.names(field.tabId, field.document.documentId, count)(found.button);
   await clickTarget(input, await input.findParsed({ ref }, { kind: 'click' }), PLAIN_CLICK);
 }

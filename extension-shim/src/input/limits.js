@@ -39,6 +39,8 @@ export const LOAD_MS = 5_000;
 export const DRAG_BEGIN_MS = 1_000;
 /** Moves of a drag between which it is not asked whether it may go on: they take a few ms. */
 export const MOVES_AT_ONCE = 10;
+/** A page that answers an event of a script has done so by then, also by a timer; one in the background has timers once a second. */
+export const EFFECT_MS = 1_200;
 /** How far a drag goes around its end, in CSS px: over both halves of a row whose middle is meant. */
 export const DRAG_SWAY = 2;
 /** How many views are scrolled until a text appears: a list without an end must end. */

@@ -10,6 +10,7 @@ import { pause } from '../lib/pause.js';
 import { MODIFIER_BITS } from './key_table.js';
 import { moved, pointOf, pressed, released } from './mouse_events.js';
 import { clickQuietly, wouldRaise } from './quiet_click.js';
+import { clickWithScript } from './scripted.js';
 
 /**
  * @typedef {object} ClickManner
@@ -41,12 +42,14 @@ export async function assertQuiet(input, what) {
 
 /**
  * Clicks a target that is ready.
- * @param {InputSession} input @param {ReadyTarget} found @param {ClickManner} manner @param {{isFixed?: boolean}} [so] the point counts, whatever is there by then
+ * @param {InputSession} input @param {ReadyTarget} found @param {ClickManner} manner @param {{isFixed?: boolean, isProven?: boolean}} [so] `isFixed`: the point counts, whatever is there by
+ *   then; `isProven`: the caller looks at the effect itself
  * @returns {Promise<{target: ReadyTarget, input?: string}>} the target as it was clicked; `input` is for the answer
  */
-export async function clickTarget(input, found, manner, { isFixed = false } = {}) {
+export async function clickTarget(input, found, manner, { isFixed = false, isProven = false } = {}) {
   const { button, count, modifiers, holdMs } = manner;
   if (found.tag === 'select' && found.label.startsWith('combobox') && button === 'left') throw nativeList(found);
+  if (input.scripted) return clickWithScript(input, found, manner, { isFixed, isProven });
   if (await input.wouldRaise()) return { target: found, ...await clickQuietly(input, found, manner) };
   const target = isFixed ? found : await input.approach(found, { kind: 'click' });
   if (isFixed) await input.ready(target);

@@ -11,6 +11,7 @@ import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
 import { BOX_NAME, SCROLL_END_MS, SCROLL_STEPS } from './limits.js';
 import { moved } from './mouse_events.js';
+import { onlyDebugger } from './scripted.js';
 
 /**
  * @typedef {{dx?: number, dy?: number, viewsX?: number, viewsY?: number, to?: 'top' | 'bottom'}} ScrollWay
@@ -37,6 +38,7 @@ async function scrolledPlace(input, found, by) {
 
 /** @param {InputSession} input @param {ReadyTarget | null} found @param {ScrollWay} by */
 export async function turnWheel(input, found, { dx = 0, dy = 0, viewsX = 0, viewsY = 0 }) {
+  if (input.scripted) throw onlyDebugger(input, 'nothing here can be scrolled, and only the debugger turns the wheel');
   const [page] = (await documentsOf(input.tabId)).seen;
   const view = await askDocument(input.tabId, page, 'view');
   const [left, top, width, height] = found?.box ?? [0, 0, view.width, view.height];
@@ -56,7 +58,7 @@ export async function turnWheel(input, found, { dx = 0, dy = 0, viewsX = 0, view
  */
 export async function scrollUntil(input, found, text, viewsY) {
   const end = performance.now() + input.patienceMs;
-  return whilePainting(input.tabId, async () => {
+  return input.painting(async () => {
     let seenMs = 0;
     for (let steps = 0; steps < SCROLL_STEPS && performance.now() < end; steps += 1) {
       const shown = await bringIntoView(input, text);
@@ -66,7 +68,7 @@ export async function scrollUntil(input, found, text, viewsY) {
       if (place?.hasMoved) {
         // Lists fill when they paint.
         seenMs = 0;
-        await askDocument(input.tabId, seen[0], 'twoFrames');
+        await input.frames(seen[0]);
         continue;
       }
       // At the end more may be on its way.

@@ -14,33 +14,39 @@
 // `input.page()` stands for the page where there is no target. `tell` adds fields from the state after the act
 // (`LandedAct` of targets.js). A cancel aborts `input.signal`: look at it between steps with `input.ready()`, and let
 // go of held buttons and keys in a `finally`: a cancel is reported once the act has returned.
+//
+// An action that has a way by scripts says `hasScripts`: where a frame of another extension keeps the debugger out,
+// `input.scripted` is set from the beginning, nothing is sent, and the answer says so (scripted.js).
 
 /** @import {Context, Outcome, StopReason} from '../../types/protocol.js' */
 /** @import {EffectWatch} from './act_effects.js' */
 /** @import {ActPlace} from './place.js' */
+/** @import {ScriptedWay} from '../browser/scripted_way.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
 import { clipboardGuards } from '../browser/clipboard_guards.js';
-import { attach, cdp, commandError, emulateFocus, endBurst, isDismissed, onEventOf, onRegained, paintedDocuments } from '../browser/debugger.js';
+import { cdp, commandError, cutOff, emulateFocus, endBurst, isDismissed, isPersonIn, onEventOf, onRegained, paintedDocuments } from '../browser/debugger.js';
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
-import { extensionNames, foreignFramesIn } from '../browser/foreign_extensions.js';
+import { foreignFramesIn } from '../browser/foreign_extensions.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
+import { chosenWay, toldWay } from '../browser/scripted_way.js';
 import { assertPage, documentNow } from '../browser/site_guard.js';
 import { viewNow } from '../browser/pictures.js';
 import { ownClipboards, pictures, policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { endWait, unstick } from '../browser/unstick.js';
-import { ActionError, closedMeanwhile, foreignFrame, messageOf } from '../lib/errors.js';
+import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { actEffects } from './act_effects.js';
 import { flush, moved, pointOf } from './mouse_events.js';
+import { onlyDebugger } from './scripted.js';
 import { APPROACHES, EVENTS_MS, EXECUTE_HOLDING_MS, EXECUTE_USUAL_MS, FRAMES_MS, LOAD_MS, PAINT_MS, RAISING_MS, TARGET_USUAL_MS, TELL_MS } from './limits.js';
 
 /**
@@ -56,14 +62,15 @@ import { APPROACHES, EVENTS_MS, EXECUTE_HOLDING_MS, EXECUTE_USUAL_MS, FRAMES_MS,
  *
  * @typedef {Pick<ReadyTarget, 'tabId' | 'page' | 'document'> & {id?: number}} PageTarget the page itself
  *
- * @typedef {{snapshot?: unknown, takesChooser?: boolean}} AfterAct `takesChooser`: the act itself answers a file chooser that opens
+ * @typedef {{snapshot?: unknown, takesChooser?: boolean, hasScripts?: boolean}} AfterAct `takesChooser`: the act itself answers a file
+ *   chooser that opens; `hasScripts`: it can be done without the debugger
  */
 
 /**
  * @param {Context} context @param {AfterAct} more @param {(input: InputSession) => Promise<ActResult>} act
  * @returns {Promise<Outcome>}
  */
-export async function withInput(context, { snapshot, takesChooser = false }, act) {
+export async function withInput(context, { snapshot, takesChooser = false, hasScripts = false }, act) {
   const form = checkedSnapshot(snapshot);
   const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
@@ -72,13 +79,14 @@ export async function withInput(context, { snapshot, takesChooser = false }, act
   /** @type {Promise<Outcome> | undefined} */
   let run;
   context.onStop((why) => input.end(why, run));
-  await attach(tab.id);
+  input.scripted = await chosenWay(tab, hasScripts);
   run = meetDialogs(context, tab.id, watcher, () => input.run(act, form, takesChooser));
   try {
     return { ...await run, dialogs: watcher.dialogs };
   } catch (error) {
     if (error instanceof ActionError || context.signal.aborted) throw error;
-    throw commandError(error, tab.id, await tabs.isOpen(tab.id));
+    if (input.scripted && await tabs.isOpen(tab.id)) throw error;
+    throw await commandError(error, tab.id, await tabs.isOpen(tab.id));
   }
 }
 
@@ -104,8 +112,7 @@ const CUT_OFF = /^(Detached while handling command|Debugger is not attached|No t
 /** @param {number} tabId that the debugger has lost: a tab is gone only if the browser says so @returns {Promise<ActionError>} */
 async function cutOffError(tabId) {
   if (!await tabs.isOpen(tabId)) return closedMeanwhile(tabId);
-  const frames = await foreignFramesIn(tabId);
-  if (frames.length > 0) return foreignFrame(extensionNames(frames.map(({ id }) => id)), { mayHaveRun: true });
+  if ((await foreignFramesIn(tabId)).length > 0) return cutOff(tabId);
   return new ActionError('debugger_unavailable', 'the browser ended the debugger of this tab while the command ran');
 }
 
@@ -128,6 +135,9 @@ export class InputSession {
   /** @type {{target: ArmedTarget, answer: Promise<any>} | null} */
   #concluded = null;
 
+  /** Nothing is sent: a frame of another extension keeps the debugger out. @type {ScriptedWay | null} */
+  scripted = null;
+
   /** @param {number} tabId @param {Context} context */
   constructor(tabId, context) {
     this.tabId = tabId;
@@ -135,6 +145,16 @@ export class InputSession {
     /** As the daemon calls the agent's program. */
     this.client = context.client;
     this.#context = context;
+  }
+
+  /** Whether anything has been done to the page. */
+  get hasActed() {
+    return this.#hasActed;
+  }
+
+  /** Whether the act has set off a navigation, a tab or a download. */
+  get hasBegun() {
+    return this.#effects?.hasBegun === true;
   }
 
   get patienceMs() {
@@ -151,16 +171,18 @@ export class InputSession {
     });
     const endRegaining = onRegained(this.tabId, 'Page.setInterceptFileChooserDialog', { enabled: true });
     try {
-      await emulateFocus(this.tabId);
+      if (!this.scripted) await emulateFocus(this.tabId);
       // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
       const acting = act(this);
-      this.#isIntercepting = this.#interceptChoosers(true);
+      if (!this.scripted) this.#isIntercepting = this.#interceptChoosers(true);
       this.#isIntercepting.catch(console.debug);
       const { value, target, tell, again, entries, after: known } = await acting;
       await dialogsAnswered(this.tabId);
       let after = known ?? (target && await this.landed(target, entries));
       if (target && after && await again?.(after)) after = await this.landed(target, entries);
       if (after?.isDownload) effects.request('download');
+      // The debugger has told it already.
+      if (this.scripted && after?.leaving) effects.ask(after.leaving);
       if (after?.copied) ownClipboards.keep(this.client, after.copied);
       const isStill = !isHeld(this.tabId) && this.#isStill(target, after);
       const set = isStill ? effects.told(null) : await this.#settled(effects);
@@ -168,13 +190,13 @@ export class InputSession {
       if (set.download && /^https?:/.test(set.download.url)) await policy.admit(set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
       const url = isStill && after?.url !== undefined ? after.url : await this.#urlAfter(set.loading !== undefined);
-      const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...(after?.copied && { copied: after.copied.shown }), ...set };
+      const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...(after?.copied && { copied: after.copied.shown }), ...set, ...(this.scripted && toldWay(this.scripted)) };
       return { value: form ? { ...told, snapshot: await this.#snapshot(form) } : told, type: 'object', origin: originOf(url) };
     } finally {
       effects.end();
       endListening();
       endRegaining();
-      this.#interceptChoosers(false).catch(console.debug);
+      if (!this.scripted) this.#interceptChoosers(false).catch(console.debug);
     }
   }
 
@@ -203,7 +225,12 @@ export class InputSession {
   /** The page after the act, refused if its site is. @param {boolean} isLoading */
   async #urlAfter(isLoading) {
     // A tab that waits for a server, or that the debugger has lost, answers nothing about its page.
-    return isLoading || this.#isCutOff ? (await documentNow(this.tabId)).url : assertPage(this.tabId, { ran: true });
+    return isLoading || this.#isCutOff ? (await documentNow(this.tabId)).url : this.#assertPage({ ran: true });
+  }
+
+  /** The page as it is now, refused if its site is. @param {{ran: boolean}} so @returns {Promise<string>} its address */
+  async #assertPage(so) {
+    return this.scripted ? (await documentNow(this.tabId, so)).url : assertPage(this.tabId, so);
   }
 
   /** A chooser of files would come up in front of the person. @param {boolean} enabled */
@@ -234,13 +261,13 @@ export class InputSession {
    * before it is asked for. @param {WantedTarget} wanted @param {boolean} clear @returns {Promise<ReadyTarget>}
    */
   findField(wanted, clear) {
-    return this.findParsed(wanted, { kind: 'choose', ...(policy.allowsEverySite && { enter: { clear, isFocused: false } }) });
+    return this.findParsed(wanted, { kind: 'choose', ...(policy.allowsEverySite && !this.scripted && { enter: { clear, isFocused: false } }) });
   }
 
   /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
   async findParsed(wanted, options) {
     this.#context.begin();
-    if (options.kind === 'click') this.#askRaising();
+    if (options.kind === 'click' && !this.scripted) this.#askRaising();
     const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
     if (target.entry) this.#hasActed = true;
     return this.#admitted(target);
@@ -358,7 +385,7 @@ export class InputSession {
     for (const document of target ? [page, target.document] : [page]) await this.#painted(document);
     // Where every site may be used, and no local file is shown, the page need not be looked at again.
     const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
-    if (!isOpen) this.#context.admitAct(await assertPage(this.tabId, { ran: this.#hasActed }));
+    if (!isOpen) this.#context.admitAct(await this.#assertPage({ ran: this.#hasActed }));
     if (!isOpen && target) this.#context.admitAct(target.document.url);
     this.#context.begin();
   }
@@ -372,7 +399,7 @@ export class InputSession {
   /** A page that was never painted drops input, and the browser answers as if it had not. @param {SeenDocument} document */
   async #painted(document) {
     const painted = paintedDocuments(this.tabId);
-    if (painted.has(document.documentId)) return;
+    if (this.scripted || painted.has(document.documentId)) return;
     const frames = askDocument(this.tabId, document, 'twoFrames');
     // Now and then a new page in the background paints nothing by itself.
     await within(FRAMES_MS, frames).catch(() => whilePainting(this.tabId, () => within(PAINT_MS, frames))).catch(console.debug);
@@ -382,6 +409,7 @@ export class InputSession {
   /** Sends events at once: a page in the background answers a move only when it paints. @param {InputEventCommand[]} events */
   async send(...events) {
     this.#context.begin();
+    if (this.scripted) throw onlyDebugger(this, 'keys and the pointer are the debugger\'s');
     if (this.#isCutOff) throw await cutOffError(this.tabId);
     this.#hasActed = true;
     await this.#dispatch(events);
@@ -436,6 +464,23 @@ export class InputSession {
     return act();
   }
 
+  /** Whether scripts leave the focus where it is: it is the person's. @returns {Promise<boolean>} */
+  async isPersonHere() {
+    return this.scripted !== null && isPersonIn(this.tabId);
+  }
+
+  /** Has the tab paint meanwhile, as often as one in front, if it can be had to. @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+  painting(run) {
+    return this.scripted ? run() : whilePainting(this.tabId, run);
+  }
+
+  /** Resolves when a document has painted. @param {SeenDocument} document @returns {Promise<void>} */
+  async frames(document) {
+    const frames = askDocument(this.tabId, document, 'twoFrames');
+    // In the background nothing may paint.
+    await (this.scripted ? within(FRAMES_MS, frames).catch(console.debug) : frames);
+  }
+
   /** Before a click of the middle button, which pastes the person's selection on some systems. @param {ReadyTarget} target */
   keepSelection({ document }) {
     return clipboardGuards.coverPaste(this.tabId, document);
@@ -458,7 +503,7 @@ export class InputSession {
   /** Before a timeout or a cancel is reported. @param {StopReason} why @param {Promise<unknown> | undefined} run @returns {Promise<string>} */
   async end(why, run) {
     // A page that a click has sent into an endless loop answers nothing any more.
-    const note = await (this.#hasActed ? unstick(this.tabId) : endWait(this.tabId, why));
+    const note = await (this.#hasActed && !this.scripted ? unstick(this.tabId) : endWait(this.tabId, why));
     // Held buttons and keys are let go first.
     await within(TELL_MS, Promise.resolve(run)).catch(console.debug);
     await within(TELL_MS, this.#leave()).catch(console.debug);

@@ -13,6 +13,7 @@ import { fieldValue, formOfValue } from './field_value.js';
 import { chordEvents, insertion, isMac, signEvents, signsOf, textEvents } from './keyboard.js';
 import { parseChord } from './key_table.js';
 import { FOCUS_MS, KEYS_AT_ONCE, KEY_PAUSE_MS, MOVE_MS } from './limits.js';
+import { enterWithScript, onlyDebugger } from './scripted.js';
 
 /**
  * @typedef {object} EnteredText
@@ -32,6 +33,8 @@ import { FOCUS_MS, KEYS_AT_ONCE, KEY_PAUSE_MS, MOVE_MS } from './limits.js';
 export async function enterText(input, target, text, { clear = false, slowly = false, isLast = false, wanted } = {}) {
   const { entry, field } = await readyForText(input, target, clear, wanted);
   if (entry.kind === 'value') return { typed: text, isAll: true, ...await setFieldValue(input, field, entry.type ?? '', text), label: field.label };
+  if (input.scripted && entry.kind === 'keys') throw onlyDebugger(input, `${field.label} is no field, and takes keys only`);
+  if (input.scripted) return enterWithScript(input, field, text, { clear, slowly, isEdited: entry.isEdited === true, isPaced: entry.isPaced === true, keepsFocus: entry.keepsFocus === true });
   const before = preparation(entry, clear && text === '');
   if (slowly || entry.isPaced || entry.kind === 'keys') {
     await input.send(...before);
@@ -63,16 +66,17 @@ export function entriesBeside(entered, { document }) {
  */
 export async function readyForText(input, target, clear, wanted, isAgain = false) {
   await input.ready(target);
-  const { found: entry, count } = target.entry?.found ? target.entry : await input.ask(target, 'enter', { clear, isFocused: wanted === undefined });
+  const { found: entry, count } = target.entry?.found ? target.entry : await input.ask(target, 'enter', { clear, isFocused: wanted === undefined, keepsFocus: await input.isPersonHere() });
   if (entry.refused === 'focus' && !isAgain && wanted && 'query' in wanted) {
     // A page may put another field in the place of one that gets the focus.
     return readyForText(input, await input.findParsed(wanted, { kind: 'choose' }), clear, wanted, true);
   }
+  if (entry.refused === 'person') throw onlyDebugger(input, `no text is entered into ${target.label}: ${entry.why}`);
   if (entry.refused) throw refusedEntry(entry, target.label);
   const ref = elementRefs.names(target.tabId, target.document.documentId, count)(entry.id);
   const field = entry.id === target.id ? target : { ...target, id: entry.id, ref, label: labelOf({ ...entry, ref }) };
   // In a frame of its own process the focus comes later.
-  if (target.document.frameId !== 0 && entry.kind !== 'value') await focusArrives(input, field);
+  if (target.document.frameId !== 0 && entry.kind !== 'value' && !input.scripted) await focusArrives(input, field);
   return { entry, field };
 }
 
@@ -157,7 +161,7 @@ export async function setFieldValue(input, field, type, text) {
   const value = fieldValue(type, text);
   if (value === undefined) throw notAValue(field, type, text);
   await input.ready(field);
-  const { found } = await input.ask(field, 'setValue', { value });
+  const { found } = await input.ask(field, 'setValue', { value, keepsFocus: await input.isPersonHere() });
   if (found.isRefused) throw notAValue(field, type, text);
   return found;
 }

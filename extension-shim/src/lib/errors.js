@@ -65,10 +65,19 @@ export function crashedTab(tabId) {
   return new ActionError('tab_crashed', `the page of tab ${tabId} has crashed`);
 }
 
+export class ForeignFrameError extends ActionError {
+  /** @param {string} whose frame @param {{why?: string, mayHaveRun?: boolean}} so */
+  constructor(whose, { why = '', mayHaveRun = false }) {
+    const told = why ? `: ${why}` : '';
+    super('foreign_extension_frame', `the page holds a frame of ${whose}, and the browser keeps other extensions' debuggers out of the tab meanwhile${told}`, undefined, { mayHaveRun });
+    this.whose = whose;
+    this.why = why;
+  }
+}
+
 /** @param {string} whose @param {{why?: string, mayHaveRun?: boolean}} [so] why the frame is there still */
-export function foreignFrame(whose, { why = '', mayHaveRun = false } = {}) {
-  const told = why ? `: ${why}` : '';
-  return new ActionError('foreign_extension_frame', `the page holds a frame of ${whose}, and the browser keeps other extensions' debuggers out of the tab meanwhile${told}`, undefined, { mayHaveRun });
+export function foreignFrame(whose, so = {}) {
+  return new ForeignFrameError(whose, so);
 }
 
 export function navigationInterrupted() {

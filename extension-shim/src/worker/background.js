@@ -144,6 +144,7 @@ chrome.webNavigation.onCommitted.addListener((details) => {
   agentTabs.handleCommitted(details);
   policy.files.handleCommitted(details);
   handleForeignCommitted(details);
+  if (details.frameId === 0) asideFrames.handlePage(details.tabId);
   navigations.handleCommitted(details);
   tabEvents.handle(details.tabId);
   drawMode.handleCommitted(details).catch(console.warn);

@@ -34,8 +34,8 @@ static OF_CODES: [(&str, &str); 44] = [
     (
         "foreign_extension_frame",
         "Unless may_have_run is false, look at the page before you call again. What needs no debugger works: \
-         snapshot, find, get_text, get_markdown, wait_for, navigate. Close the other extension's box if the page has a \
-         button for that, or ask the person to.",
+         snapshot, find, get_text, wait_for, navigate, click, type, fill_form, scroll. Close the other extension's box \
+         if the page has a button for that, or ask the person to.",
     ),
     ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),
     (

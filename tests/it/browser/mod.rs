@@ -1,7 +1,7 @@
 //! The real thing: a real Chromium with the real extension, driven through the real
 //! daemon. Each test has a browser of its own, with a throw-away profile.
 
-mod actions;
+pub(crate) mod actions;
 mod analyze;
 mod answer_sizes;
 mod arrivals;
@@ -91,6 +91,13 @@ impl Stage {
     /// With another extension in the browser.
     pub(crate) async fn beside(daemon: TestDaemon, pages: TestPages, other: &Path) -> Self {
         let opened = open_browser(&chromium(), &daemon, &pages.url("/"), Some(other));
+        Self::connected(daemon, pages, opened).await
+    }
+
+    /// The same, whose person a test can be.
+    async fn beside_with_user(pages: TestPages, other: &Path) -> Self {
+        let daemon = TestDaemon::start().await;
+        let opened = BrowserUser::open_browser_beside(&daemon, &pages.url("/"), other);
         Self::connected(daemon, pages, opened).await
     }
 

@@ -79,6 +79,25 @@ impl BrowserUser {
         (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
     }
 
+    /// The same beside another extension.
+    pub fn open_browser_beside(
+        daemon: &TestDaemon,
+        page: &str,
+        other: &Path,
+    ) -> (Browser, tempfile::TempDir) {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
+        let unpacked = folder.path().join("extension");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+        let chromium = find_browser().expect("the tests need a Chromium");
+        let program = Self::lets_in_with(folder.path(), &chromium, &[]);
+        let profile = folder.path().join("profile");
+        let mut loaded = unpacked.into_os_string();
+        loaded.push(",");
+        loaded.push(other);
+        (Browser::launch(&program, &profile, Path::new(&loaded), page).unwrap(), folder)
+    }
+
     /// The same, whose connections to this daemon go to a relay. The extension has dialled the
     /// daemon's port, so the proofs hold.
     pub fn open_browser_behind(

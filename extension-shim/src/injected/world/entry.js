@@ -31,6 +31,7 @@ class PageWorld {
   #selection = new SelectionClipboard(this.#dom, this.#accessible, this.#words);
   #clipboard = new ClipboardGuard(this.#selection);
   #fields = new FieldEditor(this.#dom, this.#accessible, this.#finder, this.#words);
+  #typing = new ScriptedText(this.#dom, this.#fields);
   #forms = new FormReader(this.#dom, this.#accessible, this.#tree, this.#finder, this.#fields, this.#words);
   #lasting = new LastingNames(this.#dom, this.#accessible, this.#tree, this.#words);
   /** @type {PageAudit | undefined} */
@@ -161,7 +162,8 @@ class PageWorld {
   landed({ id, entries = [] }) {
     const texts = entries.length > 0 ? { entered: this.entered({ entries }) } : {};
     const copied = this.#clipboard.taken();
-    return { ...this.#events.landed(id), ...texts, ...(copied && { copied }), changes: this.#changes.count, url: location.href, ...this.#about() };
+    const { leaving } = this.#events;
+    return { ...this.#events.landed(id), ...texts, ...(copied && { copied }), ...(leaving && { leaving }), changes: this.#changes.count, url: location.href, ...this.#about() };
   }
 
   /** The same, once the last keys of the act have come; null: the page is about to be another one. @param {{id?: number, entries?: TextEntryCheck[], keys: number}} meant */
@@ -193,9 +195,27 @@ class PageWorld {
     return this.#read(id, (element) => this.#dom.scrollTo(element, 'center'));
   }
 
-  /** @param {ScriptedClick} click */
-  clickByScript(click) {
-    return this.#read(click.id, (element) => this.#scripted.click(element, click));
+  /** @param {ScriptedClick & {isStrict?: boolean}} click `isStrict`: only as long as a real press at its point would come to it */
+  clickByScript({ isStrict = false, ...click }) {
+    return this.#read(click.id, (element) => {
+      return this.#scripted.click(element, click, isStrict ? () => this.#readiness.refusal(element, click.point) : () => null);
+    });
+  }
+
+  /** @param {{id: number, text: string, clear: boolean, isFirst: boolean, keepsFocus: boolean}} asked */
+  typeByScript({ id, ...how }) {
+    return this.#read(id, (element) => this.#typing.insert(element, how));
+  }
+
+  /** @param {{id: number, typed: string, isAll: boolean}} asked */
+  tookText({ id, typed, isAll }) {
+    return this.#read(id, (element) => this.#typing.isTaken(element, typed, isAll));
+  }
+
+  /** All that shows whether an act has had an effect here. @param {{id?: number}} asked the element that is acted on */
+  traces({ id }) {
+    this.#changes.coverAll();
+    return { changes: this.#changes.count, url: location.href, left: scrollX, top: scrollY, ...(id !== undefined && this.#events.traces(id)) };
   }
 
   /** @param {number} ms */
@@ -301,7 +321,7 @@ class PageWorld {
     return this.#files.dragged(id);
   }
 
-  /** @param {{id: number, clear: boolean, isFocused: boolean}} asked */
+  /** @param {{id: number, clear: boolean, isFocused: boolean, keepsFocus?: boolean}} asked */
   enter({ id, ...how }) {
     return this.#read(id, (element) => this.#fields.enter(element, how));
   }
@@ -322,9 +342,9 @@ class PageWorld {
     });
   }
 
-  /** @param {{id: number, value: string}} asked */
-  setValue({ id, value }) {
-    return this.#read(id, (element) => this.#fields.setValue(element, value));
+  /** @param {{id: number, value: string, keepsFocus?: boolean}} asked */
+  setValue({ id, value, keepsFocus = false }) {
+    return this.#read(id, (element) => this.#fields.setValue(element, value, keepsFocus));
   }
 
   /** @param {{id: number, operation: 'copy' | 'cut', isAll: boolean}} asked */
@@ -359,9 +379,9 @@ class PageWorld {
     return this.#read(id, (element) => this.#selection.pressKey(element, key));
   }
 
-  /** @param {{id: number, values: string[]}} asked */
-  choose({ id, values }) {
-    return this.#read(id, (element) => this.#fields.choose(element, values));
+  /** @param {{id: number, values: string[], keepsFocus?: boolean}} asked */
+  choose({ id, values, keepsFocus = false }) {
+    return this.#read(id, (element) => this.#fields.choose(element, values, keepsFocus));
   }
 
   /** @param {{id: number, value: string}} asked */

@@ -19,8 +19,9 @@
  * @property {boolean} [selectsAll] its content is to be selected by keys
  * @property {boolean} [movesToEnd] its caret is not the browser's
  * @property {boolean} [isPaced] the page moves the focus on from key to key
+ * @property {boolean} [keepsFocus] the focus is elsewhere, and stays there
  * @property {boolean} [isEdited] an editor: lines are pasted into it
- * @property {'not_editable' | 'focus'} [refused]
+ * @property {'not_editable' | 'focus' | 'person'} [refused] person: the focus is the person's
  * @property {string} [why]
  *
  * @typedef {{id: number, typed: string, isAll: boolean}} TextEntryCheck a field and the text that was entered; `isAll`: nothing else was to stay
@@ -37,6 +38,7 @@ class FieldEditor {
   static #ENTERED = 'input, textarea, [contenteditable], [role=textbox], [role=searchbox], .native-edit-context';
   // React puts properties of its own in place of these on the elements of the page, not on ours.
   #setInput = FieldEditor.#setter(HTMLInputElement, 'value');
+  #setArea = FieldEditor.#setter(HTMLTextAreaElement, 'value');
   #setSelected = FieldEditor.#setter(HTMLOptionElement, 'selected');
   #setIndex = FieldEditor.#setter(HTMLSelectElement, 'selectedIndex');
   #editContext = /** @type {any} */ (Object.getOwnPropertyDescriptor(HTMLElement.prototype, 'editContext'))?.get;
@@ -79,18 +81,20 @@ class FieldEditor {
       if (type === 'file') return 'file';
       return FieldEditor.#SET.has(type) ? 'value' : 'text';
     }
-    if (this.#dom.isEdited(element) || this.#isDrawnElsewhere(element)) return 'text';
+    if (this.#dom.isEdited(element) || this.isDrawnElsewhere(element)) return 'text';
     if (FieldEditor.#CHECKED.has(this.#accessible.role(element)) || this.#dom.has(element, 'aria-checked')) return 'check';
     return this.#dom.tabIndex(element) >= 0 || this.#dom.has(element, 'tabindex') ? 'keys' : null;
   }
 
   /**
    * Gives the focus to an element and readies it for text: behind its text, or in place of it.
-   * @param {any} meant @param {{clear: boolean, isFocused: boolean}} how `isFocused`: it has the focus already, and gets the keys, field or not
+   * @param {any} meant @param {{clear: boolean, isFocused: boolean, keepsFocus?: boolean}} how `isFocused`: it has the focus already, and
+   *   gets the keys, field or not; `keepsFocus`: the person has the focus, and keeps it
    * @returns {TextEntry}
    */
-  enter(meant, { clear, isFocused }) {
+  enter(meant, { clear, isFocused, keepsFocus = false }) {
     const element = isFocused ? meant : this.#enteredIn(meant);
+    if (keepsFocus) return this.#enterBeside(element, clear);
     const hadFocus = this.#dom.active() === element;
     if (!hadFocus) this.#dom.focus(element);
     const active = this.#dom.active();
@@ -99,7 +103,7 @@ class FieldEditor {
     const field = active !== null && isInside && !this.#dom.isEdited(element) ? active : element;
     const { kind: own, type } = this.reading(field);
     const kind = own === null && isFocused ? 'keys' : own;
-    if (kind !== 'text' && kind !== 'value' && kind !== 'keys') return { refused: 'not_editable', why: `no text is entered into ${type ? `an input of type ${type}` : `<${this.#dom.tag(field)}>`}` };
+    if (kind !== 'text' && kind !== 'value' && kind !== 'keys') return this.#noText(field, type);
     if (kind !== 'keys' && this.#accessible.isReadOnly(field)) return { refused: 'not_editable', why: 'it is read-only' };
     const { id, role, name } = this.#finder.describe(field);
     if (kind === 'value') return { kind, type, id, role, name };
@@ -107,8 +111,26 @@ class FieldEditor {
     const isPaced = this.#dom.tag(field) === 'input' && field.maxLength === 1;
     const selectsAll = kind === 'text' ? this.#placeCaret(field, clear, hadFocus) : false;
     const isEdited = kind === 'text' && !FieldEditor.#TEXTS.has(this.#dom.tag(field));
-    const isBefore = kind === 'text' && !clear && !hadFocus && this.#isDrawnElsewhere(field);
+    const isBefore = kind === 'text' && !clear && !hadFocus && this.isDrawnElsewhere(field);
     return { kind, type, id, role, name, ...(isBefore && { movesToEnd: true }), ...(selectsAll && { selectsAll }), ...(isPaced && { isPaced }), ...(isEdited && { isEdited }) };
+  }
+
+  /** @param {any} field @param {string} type @returns {TextEntry} */
+  #noText(field, type) {
+    return { refused: 'not_editable', why: `no text is entered into ${type ? `an input of type ${type}` : `<${this.#dom.tag(field)}>`}` };
+  }
+
+  /** Readies a field for text without the focus. @param {any} field @param {boolean} clear @returns {TextEntry} */
+  #enterBeside(field, clear) {
+    const { kind, type } = this.reading(field);
+    if (kind === null || kind === 'list' || kind === 'check' || kind === 'file') return this.#noText(field, type);
+    if (kind !== 'keys' && this.#accessible.isReadOnly(field)) return { refused: 'not_editable', why: 'it is read-only' };
+    const active = this.#dom.active();
+    if (active !== null && (active === field || this.#dom.holds(field, active))) return { refused: 'person', why: 'the person is in it' };
+    if (kind === 'text' && !FieldEditor.#TEXTS.has(this.#dom.tag(field))) return { refused: 'person', why: 'an editor takes text only with the focus, which the person has' };
+    const { id, role, name } = this.#finder.describe(field);
+    if (kind === 'text') this.#awaited.set(field, { before: clear ? '' : this.text(field), after: '' });
+    return { kind, type, id, role, name, keepsFocus: true };
   }
 
   /** @param {any} element @returns {string} */
@@ -167,12 +189,12 @@ class FieldEditor {
     const isEntered = isField && awaited !== undefined
       ? now === (awaited.before + typed + awaited.after).replace(/\r\n?/g, '\n')
       : (isAll && isField ? now === typed : plain(now).includes(plain(typed)));
-    if (isEntered || (!isField && this.#isDrawnElsewhere(field))) return {};
+    if (isEntered || (!isField && this.isDrawnElsewhere(field))) return {};
     return { value: this.shownValue(field) };
   }
 
   /** Editors that take text in one element and draw it in another. @param {any} field */
-  #isDrawnElsewhere(field) {
+  isDrawnElsewhere(field) {
     return field instanceof HTMLElement && Boolean(this.#editContext?.call(field));
   }
 
@@ -184,10 +206,10 @@ class FieldEditor {
 
   /**
    * Sets the value of a field that has no text, with the events of a person's choice.
-   * @param {any} field @param {string} value @returns {{isRefused?: boolean, value?: string}} `value`: as it is now, if it is another one
+   * @param {any} field @param {string} value @param {boolean} keepsFocus @returns {{isRefused?: boolean, value?: string}} `value`: as it is now, if it is another one
    */
-  setValue(field, value) {
-    this.#dom.focus(field);
+  setValue(field, value, keepsFocus) {
+    if (!keepsFocus) this.#dom.focus(field);
     const before = this.text(field);
     this.#setInput(field, value);
     const now = this.text(field);
@@ -201,6 +223,16 @@ class FieldEditor {
     return after === value ? {} : { value: this.shownValue(field) };
   }
 
+  /** Enters text into a field that has not the focus. @param {any} field @param {string} text @param {boolean} clear */
+  setText(field, text, clear) {
+    const all = (clear ? '' : this.text(field)) + text;
+    // As keys would: only scripts may set more.
+    const value = field.maxLength >= 0 ? all.slice(0, Math.max(field.maxLength, clear ? 0 : all.length - text.length)) : all;
+    (this.#dom.tag(field) === 'textarea' ? this.#setArea : this.#setInput)(field, value);
+    this.#dispatch.call(field, new InputEvent('input', { inputType: 'insertText', data: text, bubbles: true, composed: true }));
+    this.#dispatch.call(field, new Event('change', { bubbles: true }));
+  }
+
   /** @param {any} field */
   #tellChange(field) {
     this.#dispatch.call(field, new Event('input', { bubbles: true, composed: true }));
@@ -209,10 +241,10 @@ class FieldEditor {
 
   /**
    * Chooses the options of a list, by value or label, with the events of a person's choice.
-   * @param {any} list @param {string[]} values
+   * @param {any} list @param {string[]} values @param {boolean} keepsFocus
    * @returns {{chosen?: string[], value?: string, refused?: 'missing' | 'disabled' | 'several' | 'kind', which?: string, options?: string[]}}
    */
-  choose(list, values) {
+  choose(list, values, keepsFocus) {
     if (this.#dom.tag(list) !== 'select') return { refused: 'kind' };
     if (values.length > 1 && !list.multiple) return { refused: 'several' };
     const options = this.#dom.select(this.#dom.root(list), 'option').filter((option) => this.#dom.closest(option, 'select') === list);
@@ -221,7 +253,7 @@ class FieldEditor {
     if (missing >= 0) return { refused: 'missing', which: values[missing], options: options.slice(0, 50).map((option) => this.#optionWords(option)) };
     const disabled = found.find((option) => this.#dom.matches(option, ':disabled'));
     if (disabled) return { refused: 'disabled', which: this.#optionLabel(disabled) };
-    this.#dom.focus(list);
+    if (!keepsFocus) this.#dom.focus(list);
     const before = options.map(({ selected }) => selected);
     if (list.multiple) for (const option of options) this.#setSelected(option, found.includes(option));
     else this.#setIndex(list, found.length > 0 ? options.indexOf(found[0]) : -1);

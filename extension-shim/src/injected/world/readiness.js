@@ -28,6 +28,8 @@
  * @property {boolean} [runsAddress] a press of it runs the code in an address
  */
 
+/** @typedef {{refused: 'covered' | 'disabled' | 'file', why?: string, isUntouched?: boolean}} ClickRefusal `isUntouched`: no event was sent */
+
 class ReadinessCheck {
   static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean, hidden?: boolean}>} */ ({
     click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true }, file: { enabled: true, hidden: true },
@@ -184,6 +186,22 @@ class ReadinessCheck {
     const first = part === 0 ? [] : inRow(part % 2 === 1 ? 8 : 2);
     const all = [...first, middle({ x, y, width, height }), ...this.#dom.rects(element).slice(0, 10).map(middle), ...[1, 3, 5, 7, 9].flatMap(inRow)];
     return all.filter((point) => point.isIn && point.x >= 0 && point.y >= 0 && point.x < innerWidth && point.y < innerHeight).map((point) => ({ x: point.x, y: point.y }));
+  }
+
+  /**
+   * Why a press at a point would not do for an element what is meant, at this moment; null: it would.
+   * @param {any} element @param {{x: number, y: number}} [point] in the view of its document
+   * @returns {ClickRefusal | null}
+   */
+  refusal(element, point) {
+    if (this.#isDisabled(element)) return { refused: 'disabled' };
+    const hit = point ? this.#dom.at(point.x, point.y) : null;
+    if (!this.receives(element, hit)) return { refused: 'covered', why: this.#cover(element) };
+    // Nobody but the debugger keeps the chooser of files from the person.
+    for (let around = hit; around; around = this.#dom.shownParent(around)) {
+      if (FileFields.isField(around) || FileFields.isField(this.#dom.labelled(around))) return { refused: 'file' };
+    }
+    return null;
   }
 
   /** Whether a click that hits one element is one on the other. @param {any} element @param {any} hit */

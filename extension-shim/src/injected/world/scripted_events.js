@@ -8,6 +8,8 @@
  * @property {'left' | 'right' | 'middle'} button
  * @property {number} count
  * @property {number} modifiers Alt 1, Control 2, Meta 4, Shift 8
+ * @property {boolean} [keepsFocus] the focus stays where it is
+ * @property {boolean} [keepsChooser] no chooser of files may come up that a field of the document opens
  */
 
 class ScriptedEvents {
@@ -21,8 +23,26 @@ class ScriptedEvents {
     this.#dom = dom;
   }
 
-  /** @param {any} element @param {ScriptedClick} click */
-  click(element, { point, button, count, modifiers }) {
+  /**
+   * @param {any} element @param {ScriptedClick} click @param {() => ClickRefusal | null} refusal asked before each press and each click: pages
+   *   cover or disable what the pointer comes to
+   * @returns {ClickRefusal | true}
+   */
+  click(element, { keepsChooser = false, ...click }, refusal) {
+    if (!keepsChooser) return this.#click(element, click, refusal);
+    const refuse = (/** @type {Event} */ event) => { if (event.composedPath().some((one) => FileFields.isField(one))) event.preventDefault(); };
+    addEventListener('click', refuse, { capture: true });
+    try {
+      return this.#click(element, click, refusal);
+    } finally {
+      removeEventListener('click', refuse, { capture: true });
+    }
+  }
+
+  /** @param {any} element @param {ScriptedClick} click @param {() => ClickRefusal | null} refusal @returns {ClickRefusal | true} */
+  #click(element, { point, button, count, modifiers, keepsFocus = false }, refusal) {
+    const before = refusal();
+    if (before) return { ...before, isUntouched: true };
     const hit = point ? this.#dom.at(point.x, point.y) : null;
     const target = hit && this.#dom.holds(element, hit) ? hit : element;
     const shared = {
@@ -36,12 +56,17 @@ class ScriptedEvents {
     send(new PointerEvent('pointermove', pointer));
     send(new MouseEvent('mousemove', shared));
     for (let detail = 1; detail <= count; detail += 1) {
+      const refused = refusal();
+      if (refused) return refused;
       const held = { buttons: ScriptedEvents.#HELD[button], detail };
       send(new PointerEvent('pointerdown', { ...pointer, ...held }));
       // A page that prevents this one keeps the focus where it is.
-      if (send(new MouseEvent('mousedown', { ...shared, ...held })) && this.#dom.tabIndex(element) >= 0) this.#dom.focus(element);
+      const isOpen = send(new MouseEvent('mousedown', { ...shared, ...held }));
+      if (isOpen && !keepsFocus && this.#dom.tabIndex(element) >= 0) this.#dom.focus(element);
       send(new PointerEvent('pointerup', { ...pointer, detail }));
       send(new MouseEvent('mouseup', { ...shared, detail }));
+      const late = refusal();
+      if (late) return late;
       if (button === 'left') send(new PointerEvent('click', { ...pointer, detail }));
       else send(new PointerEvent(button === 'right' ? 'contextmenu' : 'auxclick', { ...pointer, detail }));
     }

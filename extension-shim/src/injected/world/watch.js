@@ -57,6 +57,11 @@ class MutationWatch {
     this.#observer = null;
   }
 
+  /** Watches all shadow trees, too. */
+  coverAll() {
+    for (const root of this.#dom.roots().slice(1)) this.#observe(root);
+  }
+
   /** Called as an event of an act comes to the page. */
   expectChange() {
     this.#eventAt = performance.now();
@@ -74,7 +79,7 @@ class MutationWatch {
    */
   nextChange(ms, since = this.count) {
     // Shadow roots that have come meanwhile are watched from now on.
-    for (const root of this.#dom.roots().slice(1)) this.#observe(root);
+    this.coverAll();
     if (since !== this.count) return Promise.resolve();
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
@@ -209,6 +214,25 @@ class EventWatch {
   hasCome(type) {
     const seen = this.#seen.get(type);
     return seen?.isTrusted === true && !seen.event.defaultPrevented;
+  }
+
+  /** Where the page has begun to go since it was armed. @returns {string | undefined} */
+  get leaving() {
+    return this.isLeaving ? String(this.#leaving.destination.url) : undefined;
+  }
+
+  /**
+   * All that shows whether an act has had an effect on the document of an element. @param {number} id of the element
+   * @returns {Record<string, unknown>}
+   */
+  traces(id) {
+    const meant = this.#refs.find(id)?.element;
+    const focused = this.#dom.active();
+    return {
+      events: ['input', 'change', 'submit'].filter((type) => this.#seen.has(type)), states: this.#states(id), isLeaving: this.isLeaving,
+      isThere: meant !== undefined && this.#dom.isThere(meant),
+      hasMovedFocus: focused !== this.#before.focus && !(meant && focused && this.#dom.holds(meant, focused)),
+    };
   }
 
   /** Whether the page has begun to go elsewhere since it was armed. */

@@ -30,7 +30,7 @@ impl ActionStage {
 #[tokio::test]
 async fn a_frame_of_another_extension_is_set_aside_for_a_command_and_put_back_after_it() {
     let mut stage = beside_vault("vault.html?src").await;
-    for way in ["src", "blank", "closed", "nested-src", "nested-closed"] {
+    for way in ["src", "blank", "closed", "object", "blanks", "nested-src", "nested-closed"] {
         stage.turn_to(&format!("vault.html?{way}")).await;
         stage.is_here(1).await;
         assert_eq!(stage.read("document.title").await, "Log in", "{way}");
@@ -60,6 +60,28 @@ async fn a_frame_that_appears_in_the_middle_of_an_act_repeats_and_loses_nothing(
         .await;
     assert_eq!(typed["value"], Value::Null, "{typed}");
     assert_eq!(stage.read("document.querySelector('#name').value").await, "bob");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_extension_that_sends_its_frame_elsewhere_for_a_while_holds_up_no_act() {
+    let stage = beside_vault("vault.html?again").await;
+    let (mut tries, mut done) = (0, 0);
+    while done < 3 && tries < 20 {
+        tries += 1;
+        let answer = stage.answer("click", json!({"target": "css=#go"})).await;
+        if answer["status"] == "complete" {
+            assert_eq!(answer["result"]["value"]["input"], Value::Null, "{answer}");
+            done += 1;
+        } else {
+            // One that was cut off may have run, and is not repeated.
+            assert_eq!(answer["reason"], "foreign_extension_frame", "{answer}");
+        }
+    }
+    assert_eq!(done, 3, "of {tries}");
+    let said = stage.said().await;
+    let clicks = said.as_str().unwrap().split(' ').nth(1).unwrap().parse::<u32>().unwrap();
+    assert!((done..=tries).contains(&clicks), "{said} of {tries}");
     stage.end().await;
 }
 

@@ -17,6 +17,7 @@ mod page_tools;
 mod pictures;
 mod pointer;
 mod record;
+pub(crate) mod scripted;
 mod states;
 mod tabs;
 

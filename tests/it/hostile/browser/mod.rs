@@ -6,6 +6,7 @@ mod local_files;
 mod pages;
 mod pollers;
 mod prompts;
+mod scripted;
 mod scripts;
 mod secrets;
 mod site_rules;
