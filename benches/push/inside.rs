@@ -75,6 +75,7 @@ impl Inside {
             act_rules: None,
             asks_first: None,
             names: None,
+            shared_tabs: Vec::new(),
             tab_scopes: None,
             hands_over: None,
         }));

@@ -310,6 +310,8 @@ export type ReadyFrame = {
   older_extensions?: boolean;
   /** Whether the person can name the browser in it. Older extensions do not say. */
   names?: boolean;
+  /** The tabs that the person shares with agents. Older extensions share none. */
+  shared_tabs?: TabId[];
 };
 
 /** The extension is about to run a command and waits for `go`. */

@@ -193,6 +193,8 @@ impl Transaction<'_> {
         let kept = targets::kept_by_new_session(browser, &ready);
         let session = browser.apply_ready(label, &ready);
         let held: Vec<_> = browser.held().cloned().collect();
+        // Before anything is told or delivered: one may have gone to another site meanwhile.
+        self.set_shared_tabs(&peer.browser, &ready.shared_tabs);
         // Before the first command, which the extension has to judge by them (decision 248).
         self.send_decisions(&peer.browser);
         if let Some(session) = session {

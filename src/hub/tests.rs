@@ -242,6 +242,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         act_rules: None,
         asks_first: None,
         names: None,
+        shared_tabs: Vec::new(),
         tab_scopes: None,
         hands_over: Some(true),
     }

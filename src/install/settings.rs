@@ -52,17 +52,29 @@ pub(crate) enum SettingsError {
 /// The flag of `tabwire mcp` that pins a client to a browser.
 pub(crate) const BROWSER_FLAG: &str = "--browser";
 
-/// The arguments to write, with the browser that the entry was pinned to before: only who says another
-/// one changes that.
-fn with_former_pin(args: &[String], before: &[String]) -> Vec<String> {
+/// The flag of `tabwire mcp` that gives a program an owner of its own.
+const OWNER_FLAG: &str = "--owner";
+
+/// The arguments to write, with the browser and the owner that the entry had before: a renewed entry
+/// must not let a program use more browsers, or see more tabs.
+fn with_former_bounds(args: &[String], before: &[String]) -> Vec<String> {
     let mut args = args.to_vec();
-    let former = before.windows(2).find(|pair| pair[0] == BROWSER_FLAG);
-    if let Some(former) = former
-        && !args.iter().any(|arg| arg == BROWSER_FLAG)
-    {
-        args.extend_from_slice(former);
+    for flag in [BROWSER_FLAG, OWNER_FLAG] {
+        if value_of(&args, flag).is_none()
+            && let Some(former) = value_of(before, flag)
+        {
+            args.extend([flag.to_owned(), former.to_owned()]);
+        }
     }
     args
+}
+
+/// The value of a flag, as an argument after it or in one with it.
+fn value_of<'a>(args: &'a [String], flag: &str) -> Option<&'a str> {
+    args.iter().enumerate().find_map(|(at, arg)| match arg.strip_prefix(flag)? {
+        "" => args.get(at + 1).map(String::as_str),
+        rest => rest.strip_prefix('='),
+    })
 }
 
 /// The text with our server in it. Settings of that server beyond what to start stay, too; a
@@ -138,7 +150,7 @@ fn with_json(
     set_property(&ours, "command", &json!(server.command));
     let before = ours.get("args").and_then(|args| args.to_serde_value());
     let before = before.and_then(|args| serde_json::from_value::<Vec<String>>(args).ok());
-    let args = with_former_pin(&server.args, &before.unwrap_or_default());
+    let args = with_former_bounds(&server.args, &before.unwrap_or_default());
     set_property(&ours, "args", &json!(args));
     // A file without a value had no line feed of its own to keep.
     let text = root.to_string();
@@ -217,7 +229,7 @@ fn with_toml(text: &str, section: &str, server: &ServerEntry) -> Result<String, 
     set_toml(ours, "command", toml_edit::Value::from(&server.command));
     let before = ours.get("args").and_then(Item::as_array);
     let before = before.into_iter().flatten().filter_map(|arg| arg.as_str().map(str::to_owned));
-    let args = with_former_pin(&server.args, &before.collect::<Vec<_>>());
+    let args = with_former_bounds(&server.args, &before.collect::<Vec<_>>());
     set_toml(ours, "args", toml_edit::Value::from_iter(&args));
     Ok(with_line_ends_of(text, &document))
 }

@@ -179,18 +179,23 @@ impl BatchWriter {
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
     fn write_batch(&mut self) -> rusqlite::Result<()> {
         let began = Instant::now();
+        self.roll_back()?;
         let written = self.write_taken();
         self.row_ids.settle(written.is_ok());
-        if !self.connection.is_autocommit() {
-            // It failed in the middle; some failures have ended the transaction by themselves.
-            self.connection.execute_batch("ROLLBACK")?;
-        }
         written?;
         self.batches_since_checkpoint += 1;
         self.bytes_since_checkpoint += self.batch_size();
         self.reader.recorded();
         self.note_time(began.elapsed());
         Ok(())
+    }
+
+    /// Ends a transaction that a failure, or a panic, has left open; many a failure ends it by itself.
+    fn roll_back(&self) -> rusqlite::Result<()> {
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.connection.execute_batch("ROLLBACK")
     }
 
     fn write_taken(&mut self) -> rusqlite::Result<()> {
@@ -222,6 +227,10 @@ impl BatchWriter {
     /// Deletes the commands that the batch evicts before anything else is written: they may be what
     /// fills the disk.
     fn make_room(&mut self) {
+        if let Err(error) = self.roll_back() {
+            tracing::warn!(%error, "a failed transaction of the journal could not be ended");
+            return;
+        }
         // All, because the evictions may stand far behind the entry that found no room.
         self.reader.take_all();
         for entry in self.reader.batch() {
@@ -256,6 +265,8 @@ impl BatchWriter {
     }
 
     fn end(self) {
+        // Without an end of its own it would take the marks below with it.
+        let _ = self.roll_back();
         // Marked before the checkpoint, which brings the mark into the file.
         let ended = self
             .connection

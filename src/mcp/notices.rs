@@ -202,6 +202,7 @@ mod tests {
                 act_rules: None,
                 asks_first: None,
                 names: None,
+                shared_tabs: Vec::new(),
                 tab_scopes: None,
                 hands_over: None,
             }));

@@ -22,6 +22,7 @@ const KEY = 'hand_overs';
  * @property {string[]} hosts where the person is, or was, and where they are to begin
  * @property {number} [stepTab] in which the person does it
  * @property {boolean} [isAnswered] the person has said how it went
+ * @property {boolean} [isLeft] nobody waits for it any more, and the person may be in the middle of it
  *
  * @typedef {{tabId: number, client: string, isStep: boolean}} MarkedTab
  */
@@ -77,7 +78,9 @@ export class HandOvers {
     clearTimeout(this.#silence);
     const wanted = asks.filter(({ kind }) => kind === 'hand_over');
     for (const { correlation_id, client, tab_id } of wanted) {
-      if (tab_id === undefined || this.#open.has(correlation_id)) continue;
+      const known = this.#open.get(correlation_id);
+      if (known) known.isLeft = false;
+      if (tab_id === undefined || known) continue;
       // As it is now: later the page may lead elsewhere.
       const url = this.#known(tab_id)?.url ?? '';
       this.#open.set(correlation_id, { tabId: tab_id, url, client, hosts: [handedHost(url)].filter((host) => host !== '') });
@@ -136,12 +139,33 @@ export class HandOvers {
   /** @param {string} id */
   async #end(id) {
     const one = this.#open.get(id);
+    if (one?.stepTab !== undefined && !one.isAnswered) {
+      // They may be in the middle of it, and the agent can end its request at any time: all stays closed until they have left
+      // the tab, which stays theirs.
+      one.isLeft = true;
+      await this.#leave();
+      return;
+    }
     this.#open.delete(id);
-    // Without the person's word they may be in the middle of it: the tab stays theirs.
-    if (!one?.isAnswered || one.stepTab === undefined) return;
+    if (one?.stepTab === undefined) return;
     const step = await chrome.tabs.get(one.stepTab).catch(() => null);
     if (step?.active) await this.#show(one.tabId).catch(console.debug);
     if (step) await chrome.tabs.remove(one.stepTab);
+  }
+
+  /** Another tab comes to the front. */
+  handleActivated() {
+    this.restore().then(() => this.#leave()).catch(console.warn);
+  }
+
+  /** Forgets the steps for which nobody waits, and whose tabs are not in front. */
+  async #leave() {
+    for (const [id, { stepTab, isLeft }] of [...this.#open]) {
+      if (!isLeft) continue;
+      const step = stepTab === undefined ? null : await chrome.tabs.get(stepTab).catch(() => null);
+      if (!step?.active) this.#open.delete(id);
+    }
+    this.#apply();
   }
 
   /** @param {chrome.tabs.Tab} tab that is new */
@@ -218,7 +242,11 @@ export class HandOvers {
   handleRemoved(tabId) {
     if (!this.#tabs.delete(tabId)) return;
     this.#guessed.delete(tabId);
-    for (const one of this.#open.values()) if (one.stepTab === tabId) delete one.stepTab;
+    for (const [id, one] of [...this.#open]) {
+      if (one.stepTab !== tabId) continue;
+      delete one.stepTab;
+      if (one.isLeft) this.#open.delete(id);
+    }
     this.#apply();
   }
 

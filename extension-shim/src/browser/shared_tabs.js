@@ -40,18 +40,23 @@ export class SharedTabs {
     if (this.#origins.delete(tabId)) this.#changed();
   }
 
+  /** @param {number} tabId @returns {string | undefined} the site at which it is shared */
+  sharedAt(tabId) {
+    return this.#origins.get(tabId);
+  }
+
   /**
-   * The event may come after what the new page was asked. @param {number} tabId @returns {Promise<boolean>} false: it was shared, and
-   * is not any more
+   * The event may come after what the new page was asked. @param {number} tabId
+   * @param {string} origin at which it was shared when a command came to it @returns {Promise<boolean>} whether it still is
    */
-  async confirm(tabId) {
-    const origin = this.#origins.get(tabId);
-    if (origin === undefined) return true;
+  async confirm(tabId, origin) {
     const now = await originNow(tabId);
-    if (now === origin) return true;
-    await this.takeBack(tabId);
+    if (now === origin) return this.#origins.get(tabId) === origin;
     // A closed one shows nothing more.
-    return now === null;
+    if (now === null) return true;
+    // Meanwhile the person may have shared the next page.
+    if (this.#origins.get(tabId) === origin) await this.takeBack(tabId);
+    return false;
   }
 
   /** @param {{tabId: number, frameId: number, url: string, documentLifecycle?: string}} details */

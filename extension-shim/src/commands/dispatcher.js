@@ -23,6 +23,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {boolean} stopping its own outcome comes too late
  * @property {HeldDialog | null} dialog that it waits for
  * @property {Set<number>} tabIds the tabs that it uses
+ * @property {Map<number, string | undefined>} sharedAt the site at which each was shared when it came there
  *
  * @typedef {object} Attempt an attempt without a report
  * @property {string} correlation_id
@@ -39,7 +40,8 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
- * @property {(tabId: number) => Promise<boolean>} [confirms] whether a tab is still shared, if it was; asked after a command there
+ * @property {(tabId: number) => string | undefined} [sharedAt] the site at which the person shares a tab
+ * @property {(tabId: number, origin: string) => Promise<boolean>} [confirms] whether a tab is still shared at that site
  * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
  * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
  */
@@ -218,6 +220,7 @@ export class Dispatcher {
     const running = {
       abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false, dialog: null,
       tabIds: new Set(),
+      sharedAt: new Map(),
     };
     entry.running = running;
     this.#run(entry, running).then(
@@ -247,6 +250,7 @@ export class Dispatcher {
     assertInside(named, command.tab_id);
     // Since it was claimed rules, or where its tab is, may have changed.
     if (!this.#gate.isOpen(command)) await this.#check(entry, command, running);
+    if (isBounded(command)) await this.#confirm(command, running);
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     if (command.tab_id !== undefined) running.tabIds.add(command.tab_id);
     const unfollow = this.#gate.follow?.(command);
@@ -261,6 +265,8 @@ export class Dispatcher {
       this.#gate.done?.(command, outcome);
       return notes === null ? outcome : { ...outcome, notes };
     } catch (error) {
+      // Its words may be those of the next page.
+      if (isBounded(command)) await this.#confirm(command, running);
       throw withoutOutside(command, error);
     } finally {
       unfollow?.();
@@ -269,8 +275,12 @@ export class Dispatcher {
 
   /** Meanwhile a shared tab may have gone to a site that nobody has shared. @param {CommandBody} command @param {RunState} running */
   async #confirm(command, running) {
-    if (!isBounded(command) || command.tab_id === undefined) return;
-    const isInside = await (this.#gate.confirms?.(command.tab_id) ?? true);
+    const { tab_id } = command;
+    if (!isBounded(command) || tab_id === undefined) return;
+    if (!running.sharedAt.has(tab_id)) running.sharedAt.set(tab_id, this.#gate.sharedAt?.(tab_id));
+    const origin = running.sharedAt.get(tab_id);
+    if (origin === undefined) return;
+    const isInside = await (this.#gate.confirms?.(tab_id, origin) ?? true);
     if (!isInside) throw noSuchTab(`tab ${command.tab_id} is not open`).after({ ran: running.begun });
   }
 

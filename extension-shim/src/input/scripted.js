@@ -34,11 +34,12 @@ export async function clickWithScript(input, found, { button, count, modifiers, 
       const { id, inner: point } = target;
       const asked = { id, point, button, count, modifiers, isStrict: true, keepsChooser: true, keepsFocus: await input.isPersonHere() };
       const { hasActed } = input;
-      const { found: { refused, why = '', isUntouched = false } = {} } = await input.ask(target, 'clickByScript', asked);
+      const { found: { refused, why = '', isUntouched = false, isUnpressed = false } = {} } = await input.ask(target, 'clickByScript', asked);
       if (refused === undefined) return;
       const mayHaveRun = hasActed || !isUntouched;
       if (refused === 'file') throw onlyDebugger(input, `${target.label} opens a chooser of files, which the debugger alone keeps from the person`, mayHaveRun);
-      if (isFixed || tries >= APPROACHES) throw new ActionError(refused, `${target.label} ${refused === 'disabled' ? 'is disabled' : `cannot be reached: ${why}`}`, undefined, { mayHaveRun });
+      // A press may have done what the page wants to be done once.
+      if (isFixed || !isUnpressed || tries >= APPROACHES) throw new ActionError(refused, `${target.label} ${refused === 'disabled' ? 'is disabled' : `cannot be reached: ${why}`}`, undefined, { mayHaveRun });
       target = await input.findParsed(target.wanted ?? { ref: target.ref }, { kind: 'click', part: tries });
     }
   };

@@ -105,6 +105,7 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
 chrome.tabs.onActivated.addListener((shown) => {
   tabs.handleActivated(shown);
   agentTabs.handleActivated(shown);
+  handOvers.handleActivated();
   drawMode.handleFront();
   clipboardGuards.lift(shown.tabId);
   handlePerson(shown.tabId);

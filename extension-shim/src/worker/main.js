@@ -16,7 +16,7 @@ import { asideFrames } from '../browser/frames_aside.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
-import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -73,7 +73,8 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
   },
   idNow: (tabId) => replacedTabs.now(tabId),
-  confirms: (tabId) => sharedTabs.confirm(tabId),
+  sharedAt: (tabId) => sharedTabs.sharedAt(tabId),
+  confirms: (tabId, origin) => sharedTabs.confirm(tabId, origin),
   wake: wakePage,
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
@@ -140,7 +141,11 @@ export const panel = makePanel({
   heldTabs: () => heldTabs,
   openedTabs: () => ({ list: agentTabs.list, keepsAll: agentTabs.keepsAll, isGrouped: agentGroups.isOn, doubtful: agentGroups.doubtful }),
   sharedTabs: () => sharedTabs.list,
-  shareTab: (tabId) => sharedTabs.share(tabId),
+  shareTab: (tabId) => {
+    // What it has shown until now stays hidden, the names of its elements too.
+    snapshots.handleRemoved(tabId);
+    return sharedTabs.share(tabId);
+  },
   takeSharedBack: (tabId) => sharedTabs.takeBack(tabId),
   keepTab: (tabId) => agentTabs.keep(tabId),
   keepTabs: (on) => agentTabs.setKeepsAll(on),
@@ -245,13 +250,13 @@ function onWelcome({ epoch, server_version, capture }, config) {
     stopped: policy.isStopped,
     older_extensions: true,
     names: true,
+    shared_tabs: sharedTabs.list,
   });
   // After `ready`: the daemon must know the attempts before their reports come.
   outbox.replay();
   drawMode.handleConnected();
   uploads.handleConnected();
   agentTabs.handleReady();
-  link.send({ type: 'shared_tabs', tab_ids: sharedTabs.list });
   handOvers.handleReady();
   if (pageStates.list().length > 0) pageStates.onChange(pageStates.list());
   recorder.configure(capture);

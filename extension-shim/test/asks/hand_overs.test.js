@@ -75,12 +75,43 @@ test('where the person goes is closed too, and tabs that the page opens', async 
 });
 
 test('a step that ends without the person leaves them their tab, closed to agents', async () => {
+  for (const leave of ['another tab', 'close']) {
+    steps.follow([ASK]);
+    await steps.begin('ask_1');
+    // The agent cancels its request while the person types.
+    steps.follow([]);
+    await settled();
+    assert.ok(open.has(20) && policy.handed.hasTab(20));
+    refused('https://shop.example/');
+    assert.throws(() => policy.handed.assertFrontIsFree(), { code: 'handed_over' });
+    steps.handleActivated();
+    await settled();
+    refused('https://shop.example/');
+    if (leave === 'close') {
+      open.delete(20);
+      steps.handleRemoved(20);
+    } else {
+      open.get(20).active = false;
+      steps.handleActivated();
+    }
+    await settled();
+    policy.assertUrl('https://shop.example/');
+    policy.handed.assertFrontIsFree();
+    assert.equal(policy.handed.hasTab(20), leave !== 'close');
+  }
+});
+
+test('a daemon that asks later than it should finds the step as it was', async () => {
   steps.follow([ASK]);
   await steps.begin('ask_1');
   steps.follow([]);
   await settled();
-  assert.ok(open.has(20) && policy.handed.hasTab(20));
-  policy.assertUrl('https://shop.example/');
+  steps.follow([ASK]);
+  open.get(20).active = false;
+  steps.handleActivated();
+  await settled();
+  refused('https://shop.example/');
+  assert.deepEqual(steps.describe('ask_1'), { hand_over: { site: 'shop.example', is_begun: true } });
 });
 
 test('the next worker knows what is closed; a tab that was closed meanwhile can be opened again', async () => {
@@ -163,5 +194,6 @@ test('while the person does a step no tab of an agent comes to the front, or sta
   await settled();
   assert.deepEqual(behind, [[2, { home: 1, isSeen: false }]]);
   steps.follow([]);
+  await settled();
   front();
 });

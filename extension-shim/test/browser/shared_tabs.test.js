@@ -94,13 +94,19 @@ test('a navigation that wakes the worker ends the sharing of an earlier one', as
 
 test('after a command the browser is asked where the tab is: its event may be late', async () => {
   await shared.share(7);
-  assert.equal(await shared.confirm(7), true);
-  assert.equal(await shared.confirm(8), true, 'it was never shared');
+  const origin = shared.sharedAt(7);
+  assert.equal(await shared.confirm(7, origin), true);
+  assert.equal(shared.sharedAt(8), undefined, 'it was never shared');
   urls[7] = 'https://evil.test/';
-  assert.equal(await shared.confirm(7), false);
+  assert.equal(await shared.confirm(7, origin), false);
   assert.deepEqual([shared.list, told.at(-1)], [[], []]);
+  assert.equal(await shared.confirm(7, origin), false, 'nor once it is known');
+  await shared.share(7);
+  assert.equal(await shared.confirm(7, origin), false, 'the person has shared the next page');
+  assert.deepEqual(shared.list, [7]);
+  urls[7] = `${origin}/again`;
+  assert.equal(await shared.confirm(7, origin), false, 'it was shared at another site meanwhile');
   await shared.share(8);
   delete urls[8];
-  assert.equal(await shared.confirm(8), true, 'a closed tab shows nothing more');
-  assert.deepEqual(shared.list, []);
+  assert.equal(await shared.confirm(8, 'https://a.test'), true, 'a closed tab shows nothing more');
 });

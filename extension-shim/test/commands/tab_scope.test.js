@@ -91,7 +91,9 @@ test('every action of the extension refuses a tab that is outside before it look
 
 test('what a command has read in a tab that is not shared any more is not told', async () => {
   const outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
-  const gate = { ...openGate, confirms: async (tabId) => tabId !== 7 };
+  let asked = 0;
+  // Asked before the command begins, and after it.
+  const gate = { ...openGate, sharedAt: (tabId) => (tabId === 7 ? 'https://shop.test' : undefined), confirms: async () => (asked += 1) === 1 };
   dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), gate);
   dispatcher.enterEpoch('1');
   await reported({ tab_id: 7, tabs: [7, 8] });
@@ -99,6 +101,7 @@ test('what a command has read in a tab that is not shared any more is not told',
   while (sent.length === 0) await new Promise((look) => setTimeout(look, 20));
   const [{ error }] = sent;
   assert.deepEqual([error.code, error.message], ['no_such_tab', 'tab 7 is not open']);
+  assert.ok(asked > 1);
   assert.equal((await reported({ tab_id: 8, tabs: [7, 8] })).result.value, 8);
   assert.equal((await reported({ tab_id: 7 })).result.value, 7, 'whoever sees every tab is told');
 });

@@ -568,3 +568,33 @@ async fn shared_tabs_are_recorded_for_owners_who_see_them_and_end_with_the_brows
     assert_eq!(recorded(&hub), [0; 0]);
     hub.shut_down().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_left_its_site_while_its_browser_was_away_is_outside_from_the_first_frame_on() {
+    let hub = Hub::start(Limits::default());
+    hub.set_scopes(shared_scope());
+    let mut browser = connect(&hub, Some(true));
+    shares(&browser, &[7, 8]);
+    let me = bounded("a");
+    assert_eq!(seen_by(&hub, &me), [7, 8]);
+    let id = hub.submit(&me, submission(by_ref("#more"), Some(7))).await.unwrap().id;
+    let (attempt, _) = browser.next_command().await;
+    browser.claim(&id, attempt);
+    while !matches!(browser.frame().await, ToExtension::Go { .. }) {}
+    drop(browser);
+    // The person goes to another site there, and the browser is back with the command's report.
+    let again = Extension::attach(&hub, "b", "i");
+    let back = ReadyFrame {
+        tabs: of_person(),
+        tab_scopes: Some(true),
+        shared_tabs: vec![TabId(8)],
+        ..ready("Test", Vec::new())
+    };
+    again.link.receive(FromExtension::Ready(back));
+    assert_eq!(seen_by(&hub, &me), [8]);
+    again.report(&id, attempt, result("Secret"));
+    let CommandLookup::Command(report) = hub.get(&me, &id, false).await.unwrap() else { panic!() };
+    assert!(!report.is_pending(), "{:?}", report.status);
+    assert!(!format!("{report:?}").contains("Secret"), "{report:?}");
+    hub.shut_down().await;
+}

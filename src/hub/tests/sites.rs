@@ -31,6 +31,7 @@ impl Extension {
             act_rules: None,
             asks_first: None,
             names: None,
+            shared_tabs: Vec::new(),
             tab_scopes: None,
             hands_over: None,
         }));

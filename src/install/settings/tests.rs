@@ -78,6 +78,30 @@ fn a_server_that_is_there_is_brought_up_to_date_and_keeps_what_else_was_set() {
 }
 
 #[test]
+fn a_renewed_entry_keeps_its_browser_and_its_owner_unless_others_are_named() {
+    let mcp = |more: &[&str]| ServerEntry {
+        command: "tabwire".to_owned(),
+        args: ["mcp"].iter().chain(more).map(|arg| (*arg).to_owned()).collect(),
+    };
+    for former in [
+        ["--browser", "work", "--owner", "research"].as_slice(),
+        &["--browser=work", "--owner=research"],
+    ] {
+        for format in [PLAIN, TOML] {
+            let before = with_server("", format, &mcp(former)).unwrap();
+            let renewed = with_server(&before, format, &server()).unwrap();
+            for kept in ["--browser", "work", "--owner", "research"] {
+                assert!(renewed.contains(&format!("\"{kept}\"")), "{renewed}");
+            }
+            assert_eq!(with_server(&renewed, format, &server()).unwrap(), renewed);
+            let other = with_server(&before, format, &mcp(&["--owner", "user"])).unwrap();
+            assert!(other.contains("\"user\"") && !other.contains("research"), "{other}");
+            assert!(other.contains("\"work\""), "{other}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_does_not_parse_or_has_another_shape_is_refused() {
     for broken in ["{\"a\": }", "{\"a\": 1", "{'a': 1}", "{a: 1}", "{} {}", "{\"a\": 1 \"b\": 2}"] {
         let error = with_server(broken, PLAIN, &server()).unwrap_err();

@@ -49,6 +49,9 @@ pub struct ReadyFrame {
     /// Whether the person can name the browser in it. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<bool>,
+    /// The tabs that the person shares with agents. Older extensions share none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_tabs: Vec<TabId>,
 }
 
 /// A command that the extension has not finished, or whose report is not acknowledged.

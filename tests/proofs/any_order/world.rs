@@ -437,6 +437,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         act_rules: None,
         asks_first: None,
         names: None,
+        shared_tabs: Vec::new(),
         tab_scopes: None,
         hands_over: None,
     }

@@ -28,7 +28,7 @@
  * @property {boolean} [runsAddress] a press of it runs the code in an address
  */
 
-/** @typedef {{refused: 'covered' | 'disabled' | 'file', why?: string, isUntouched?: boolean}} ClickRefusal `isUntouched`: no event was sent */
+/** @typedef {{refused: 'covered' | 'disabled' | 'file', why?: string, isUntouched?: boolean, isUnpressed?: boolean}} ClickRefusal `isUntouched`: no event was sent; `isUnpressed`: none of a press */
 
 class ReadinessCheck {
   static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean, hidden?: boolean}>} */ ({

@@ -42,7 +42,7 @@ class ScriptedEvents {
   /** @param {any} element @param {ScriptedClick} click @param {() => ClickRefusal | null} refusal @returns {ClickRefusal | true} */
   #click(element, { point, button, count, modifiers, keepsFocus = false }, refusal) {
     const before = refusal();
-    if (before) return { ...before, isUntouched: true };
+    if (before) return { ...before, isUntouched: true, isUnpressed: true };
     const hit = point ? this.#dom.at(point.x, point.y) : null;
     const target = hit && this.#dom.holds(element, hit) ? hit : element;
     const shared = {
@@ -57,7 +57,7 @@ class ScriptedEvents {
     send(new MouseEvent('mousemove', shared));
     for (let detail = 1; detail <= count; detail += 1) {
       const refused = refusal();
-      if (refused) return refused;
+      if (refused) return { ...refused, isUnpressed: detail === 1 };
       const held = { buttons: ScriptedEvents.#HELD[button], detail };
       send(new PointerEvent('pointerdown', { ...pointer, ...held }));
       // A page that prevents this one keeps the focus where it is.

@@ -35,6 +35,12 @@ async fn row_45_a_page_cannot_fool_the_scripts_that_act_without_the_debugger() {
         let log = page.log().await;
         row.tried(target, log == json!([]), &log);
     }
+    // It does something at the press, and has the button come back.
+    let order = json!({"target": "css=#order", "timeout_ms": 3_000});
+    let failed = page.fails("click", order, "disabled", "Order").await;
+    let log = page.log().await;
+    let is_once = log == json!(["ordered"]) && failed["may_have_run"] == true;
+    row.tried("a press that would be repeated", is_once, &json!([log, failed]));
     let value = page.value("css=#name").await;
     row.tried("text for another field", value == "ann", &value);
     row.report();
