@@ -20,6 +20,13 @@ async fn row_45_a_page_cannot_fool_the_scripts_that_act_without_the_debugger() {
     let lied = page.hand.read("lied").await;
     row.tried("functions of the page that were called", lied == 0, &lied);
 
+    // It does something at the press, and has the button come back.
+    let order = json!({"target": "css=#order", "timeout_ms": 3_000});
+    let failed = page.fails("click", order, "disabled", "Order").await;
+    let log = page.log().await;
+    let is_once = log == json!(["ordered"]) && failed["may_have_run"] == true;
+    row.tried("a press that would be repeated", is_once, json!([log, failed]));
+
     // It covers or disables what is clicked once the pointer comes, and steals the focus.
     for (action, target, reason, words) in [
         ("click", "css=#shy", "disabled", "Shy"),
@@ -35,12 +42,6 @@ async fn row_45_a_page_cannot_fool_the_scripts_that_act_without_the_debugger() {
         let log = page.log().await;
         row.tried(target, log == json!([]), &log);
     }
-    // It does something at the press, and has the button come back.
-    let order = json!({"target": "css=#order", "timeout_ms": 3_000});
-    let failed = page.fails("click", order, "disabled", "Order").await;
-    let log = page.log().await;
-    let is_once = log == json!(["ordered"]) && failed["may_have_run"] == true;
-    row.tried("a press that would be repeated", is_once, &json!([log, failed]));
     let value = page.value("css=#name").await;
     row.tried("text for another field", value == "ann", &value);
     row.report();
