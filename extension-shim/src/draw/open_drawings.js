@@ -52,8 +52,19 @@ export class OpenDrawings {
 
   /** Changes an entry that may have ended meanwhile. @param {number} tabId @param {Partial<OpenDrawing>} change */
   async change(tabId, change) {
-    const drawing = await this.get(tabId);
-    if (drawing) await this.put(tabId, { ...drawing, ...change });
+    await this.#alter(tabId, () => change);
+  }
+
+  /**
+   * Nothing is awaited between reading an entry and writing it: another caller may end or change it.
+   * @param {number} tabId @param {(drawing: OpenDrawing) => Partial<OpenDrawing>} change
+   */
+  async #alter(tabId, change) {
+    await this.restore();
+    const drawing = this.#open.get(tabId);
+    if (!drawing) return;
+    this.#open.set(tabId, { ...drawing, ...change(drawing) });
+    await this.#write();
   }
 
   /** @param {number} tabId @returns {Promise<OpenDrawing | undefined>} */
@@ -98,14 +109,15 @@ export class OpenDrawings {
 
   /** These waits need no further report. @param {number} tabId @param {string[]} settled */
   async dropAsks(tabId, settled) {
-    const asks = (await this.get(tabId))?.asks.filter(({ correlation_id }) => !settled.includes(correlation_id));
-    if (asks) await this.change(tabId, { asks });
+    await this.#alter(tabId, ({ asks }) => ({ asks: asks.filter(({ correlation_id }) => !settled.includes(correlation_id)) }));
   }
 
-  /** Forgets it. @param {number} tabId @returns {Promise<OpenDrawing | undefined>} the former entry */
+  /** Forgets it. @param {number} tabId @returns {Promise<OpenDrawing | undefined>} the former entry, for one caller alone */
   async take(tabId) {
-    const drawing = await this.get(tabId);
+    await this.restore();
+    const drawing = this.#open.get(tabId);
     if (!drawing) return undefined;
+    // As in `#alter`: an event and the look of a new worker may both come to take it.
     this.#open.delete(tabId);
     await this.#write();
     return drawing;
