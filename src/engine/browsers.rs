@@ -46,6 +46,7 @@ pub(super) struct BrowserState {
     asks_first: bool,
     /// Whether its extension keeps commands to the tabs that they name.
     keeps_scopes: bool,
+    /// Whether its extension lets the person do steps alone.
     hands_over: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
     shows_older_extensions: bool,

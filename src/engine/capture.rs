@@ -197,8 +197,7 @@ impl CaptureRequests {
 
 impl Engine {
     /// Whether a stream is recorded: in this browser and tab, in any if none is named.
-    #[must_use]
-    pub fn captures(
+    fn captures_anywhere(
         &self,
         stream: StreamKind,
         browser: Option<&BrowserId>,
@@ -219,7 +218,7 @@ impl Engine {
         tab: Option<TabId>,
     ) -> bool {
         if !self.scope_of(owner).is_bounded() {
-            return self.captures(stream, browser, tab);
+            return self.captures_anywhere(stream, browser, tab);
         }
         let is_asked = |id: &BrowserId, inside: TabId| {
             browser.is_none_or(|wanted| wanted == id) && tab.is_none_or(|wanted| wanted == inside)

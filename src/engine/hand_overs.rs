@@ -8,7 +8,11 @@ use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{LifecycleEvent, Peer, TargetSelector};
 use crate::protocol::{
     BrowserId, BrowserTab, CorrelationId, ExtensionReport, PersonAsk, ReportedError, TabId,
+    web_host,
 };
+
+/// The kind of a question by which an agent asks for a step.
+const HAND_OVER: &str = "hand_over";
 
 /// The word for a page that is closed while the person does a step there.
 const HANDED_OVER: &str = "handed_over";
@@ -29,7 +33,7 @@ impl Engine {
     fn are_of_one_site(&self, browser: &BrowserId, one: TabId, other: TabId) -> bool {
         let Some(known) = self.browsers.get(browser) else { return false };
         let host = |id: TabId| {
-            known.tabs().iter().find(|tab| tab.tab_id == id).and_then(|tab| host_of(&tab.url))
+            known.tabs().iter().find(|tab| tab.tab_id == id).and_then(|tab| web_host(&tab.url))
         };
         host(one).is_some_and(|one| host(other) == Some(one))
     }
@@ -56,7 +60,7 @@ impl Transaction<'_> {
                 polls: known.poller().is_some(),
             });
         }
-        if host_of(&tab.url).is_none() {
+        if web_host(&tab.url).is_none() {
             return Err(RefusalReason::NoPageToHandOver { tab: tab.tab_id });
         }
         self.check_holder(caller, &TabPlace { browser: browser.clone(), tab: tab.tab_id })?;
@@ -80,17 +84,4 @@ impl Transaction<'_> {
         self.apply(id, LifecycleEvent::Report(peer.clone(), attempt, report));
         true
     }
-}
-
-/// The kind of a question by which an agent asks for a step.
-const HAND_OVER: &str = "hand_over";
-
-/// The host of a web page.
-fn host_of(url: &str) -> Option<&str> {
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let host =
-        if host.starts_with('[') { host.split(']').next()? } else { host.split(':').next()? };
-    (!host.is_empty()).then_some(host)
 }

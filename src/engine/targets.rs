@@ -60,8 +60,8 @@ impl<'a> TabSight<'a> {
         self.sees(id, browser.id_now(tab)).then_some(tab)
     }
 
-    /// The tab for a call that names none and whose client has none: the active one. Whoever does not
-    /// see every tab must not reach that of the person.
+    /// The tab for a call that names none and whose client has none: the active one. A client that does
+    /// not see every tab must not reach that of the person.
     fn usual_tab(&self, (id, browser): BrowserRef<'_>) -> Result<Option<TabId>, RefusalReason> {
         if self.is_bounded() {
             return Err(RefusalReason::NoTab { browser: Some(label_of(id, browser)) });
@@ -377,7 +377,7 @@ impl Transaction<'_> {
         let Some(spec) = self.commands.get(id).map(|command| command.spec().clone()) else {
             return;
         };
-        // Whoever does not see every tab must not reach that of the person.
+        // A client that does not see every tab must not reach that of the person.
         let is_bounded = self.scope_of(&spec.owner).is_bounded();
         let has_named = self.scheduler.has_named_tab(id) || is_bounded;
         let active = || self.browsers.get(browser).and_then(BrowserState::active_tab);

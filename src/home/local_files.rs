@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use super::unpacked::{unpacked_below, usual_extension_folders};
-use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, write_json};
 use crate::protocol::{LocalFileChange, LocalFileRuleError, LocalFileRules};
 
 const LOCAL_FILES: &str = "local_files.json";
@@ -42,13 +40,10 @@ impl LocalFileStore {
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
     pub fn read(&self) -> Result<LocalFileRules, StateDirectoryError> {
-        let path = self.dir.join(LOCAL_FILES);
-        // As an object first: serde would read a list field by field.
-        let Some(fields) = read_json::<Map<String, Value>>(&path)? else {
-            return Ok(LocalFileRules::default());
-        };
-        serde_json::from_value(fields.into())
-            .map_err(|source| StateDirectoryError::Damaged { path, source })
+        read_rules(&self.dir.join(LOCAL_FILES), |path, source| StateDirectoryError::Damaged {
+            path,
+            source,
+        })
     }
 
     /// Makes a change. Returns the rules after it, and whether it changed anything.

@@ -28,6 +28,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::proof::{self, AuthKey, KEY_LENGTH};
 pub use agent_files::{
@@ -397,6 +398,24 @@ fn read_json<T: serde::de::DeserializeOwned>(
     serde_json::from_str(&text)
         .map(Some)
         .map_err(|source| StateDirectoryError::Damaged { path: path.to_owned(), source })
+}
+
+/// Reads rules; none, as their default is, if there is no file. `damaged`: the error for a file that
+/// cannot be read as rules.
+fn read_rules<T: serde::de::DeserializeOwned + Default>(
+    path: &Path,
+    damaged: impl Fn(PathBuf, serde_json::Error) -> StateDirectoryError,
+) -> Result<T, StateDirectoryError> {
+    // As an object first: serde would read a list field by field.
+    let fields = read_json::<Map<String, Value>>(path).map_err(|error| {
+        if let StateDirectoryError::Damaged { path, source } = error {
+            damaged(path, source)
+        } else {
+            error
+        }
+    })?;
+    let Some(fields) = fields else { return Ok(T::default()) };
+    serde_json::from_value(fields.into()).map_err(|source| damaged(path.to_owned(), source))
 }
 
 /// Writes a file whole or not at all.

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
-
-use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, write_json};
 use crate::protocol::{Owner, OwnerScopes, TabScope};
 
 const SCOPES: &str = "scopes.json";
@@ -31,18 +29,10 @@ impl ScopesFile {
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::DamagedScopes`]: a damaged file does not
     /// count as an empty one, which would show every tab.
     pub fn read(&self) -> Result<OwnerScopes, StateDirectoryError> {
-        let path = self.dir.join(SCOPES);
-        let damaged = |source| StateDirectoryError::DamagedScopes { path: path.clone(), source };
-        // As an object first: serde would read a list field by field.
-        let fields = read_json::<Map<String, Value>>(&path).map_err(|error| {
-            if let StateDirectoryError::Damaged { source, .. } = error {
-                damaged(source)
-            } else {
-                error
-            }
-        })?;
-        let Some(fields) = fields else { return Ok(OwnerScopes::default()) };
-        serde_json::from_value(fields.into()).map_err(damaged)
+        read_rules(&self.dir.join(SCOPES), |path, source| StateDirectoryError::DamagedScopes {
+            path,
+            source,
+        })
     }
 
     /// Chooses the scope of an owner. Returns the scopes after that, and whether it changed anything.

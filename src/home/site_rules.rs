@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
-
-use super::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
+use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, write_json};
 use crate::protocol::{SiteChange, SiteRuleError, SiteRules};
 
 const SITE_RULES: &str = "site_rules.json";
@@ -42,18 +40,9 @@ impl SiteRulesFile {
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::DamagedSiteRules`]: a damaged file does
     /// not count as an empty one, which would allow every site.
     pub fn read(&self) -> Result<SiteRules, StateDirectoryError> {
-        let path = self.dir.join(SITE_RULES);
-        let damaged = |source| StateDirectoryError::DamagedSiteRules { path: path.clone(), source };
-        // As an object first: serde would read a list field by field.
-        let fields = read_json::<Map<String, Value>>(&path).map_err(|error| {
-            if let StateDirectoryError::Damaged { source, .. } = error {
-                damaged(source)
-            } else {
-                error
-            }
-        })?;
-        let Some(fields) = fields else { return Ok(SiteRules::default()) };
-        serde_json::from_value(fields.into()).map_err(damaged)
+        read_rules(&self.dir.join(SITE_RULES), |path, source| {
+            StateDirectoryError::DamagedSiteRules { path, source }
+        })
     }
 
     /// Makes a change under the lock, since the daemon and the command line both write this file.

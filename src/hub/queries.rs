@@ -68,18 +68,8 @@ impl Hub {
         self.transact(|tx| tx.capture(caller, change))
     }
 
-    /// Whether a stream is recorded: in this browser and tab, in any if none is named.
-    #[must_use]
-    pub fn captures(
-        &self,
-        stream: StreamKind,
-        browser: Option<&BrowserId>,
-        tab: Option<TabId>,
-    ) -> bool {
-        self.view(|engine| engine.captures(stream, browser, tab))
-    }
-
-    /// The same for an owner: of the tabs that its clients see.
+    /// Whether a stream is recorded for an owner: in this browser and tab, or, if none is named, in any of
+    /// those that its clients see.
     #[must_use]
     pub fn captures_for(
         &self,

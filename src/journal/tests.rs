@@ -480,6 +480,33 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
 }
 
 #[tokio::test]
+async fn a_batch_that_fails_in_the_middle_leaves_nothing_of_it_and_the_file_is_closed_as_it_should_be()
+ {
+    let dir = dir();
+    let journal = reopen(&file(&dir)).journal;
+    record(&journal, [accepted(&script("exec_1"))]).await;
+    journal.close().await;
+    // A failure that does not end the transaction by itself.
+    let other = rusqlite::Connection::open(file(&dir)).unwrap();
+    let trigger =
+        "CREATE TRIGGER refusal BEFORE INSERT ON gone BEGIN SELECT RAISE(FAIL, 'no'); END";
+    other.execute_batch(trigger).unwrap();
+    drop(other);
+    let journal = reopen(&file(&dir)).journal;
+    journal.append(accepted(&script("exec_2")));
+    let seq = journal.append(burial("exec_9", None));
+    assert!(journal.recorded(seq).await.is_err());
+    journal.close().await;
+    let other = rusqlite::Connection::open(file(&dir)).unwrap();
+    let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
+    assert!(other.query_row(clean, [], |row| row.get::<_, bool>(0)).unwrap());
+    drop(other);
+    let kept = reopen(&file(&dir)).history;
+    let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.spec.id.as_str()).collect();
+    assert_eq!(ids, ["exec_1"]);
+}
+
+#[tokio::test]
 async fn entries_that_wait_in_a_journal_that_is_closed_in_trouble_hold_nobody_up() {
     let dir = dir();
     let journal = with_little_room(&file(&dir));

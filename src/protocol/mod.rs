@@ -75,7 +75,7 @@ pub use older::{
 };
 pub use page_mark::PageMark;
 pub use page_state::PageState;
-pub use past_act::{HistoryWish, PastAct, site_of_address};
+pub use past_act::{HistoryWish, PastAct, site_of_address, web_host};
 pub use prompt::DrawingPrompt;
 pub use report::{
     CommandAim, CommandProgress, CommandReport, CommandStatus, CommandStory, CommandSummary,

@@ -53,10 +53,19 @@ pub enum HistoryWish {
 /// files. `None` for every other address.
 #[must_use]
 pub fn site_of_address(address: &str) -> Option<Arc<str>> {
-    let (scheme, rest) = address.split_once(':')?;
+    let (scheme, _) = address.split_once(':')?;
     if scheme.eq_ignore_ascii_case("file") {
         return Some(LOCAL_FILES.into());
     }
+    // A text that is no host does not get into the history.
+    SitePattern::parse(web_host(address)?).ok().map(|host| host.as_str().into())
+}
+
+/// The host of a page of the web, as it stands in its address and without its port. `None` for every
+/// other address.
+#[must_use]
+pub fn web_host(address: &str) -> Option<&str> {
+    let (scheme, rest) = address.split_once(':')?;
     if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
         return None;
     }
@@ -64,8 +73,7 @@ pub fn site_of_address(address: &str) -> Option<Arc<str>> {
     let host = authority.rsplit('@').next()?;
     let end = host.find(']').map_or(0, |bracket| bracket + 1);
     let host = host[end..].find(':').map_or(host, |colon| &host[..end + colon]);
-    // A text that is no host does not get into the history.
-    SitePattern::parse(host).ok().map(|host| host.as_str().into())
+    (!host.is_empty()).then_some(host)
 }
 
 #[cfg(test)]

@@ -160,10 +160,11 @@ export class HandOvers {
 
   /** Forgets the steps for which nobody waits, and whose tabs are not in front. */
   async #leave() {
-    for (const [id, { stepTab, isLeft }] of [...this.#open]) {
-      if (!isLeft) continue;
-      const step = stepTab === undefined ? null : await chrome.tabs.get(stepTab).catch(() => null);
-      if (!step?.active) this.#open.delete(id);
+    for (const [id, one] of [...this.#open]) {
+      if (!one.isLeft) continue;
+      const step = one.stepTab === undefined ? null : await chrome.tabs.get(one.stepTab).catch(() => null);
+      // Meanwhile a daemon that was slow may have said that it is waited for.
+      if (one.isLeft && !step?.active) this.#open.delete(id);
     }
     this.#apply();
   }

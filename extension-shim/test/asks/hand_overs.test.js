@@ -112,6 +112,16 @@ test('a daemon that asks later than it should finds the step as it was', async (
   await settled();
   refused('https://shop.example/');
   assert.deepEqual(steps.describe('ask_1'), { hand_over: { site: 'shop.example', is_begun: true } });
+  // Also while the browser is still asked whether the person has left its tab.
+  const { get } = chrome.tabs;
+  let answer;
+  chrome.tabs.get = () => new Promise((done) => { answer = () => done(open.get(20)); });
+  steps.follow([]);
+  steps.follow([ASK]);
+  answer();
+  await settled();
+  chrome.tabs.get = get;
+  refused('https://shop.example/');
 });
 
 test('the next worker knows what is closed; a tab that was closed meanwhile can be opened again', async () => {

@@ -170,8 +170,11 @@ async fn one_tab_of_one_browser_is_recorded_until_it_is_closed() {
     let expected = CaptureSettings { tabs: vec![of_tab], ..CaptureSettings::default() };
     assert_eq!(one.captures().await, expected);
     assert!(two.is_quiet().await);
-    assert!(hub.captures(StreamKind::Bodies, None, Some(TabId(2))));
-    assert!(!hub.captures(StreamKind::Bodies, Some(&"b2".into()), Some(TabId(2))));
+    let is_recorded = |browser: Option<&BrowserId>| {
+        hub.captures_for(&agent("a").owner, StreamKind::Bodies, browser, Some(TabId(2)))
+    };
+    assert!(is_recorded(None));
+    assert!(!is_recorded(Some(&"b2".into())));
     one.link.receive(FromExtension::Tabs { tabs: tabs(3..=5, "http://127.0.0.1/") });
     assert_eq!(one.captures().await, CaptureSettings::default());
 }

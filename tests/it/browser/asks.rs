@@ -1,44 +1,14 @@
 //! Questions of agents in a real browser: what the person sees of them, and what their clicks answer.
 
 use serde_json::{Value, json};
-use tabwire::demo::Browser;
 
-use super::popup::{Profile, popup, shows};
-use testkit::{BrowserUser, McpClient, TestDaemon, TestPages, first_tab, kill_worker, soon, until};
+use super::form_stage::{FormStage, settled};
+use super::popup::{popup, shows};
+use testkit::{kill_worker, soon, until};
 
-struct AskStage {
-    daemon: TestDaemon,
-    client: McpClient,
-    pages: TestPages,
-    browser: Browser,
-    hand: BrowserUser,
-    tab: Value,
-    _profile: Profile,
-}
-
-impl AskStage {
-    async fn set() -> Self {
-        let daemon = TestDaemon::start().await;
-        let pages = TestPages::start().await;
-        let profile = Profile::new(&daemon.home(), daemon.port());
-        let (browser, hand) = profile.open(&pages.url("/form")).await;
-        let client = McpClient::legacy(&daemon).named("Order bot");
-        let tab = first_tab(&client, &browser).await;
-        Self { daemon, client, pages, browser, hand, tab, _profile: profile }
-    }
-
-    async fn ask(&self, kind: &str, more: Value) -> String {
-        let mut call = json!({"action": "ask_user", "kind": kind, "question": "Send the order?"});
-        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let answer = self.client.call("interact", call).await;
-        assert_eq!(answer["status"], "waiting_for_user", "{answer}");
-        answer["correlation_id"].as_str().unwrap().to_owned()
-    }
-
-    /// Waits until the popup has stood still: a click counts from then on.
+impl FormStage {
     async fn settled(&mut self) {
-        let still = "document.querySelector('#ask-list').dataset.settling";
-        soon("a still popup", until(async || self.hand.read(still).await == "false")).await;
+        settled(&mut self.hand).await;
     }
 
     async fn has_rows(&mut self, count: usize) {
@@ -49,16 +19,11 @@ impl AskStage {
     async fn badge(&mut self) -> Value {
         self.hand.read("chrome.action.getBadgeText({})").await
     }
-
-    async fn end(self) {
-        self.browser.end().await;
-        self.daemon.stop().await;
-    }
 }
 
 #[tokio::test]
 async fn a_person_allows_what_they_see_a_picture_of_and_denies_with_a_note() {
-    let mut stage = AskStage::set().await;
+    let mut stage = FormStage::set().await;
     stage.hand.open_beside(&popup()).await;
     shows(&mut stage.hand, "Connected").await;
     let first = stage.ask("approve", json!({"tab_id": stage.tab})).await;
@@ -91,7 +56,7 @@ async fn a_person_allows_what_they_see_a_picture_of_and_denies_with_a_note() {
 
 #[tokio::test]
 async fn a_person_chooses_and_writes_while_more_questions_come_and_a_worker_dies() {
-    let mut stage = AskStage::set().await;
+    let mut stage = FormStage::set().await;
     stage.hand.open_beside(&popup()).await;
     let text = stage.ask("answer", json!({})).await;
     stage.has_rows(1).await;
@@ -122,7 +87,7 @@ async fn a_person_chooses_and_writes_while_more_questions_come_and_a_worker_dies
 
 #[tokio::test]
 async fn a_click_that_was_meant_for_what_stood_there_before_answers_nothing() {
-    let mut stage = AskStage::set().await;
+    let mut stage = FormStage::set().await;
     stage.hand.open_beside(&popup()).await;
     shows(&mut stage.hand, "Connected").await;
     // Clicks each button in the moment in which it appears, and notes that.
@@ -143,7 +108,7 @@ async fn a_click_that_was_meant_for_what_stood_there_before_answers_nothing() {
 
 #[tokio::test]
 async fn a_question_about_a_tab_ends_with_the_tab_and_a_closed_site_has_no_picture() {
-    let mut stage = AskStage::set().await;
+    let mut stage = FormStage::set().await;
     let open = json!({"action": "tab_open", "url": stage.pages.url("/second"), "wait_ms": 20_000});
     let tab = stage.client.call("interact", open).await["result"]["value"]["tab_id"].clone();
     let id = stage.ask("approve", json!({"tab_id": tab})).await;

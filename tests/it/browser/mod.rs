@@ -15,6 +15,7 @@ mod crash;
 pub(crate) mod draw;
 mod draw_observed;
 mod first_command;
+pub(crate) mod form_stage;
 mod hand_over;
 mod history;
 mod kills;

@@ -2,12 +2,12 @@
 //! agent that has planted scripts before learns of it, which is nothing.
 
 use serde_json::{Value, json};
-use tabwire::demo::Browser;
 
+use super::form_stage::{FormStage, settled};
 use super::popup::{Profile, popup, shows};
 use testkit::{
-    BrowserUser, McpClient, ProgramSandbox, StdioClient, TestDaemon, TestPages, body, first_tab,
-    kill_worker, signal, soon, until,
+    BrowserUser, McpClient, ProgramSandbox, StdioClient, TestPages, body, kill_worker, signal,
+    soon, until,
 };
 
 const PASSWORD: &str = "correct horse 7";
@@ -28,34 +28,9 @@ pub(crate) const SPY: &str = "globalThis.heard = [];
     frame.src = location.href;
     setTimeout(() => history.replaceState(null, '', '#agent'), 1500);";
 
-/// An agent, and a person at a browser that shows a form to it.
-pub(crate) struct StepStage {
-    pub(crate) daemon: TestDaemon,
-    pub(crate) client: McpClient,
-    pub(crate) pages: TestPages,
-    pub(crate) browser: Browser,
-    pub(crate) hand: BrowserUser,
-    /// The tab of the form.
-    pub(crate) tab: Value,
-    _profile: Profile,
-}
-
-impl StepStage {
-    pub(crate) async fn set() -> Self {
-        let daemon = TestDaemon::start().await;
-        let pages = TestPages::start().await;
-        let profile = Profile::new(&daemon.home(), daemon.port());
-        let (browser, hand) = profile.open(&pages.url("/form")).await;
-        let client = McpClient::legacy(&daemon).named("Order bot");
-        let tab = first_tab(&client, &browser).await;
-        Self { daemon, client, pages, browser, hand, tab, _profile: profile }
-    }
-
+impl FormStage {
     pub(crate) async fn asked(&self) -> String {
-        let call = json!({"action": "ask_user", "kind": "hand_over", "question": "Log in here.", "tab_id": self.tab});
-        let answer = self.client.call("interact", call).await;
-        assert_eq!(answer["status"], "waiting_for_user", "{answer}");
-        answer["correlation_id"].as_str().unwrap().to_owned()
+        self.ask("hand_over", json!({"question": "Log in here.", "tab_id": self.tab})).await
     }
 
     pub(crate) async fn refused(&self, tool: &str, mut call: Value) {
@@ -75,11 +50,6 @@ impl StepStage {
     pub(crate) async fn step_tab(&mut self, former: &Value) -> Value {
         step_tab(&mut self.hand, former).await
     }
-
-    pub(crate) async fn end(self) {
-        self.browser.end().await;
-        self.daemon.stop().await;
-    }
 }
 
 async fn press(hand: &mut BrowserUser, label: &str) {
@@ -89,8 +59,7 @@ async fn press(hand: &mut BrowserUser, label: &str) {
         "[...document.querySelectorAll('#ask-list .buttons button')].findIndex((one) => one.textContent === '{label}') + 1"
     );
     soon(label, until(async || hand.read(&index).await != 0)).await;
-    let still = "document.querySelector('#ask-list').dataset.settling";
-    soon("a still popup", until(async || hand.read(still).await == "false")).await;
+    settled(hand).await;
     let at = hand.read(&index).await;
     hand.click(&format!("#ask-list .buttons button:nth-child({at})")).await;
 }
@@ -110,7 +79,7 @@ async fn step_tab(hand: &mut BrowserUser, former: &Value) -> Value {
 
 #[tokio::test]
 async fn a_person_logs_in_alone_and_no_script_stream_picture_or_command_of_an_agent_sees_it() {
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let form = stage.pages.url("/form");
     let spy = json!({"action": "execute_js", "script": SPY, "user_gesture": true, "tab_id": stage.tab, "wait_ms": 20_000});
     stage.client.call("interact", spy).await;
@@ -174,19 +143,19 @@ async fn a_person_logs_in_alone_and_no_script_stream_picture_or_command_of_an_ag
 
 #[tokio::test]
 async fn a_step_outlives_worker_and_daemon_begins_again_when_its_tab_is_closed_and_ends_once() {
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let id = stage.asked().await;
     stage.hand.open_beside(&popup()).await;
     stage.press("Begin").await;
     let step = stage.step_tab(&Value::Null).await;
     stage.hand.close_page().await;
     kill_worker(&stage.browser);
-    let StepStage { daemon, pages, browser, mut hand, tab, _profile, .. } = stage;
+    let FormStage { daemon, pages, browser, mut hand, tab, _profile, .. } = stage;
     let daemon = daemon.restart().await;
     let client = McpClient::legacy(&daemon).named("Order bot");
     hand.open_beside(&popup()).await;
     shows(&mut hand, "Connected").await;
-    let mut stage = StepStage { daemon, client, pages, browser, hand, tab, _profile };
+    let mut stage = FormStage { daemon, client, pages, browser, hand, tab, _profile };
     assert_eq!(stage.step_tab(&Value::Null).await, step);
     stage.refused("analyze", json!({"what": "snapshot", "tab_id": stage.tab})).await;
     stage.hand.read(&format!("chrome.tabs.remove({step})")).await;
@@ -204,7 +173,7 @@ async fn a_step_outlives_worker_and_daemon_begins_again_when_its_tab_is_closed_a
 
 #[tokio::test]
 async fn a_step_whose_tab_of_the_agent_is_closed_ends_honestly_and_leaves_the_person_theirs() {
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let open = json!({"action": "tab_open", "url": stage.pages.url("/second"), "wait_ms": 20_000});
     stage.tab = stage.client.call("interact", open).await["result"]["value"]["tab_id"].clone();
     let id = stage.asked().await;
@@ -274,7 +243,7 @@ async fn a_step_outlives_agent_worker_and_a_daemon_that_is_killed_and_is_answere
 
 #[tokio::test]
 async fn what_any_client_records_blocks_and_emulates_on_the_site_ends_before_the_step() {
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let other = McpClient::legacy(&stage.daemon).named("Watcher");
     let page = stage.pages.url("/form?watched");
     let open = json!({"action": "tab_open", "url": page, "wait_ms": 20_000});

@@ -69,14 +69,20 @@ impl BrowserUser {
         page: &str,
         flags: &[&str],
     ) -> (Browser, tempfile::TempDir) {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
-        let unpacked = folder.path().join("extension");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        extension::unpack(&unpacked, port, &key).unwrap();
+        let (folder, unpacked) = Self::unpacked_for(daemon, port);
         let chromium = find_browser().expect("the tests need a Chromium");
         let program = Self::lets_in_with(folder.path(), &chromium, flags);
         let profile = folder.path().join("profile");
         (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
+    }
+
+    /// A folder for a browser, and the extension in it, which dials this port.
+    fn unpacked_for(daemon: &TestDaemon, port: u16) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
+        let unpacked = folder.path().join("extension");
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&unpacked, port, &key).unwrap();
+        (folder, unpacked)
     }
 
     /// The same beside another extension.
@@ -85,10 +91,7 @@ impl BrowserUser {
         page: &str,
         other: &Path,
     ) -> (Browser, tempfile::TempDir) {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
-        let unpacked = folder.path().join("extension");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+        let (folder, unpacked) = Self::unpacked_for(daemon, daemon.port());
         let chromium = find_browser().expect("the tests need a Chromium");
         let program = Self::lets_in_with(folder.path(), &chromium, &[]);
         let profile = folder.path().join("profile");
@@ -105,10 +108,7 @@ impl BrowserUser {
         relay: u16,
         page: &str,
     ) -> (Browser, tempfile::TempDir) {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
-        let unpacked = folder.path().join("extension");
-        let key = daemon.home().auth().extension_key(EXTENSION_ID);
-        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+        let (folder, unpacked) = Self::unpacked_for(daemon, daemon.port());
         let chromium = find_browser().expect("the tests need a Chromium");
         let port = daemon.port();
         let flags = [

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
 use super::asks::{PAGE, acts_on};
+use crate::browser::form_stage::FormStage;
 use crate::browser::popup::popup;
-use crate::browser::steps_alone::{SPY, StepStage};
+use crate::browser::steps_alone::SPY;
 use testkit::{
     ExtensionBuilder, McpClient, RowReport, authorization, body, cli_of, finish, raw, soon, until,
 };
@@ -99,7 +100,7 @@ async fn plant(client: &McpClient, script: &str, tab: &Value) {
 /// A page of an agent, in the tab `beside`, opens a tab over the step.
 async fn try_front(
     row: &mut RowReport,
-    stage: &mut StepStage,
+    stage: &mut FormStage,
     client: &McpClient,
     beside: &Value,
     step: &Value,
@@ -138,7 +139,7 @@ async fn try_after(row: &mut RowReport, client: &McpClient, tab: &Value) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_43_no_agent_learns_what_a_person_types_in_a_step() {
     let mut row = RowReport::new(43);
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let form = stage.pages.url("/form");
     let own = McpClient::legacy(&stage.daemon).named("Order bot");
     let other = McpClient::legacy(&stage.daemon).named("Watcher");
@@ -200,7 +201,7 @@ async fn row_43_no_agent_learns_what_a_person_types_in_a_step() {
 }
 
 /// What programs send to end a step in the person's place.
-async fn try_programs(row: &mut RowReport, stage: &StepStage, id: &str) {
+async fn try_programs(row: &mut RowReport, stage: &FormStage, id: &str) {
     let is_open = async || stage.client.status(id).await["status"] == "pending";
     let own = authorization(&stage.daemon.token());
     for kind in ["done", "cannot", "allow", "decline"] {
@@ -243,7 +244,7 @@ async fn try_programs(row: &mut RowReport, stage: &StepStage, id: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_44_nobody_but_the_person_begins_or_ends_a_step() {
     let mut row = RowReport::new(44);
-    let mut stage = StepStage::set().await;
+    let mut stage = FormStage::set().await;
     let (form, shown_at) = (stage.pages.url("/form"), popup());
     let elsewhere = form.replace("127.0.0.1", "localhost");
     let open = json!({"action": "tab_open", "url": &elsewhere, "wait_ms": 20_000});
