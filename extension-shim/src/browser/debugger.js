@@ -11,8 +11,9 @@ import { restrictedPage } from '../policy/pages.js';
 import { EMULATION_OFF } from './emulation.js';
 import { extensionNames, foreignFramesIn, isOfForeignFrame } from './foreign_extensions.js';
 import { COMES_BACK, asideFrames } from './frames_aside.js';
-import { ASIDE_CONFIRM_MS, ASIDE_KEEP_AGAIN_MS, ASIDE_REST_MS, ASIDE_TRIES, BURST_MS, DETACH_IDLE_MS, LOST_MS, SIZE_MS, TYPED_MS } from './limits.js';
+import { ASIDE_CONFIRM_MS, ASIDE_KEEP_AGAIN_MS, ASIDE_REST_MS, ASIDE_TRIES, BURST_MS, DETACH_IDLE_MS, LOST_MS, TYPED_MS } from './limits.js';
 import { OpenRequests } from './open_requests.js';
+import { hasSize, sizeOfTab } from './page_size.js';
 
 const PROTOCOL = '1.3';
 const DISMISSED_KEY = 'dismissed';
@@ -71,7 +72,7 @@ const SWITCHED_OFF = [
   ['Fetch.disable'], ['Page.setInterceptFileChooserDialog', { enabled: false }], ['Input.setInterceptDrags', { enabled: false }], ['Page.stopScreencast'],
   ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }],
   ['Network.setBypassServiceWorker', { bypass: false }], ['Overlay.hideHighlight'], ['Overlay.disable'],
-  ...EMULATION_OFF, ['Page.getLayoutMetrics'],
+  ...EMULATION_OFF,
 ];
 
 /**
@@ -611,10 +612,9 @@ export function onRegained(tabId, method, params) {
 
 /** Puts back all that a former worker has left on. @param {number} tabId */
 function switchOff(tabId) {
-  // A page that is not seen is told its size only when it is seen again, a moment after the browser has it.
   return withFocus(tabId, async () => {
     for (const [method, params] of SWITCHED_OFF) cdp(tabId, method, params).catch(console.debug);
-    await pause(SIZE_MS);
+    await hasSize(() => cdp(tabId, 'Page.getLayoutMetrics'), () => sizeOfTab(tabId)).catch(console.debug);
   });
 }
 

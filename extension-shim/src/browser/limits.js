@@ -125,8 +125,10 @@ export const OWN_MOVE_MS = 2_000;
 export const GROUP_TITLE_MAX = 40;
 /** A daemon that has a list of agents' tabs has sent it this long after the connection. */
 export const LIST_MS = 2_000;
-/** A page that is seen again has its size by then. */
-export const SIZE_MS = 500;
+/** A page that is seen again has its size by then, or is too busy to be told. */
+export const SIZE_MS = 1_000;
+/** How often it is looked whether a page has its size. */
+export const SIZE_STEP_MS = 20;
 /** Tabs that a browser brings back are looked for this long after its start. */
 export const FORMER_MS = 10 * 60_000;
 /** How often the frames of other extensions are set aside in a tab, and by its documents' own guards, within this time. */

@@ -9,6 +9,7 @@
 /** @import {BrowserIdentity, Emulation, ProtocolCommand} from './emulation.js' */
 /** @import {Interceptor} from './interception.js' */
 /** @import {NetworkRule} from './network_rules.js' */
+/** @import {PageSize} from './page_size.js' */
 
 import { ActionError, messageOf } from '../lib/errors.js';
 import { cdp, debuggerNews, hold, letGo, openRequests, withFocus } from './debugger.js';
@@ -16,6 +17,7 @@ import { emulationChange, networkOf, ownIdentity } from './emulation.js';
 import { interception } from './interception.js';
 import { STATES_ALONE_MS } from './limits.js';
 import { decideByRules, patternsOf } from './network_rules.js';
+import { hasSize, sizeOfTab } from './page_size.js';
 
 /**
  * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, allowedOn: string | null}} TabState `interceptor`: of its
@@ -211,11 +213,12 @@ export class PageStates {
 /** @param {number} tabId @param {ProtocolCommand[]} commands of an emulation */
 async function change(tabId, commands) {
   if (commands.some(([, params]) => params && 'offline' in params)) await openRequests.count(tabId);
-  if (!commands.some(([method]) => SCREEN.test(method))) return send(tabId, commands);
-  // A page that is not seen is told its new size only when it is seen again.
+  const screen = commands.find(([method]) => SCREEN.test(method));
+  if (!screen) return send(tabId, commands);
   await withFocus(tabId, async () => {
     await send(tabId, commands);
-    await cdp(tabId, 'Page.getLayoutMetrics');
+    const size = /** @type {PageSize | undefined} */ (screen[1]);
+    await hasSize(() => cdp(tabId, 'Page.getLayoutMetrics'), async () => size ?? sizeOfTab(tabId));
   });
 }
 

@@ -24,7 +24,7 @@ beforeEach(async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   mock.method(console, 'debug', () => {});
   installChrome();
-  tab = { id: 7, windowId: 1, url: 'http://127.0.0.1:8000/', title: 'Home Page', active: true, status: 'complete', discarded: false };
+  tab = { id: 7, windowId: 1, url: 'http://127.0.0.1:8000/', title: 'Home Page', active: true, status: 'complete', discarded: false, width: 1_000, height: 700 };
   asked = [];
   chrome.tabs.query = async () => [tab];
   chrome.tabs.get = async () => tab;
@@ -46,6 +46,14 @@ const say = (method) => handleEvent({ tabId: 7 }, method, {});
 function crash() {
   tab.status = 'unloaded';
   say('Inspector.targetCrashed');
+}
+
+/** Notes the switches, for a page that has this width. @param {number} clientWidth */
+function switching(clientWidth) {
+  return async (_, method, params) => {
+    asked.push([method, params?.enabled]);
+    return { cssVisualViewport: { clientWidth, clientHeight: tab.height } };
+  };
 }
 
 /** It is loaded anew. */
@@ -86,7 +94,7 @@ test('a new worker takes over a tab that has crashed, and says so', async () => 
 
 test('a new worker switches off all that the act of a killed one has left on, before anything else is asked', async () => {
   chrome.debugger.attach = async () => { throw new Error('Another debugger is already attached to the tab with id: 7.'); };
-  chrome.debugger.sendCommand = async (_, method, params) => { asked.push([method, params?.enabled]); };
+  chrome.debugger.sendCommand = switching(390);
   await attach(7);
   await emulateFocus(7);
   const settings = asked.filter(([, enabled]) => enabled !== undefined);
@@ -101,12 +109,13 @@ test('a new worker switches off all that the act of a killed one has left on, be
 
 test('a page in which a killed worker has left something on is seen until it knows its size, and then as unseen as it is', async () => {
   chrome.debugger.attach = async () => { throw new Error('Another debugger is already attached to the tab with id: 7.'); };
-  chrome.debugger.sendCommand = async (_, method, params) => { asked.push([method, params?.enabled]); };
+  chrome.debugger.sendCommand = switching(390);
   await attach(7);
   const isSeen = () => asked.findLast(([method]) => method === 'Emulation.setFocusEmulationEnabled')[1];
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
   assert.equal(isSeen(), true);
-  mock.timers.tick(500);
+  chrome.debugger.sendCommand = switching(tab.width);
+  mock.timers.tick(20);
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
   assert.equal(isSeen(), false);
 });

@@ -33,6 +33,7 @@ beforeEach(() => {
     sendCommand: async (_, method, params) => {
       sent.push([method, params]);
       if (method === refuses) throw new Error('Invalid locale name');
+      if (method === 'Page.getLayoutMetrics') return { cssVisualViewport: { clientWidth: 390, clientHeight: 844 } };
       return {};
     },
   };

@@ -1,8 +1,11 @@
 //! What agents change about tabs: another screen, place or network, rules for requests, and the frame
 //! that shows a person an element. All of it is put back. And the names of cookies.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
+use tokio::time::timeout;
 
 use testkit::{BrowserUser, soon, until};
 
@@ -25,12 +28,17 @@ async fn emulated() -> (ActionStage, Value) {
 
 /// Waits until the page sees again what it saw before.
 async fn put_back(stage: &ActionStage, before: &Value) {
+    let mut seen = Value::Null;
     // After a Stop it takes a moment until agents are let in again.
     let is_back = async || {
         let answer = stage.answer("execute_js", json!({"script": ALL})).await;
-        answer["result"]["value"] == *before
+        seen =
+            answer.get("result").map_or_else(|| answer.clone(), |result| result["value"].clone());
+        seen == *before
     };
-    soon("what was before", until(is_back)).await;
+    if timeout(Duration::from_secs(10), until(is_back)).await.is_err() {
+        panic!("the page sees {seen}, and saw {before}");
+    }
     assert_eq!(stage.read("loads()").await, true);
 }
 
@@ -80,6 +88,24 @@ async fn a_page_sees_the_device_the_place_and_the_network_that_are_emulated_unti
     stage.go("emulated.html?last").await;
     put_back(&stage, &before).await;
     assert_eq!(stage.act("emulate", json!({})).await["emulated"], json!({}));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_page_in_the_background_is_told_each_size_before_the_act_is_answered() {
+    let stage = ActionStage::open("emulated.html").await;
+    let width = stage.read("innerWidth").await;
+    for round in 0..2 {
+        let phone = json!({"device": "android_phone", "viewport": "390x844@3", "locale": "de-DE", "cpu_slowdown": 2});
+        stage.act("emulate", phone).await;
+        // The size of a new document waits for its first frame, and the document goes to the background.
+        stage.go(&format!("emulated.html?{round}")).await;
+        assert_eq!(stage.read("innerWidth").await, 390, "round {round}");
+        stage.read("open('emulated.html?opened'); 1").await;
+        stage.act("emulate", json!({"reset": true})).await;
+        assert_eq!(stage.read("innerWidth").await, width, "round {round}");
+        stage.act("tab_activate", json!({})).await;
+    }
     stage.end().await;
 }
 
