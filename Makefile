@@ -181,7 +181,7 @@ bench: browser
 # them. SHOW=1 prints all answers, JSON=1 all figures. The pages are on the loopback, and no server sends statistics.
 PEERS = benches/peers
 
-bench-peers: browser $(PEERS)/node_modules/.package-lock.json
+bench-peers: browser $(PEERS)/node_modules/.package-lock.json target/editors/react.js
 	$(CARGO) build --release --locked
 	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show) $(if $(JSON),--json)
 
