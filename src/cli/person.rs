@@ -87,7 +87,8 @@ fn is_yes(answer: &str) -> bool {
     ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
 }
 
-fn nobody_to_ask(what: &str) -> anyhow::Error {
+/// The error where nobody can be asked whether `what` may be allowed.
+pub(super) fn nobody_to_ask(what: &str) -> anyhow::Error {
     consent_failure(&format!(
         "nothing was changed: this would let {}, and a person has to agree. Run the command in a \
          terminal, or make the change in the popup of the Tabwire extension if the popup offers \

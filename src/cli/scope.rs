@@ -49,7 +49,7 @@ pub(super) async fn run(
         let name = owner.as_str();
         require_consent_to_reversible(
             &home,
-            &format!("the programs of owner {name} see {}", words_of(scope)),
+            &format!("the programs of owner {name} see {}", scope.tabs_in_words()),
             &format!("tabwire scope {name} {before}"),
             consent.unattended,
         )?;
@@ -74,20 +74,10 @@ fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for (owner, scope) in all {
-        print_line(format!("{}  {scope}  ({})", owner.as_str(), words_of(scope)))?;
+        print_line(format!("{}  {scope}  ({})", owner.as_str(), scope.tabs_in_words()))?;
     }
     print_line(
         "All other owners: all. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",
     )?;
     Ok(ExitCode::SUCCESS)
-}
-
-const fn words_of(scope: TabScope) -> &'static str {
-    match scope {
-        TabScope::Own => "the tabs that its programs open",
-        TabScope::Shared => {
-            "the tabs that its programs open, and those that you share in the popup"
-        }
-        TabScope::All => "every tab",
-    }
 }

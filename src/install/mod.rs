@@ -24,7 +24,7 @@ pub(crate) use clients::McpClient;
 pub(crate) use host_files::{HostFile, HostFileState};
 pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
 use record::{EditRecord, SettingsEdit};
-pub(crate) use settings::{BROWSER_FLAG, ServerEntry, SettingsError};
+pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
 pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 
 /// The installed files and their places.
@@ -82,6 +82,13 @@ impl Installation {
         files.map(|(client, _)| client).collect()
     }
 
+    /// The owner that a client's entry of our server names, if it names one.
+    pub(crate) fn owner_in_entry(&self, client: McpClient) -> Option<String> {
+        let path = client.file(self.user_folders.as_ref()?);
+        let text = fs::read_to_string(path).ok()?;
+        settings::owner_in(&text, client.format())
+    }
+
     /// Those of them into which an installation has put it: the next one brings it up to date.
     pub(crate) fn installed_clients(&self) -> Result<Vec<McpClient>, PlanError> {
         let record = EditRecord::read(&self.state)?;
@@ -105,11 +112,11 @@ impl Installation {
         BROWSERS.iter().filter(is_here).collect()
     }
 
-    /// The changes that make `clients` start `server`, and browsers find the host.
+    /// The changes that make each of `clients` start its server, and browsers find the host.
     pub(crate) fn install(
         &self,
         clients: &[McpClient],
-        server: &ServerEntry,
+        server_of: impl Fn(McpClient) -> ServerEntry,
     ) -> Result<ChangePlan, PlanError> {
         let mut record = EditRecord::read(&self.state)?;
         let mut changes = Vec::new();
@@ -122,7 +129,7 @@ impl Installation {
         }
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
-            edits.extend(plan_edit(client, &path, server, &mut record)?);
+            edits.extend(plan_edit(client, &path, &server_of(client), &mut record)?);
         }
         // The record comes first: a noted edit that never happened is harmless, an edit without a
         // record could not be undone.

@@ -11,7 +11,7 @@ use super::{McpClient, PlanError, is_missing};
 use crate::extension::{self, UnpackError};
 use crate::home::{PERSON_FOLDER, StateDirectory, StateDirectoryError, write_private};
 use crate::proof;
-use crate::protocol::EXTENSION_ID;
+use crate::protocol::{EXTENSION_ID, Owner, TabScope};
 
 /// The planned changes.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(crate) enum PlannedChange {
     File(FileChange),
     /// A client's settings are edited.
     Edit(McpClient, FileChange),
+    /// The programs of an owner see other tabs.
+    Scope { owner: Owner, scope: TabScope },
 }
 
 /// How one file is to change.
@@ -88,6 +90,10 @@ impl PlannedChange {
             Self::MoveExtension { from, to } => Ok(extension::relocate(from, to)?),
             Self::RemoveExtension { dir } => remove_extension(dir),
             Self::File(change) | Self::Edit(_, change) => change.apply(),
+            Self::Scope { owner, scope } => {
+                StateDirectory::open(state)?.scopes().choose(owner, *scope)?;
+                Ok(())
+            }
         }
     }
 
@@ -98,7 +104,7 @@ impl PlannedChange {
             Self::File(change) | Self::Edit(_, change) => {
                 change.after.is_none().then_some(&change.path)
             }
-            Self::Unpack { .. } | Self::MoveExtension { .. } => None,
+            Self::Unpack { .. } | Self::MoveExtension { .. } | Self::Scope { .. } => None,
         }
     }
 
@@ -110,6 +116,9 @@ impl PlannedChange {
             Self::RemoveExtension { dir } => json!({"action": "remove", "path": dir}),
             Self::File(change) => change.to_json(None),
             Self::Edit(client, change) => change.to_json(Some(*client)),
+            Self::Scope { owner, scope } => {
+                json!({"action": "scope", "owner": owner, "scope": scope})
+            }
         }
     }
 
@@ -131,6 +140,11 @@ impl PlannedChange {
                 lines[0] = format!("{} ({})", lines[0], client.name());
                 lines
             }
+            Self::Scope { owner, scope } => vec![format!(
+                "let the programs of owner {} see {}",
+                owner.as_str(),
+                scope.tabs_in_words()
+            )],
         }
     }
 }

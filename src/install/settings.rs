@@ -53,7 +53,7 @@ pub(crate) enum SettingsError {
 pub(crate) const BROWSER_FLAG: &str = "--browser";
 
 /// The flag of `tabwire mcp` that gives a program an owner of its own.
-const OWNER_FLAG: &str = "--owner";
+pub(crate) const OWNER_FLAG: &str = "--owner";
 
 /// The arguments to write, with the browser and the owner that the entry had before: a renewed entry
 /// must not let a program use more browsers, or see more tabs.
@@ -75,6 +75,29 @@ fn value_of<'a>(args: &'a [String], flag: &str) -> Option<&'a str> {
         "" => args.get(at + 1).map(String::as_str),
         rest => rest.strip_prefix('='),
     })
+}
+
+/// The owner that our entry in a text names. None if it names none, or if the text cannot be read.
+pub(super) fn owner_in(text: &str, format: SettingsFormat) -> Option<String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let args = match format {
+        SettingsFormat::Json { section, .. } => args_in_json(text, section),
+        SettingsFormat::Toml { section } => args_in_toml(text, section),
+    };
+    value_of(&args?, OWNER_FLAG).map(str::to_owned)
+}
+
+fn args_in_json(text: &str, section: &str) -> Option<Vec<String>> {
+    let root = parse_json(text).ok()?;
+    let ours = root.object_value()?.object_value(section)?.object_value(NAME)?;
+    serde_json::from_value(ours.get("args")?.to_serde_value()?).ok()
+}
+
+fn args_in_toml(text: &str, section: &str) -> Option<Vec<String>> {
+    let document = parse_toml(text).ok()?;
+    let servers = document.get(section)?.as_table_like()?;
+    let args = servers.get(NAME)?.as_table_like()?.get("args")?.as_array()?;
+    Some(args.iter().filter_map(|arg| arg.as_str().map(str::to_owned)).collect())
 }
 
 /// The text with our server in it. Settings of that server beyond what to start stay, too; a

@@ -50,7 +50,7 @@ impl World {
     }
 
     fn plan(&self, clients: &[McpClient]) -> Result<ChangePlan, PlanError> {
-        self.installation.install(clients, &server())
+        self.installation.install(clients, |_| server())
     }
 
     fn install(&self, clients: &[McpClient]) {
@@ -170,7 +170,7 @@ fn a_program_that_has_moved_is_corrected_and_the_first_state_still_comes_back() 
     let path = world.settings(McpClient::Windsurf, before);
     world.install(&[McpClient::Windsurf]);
     let moved = ServerEntry { command: "/new/tabwire".to_owned(), args: Vec::new() };
-    let plan = world.installation.install(&[McpClient::Windsurf], &moved).unwrap();
+    let plan = world.installation.install(&[McpClient::Windsurf], |_| moved.clone()).unwrap();
     plan.apply(&world.installation.state).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("/new/tabwire"));
     world.uninstall();
@@ -185,7 +185,7 @@ fn a_second_edit_of_what_others_have_changed_is_taken_back_as_well() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"a\": 1", "\"a\": 2")).unwrap();
     let moved = ServerEntry { command: "/new/tabwire".to_owned(), args: Vec::new() };
-    let plan = world.installation.install(&[McpClient::ClaudeCode], &moved).unwrap();
+    let plan = world.installation.install(&[McpClient::ClaudeCode], |_| moved.clone()).unwrap();
     plan.apply(&world.installation.state).unwrap();
     world.uninstall();
     let text = fs::read_to_string(&path).unwrap();

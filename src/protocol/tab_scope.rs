@@ -47,6 +47,18 @@ impl TabScope {
         }
     }
 
+    /// Which tabs these are, in words for the person.
+    #[must_use]
+    pub const fn tabs_in_words(self) -> &'static str {
+        match self {
+            Self::Own => "the tabs that its programs open",
+            Self::Shared => {
+                "the tabs that its programs open, and those that you share in the popup"
+            }
+            Self::All => "every tab",
+        }
+    }
+
     /// Whether it is every tab.
     #[must_use]
     pub const fn is_all(&self) -> bool {

@@ -2,10 +2,12 @@
 
 mod clipboard;
 mod first_act;
+mod owners;
 mod pick;
 mod steps;
 mod wait;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use super::doctor;
 use super::extension::port_for_extension;
 use super::legacy;
 use super::person::UnattendedFlag;
+use super::read_owner;
 use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
@@ -26,8 +29,9 @@ use crate::install::{
     BROWSER_FLAG, ChangePlan, Installation, McpClient, ServerEntry, UserFolders,
     stable_program_path,
 };
-use crate::protocol::{BrowserName, DEFAULT_PORT};
+use crate::protocol::{BrowserName, DEFAULT_PORT, Owner, OwnerScopes, TabScope};
 use crate::terminal::{clean, is_terminal, print_line, wrapped_behind};
+use owners::ProgramOwners;
 use wait::WaitEnd;
 
 /// The flags of `tabwire install`.
@@ -42,6 +46,14 @@ pub(super) struct InstallArguments {
     /// Pin the named clients to the browser of this name: they use no other
     #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
     browser: Option<BrowserName>,
+    /// Let the named clients see the tabs that they open (own), also those that you share (shared), or all
+    #[arg(long, value_name = "SCOPE", value_parser = TabScope::parse)]
+    scope: Option<TabScope>,
+    /// Give the named clients this owner [default with --scope: the client's name]
+    #[arg(long, value_name = "NAME", value_parser = owner_name)]
+    owner: Option<Owner>,
+    #[command(flatten)]
+    consent: UnattendedFlag,
     /// Print the changes and write nothing
     #[arg(long, conflicts_with = "wait")]
     print: bool,
@@ -69,6 +81,23 @@ pub(super) struct UninstallArguments {
     json: bool,
 }
 
+impl InstallArguments {
+    /// A flag that says something of the named clients.
+    fn flag_for_clients(&self) -> Option<&'static str> {
+        [
+            ("--browser", self.browser.is_some()),
+            ("--scope", self.scope.is_some()),
+            ("--owner", self.owner.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+}
+
+fn owner_name(text: &str) -> Result<Owner, String> {
+    read_owner(text).map_err(|error| error.to_string())
+}
+
 fn client(text: &str) -> Result<McpClient, String> {
     let known = || McpClient::ALL.iter().map(|client| client.id()).collect::<Vec<_>>().join(", ");
     let found = McpClient::ALL.into_iter().find(|client| client.id() == text);
@@ -89,17 +118,19 @@ pub(super) async fn install(
     // Clients from an earlier installation get today's port and path too.
     let had = installation.installed_clients()?;
     let picked = clients_to_add(&installation, arguments)?;
-    if arguments.browser.is_some() && picked.is_empty() {
-        bail!("--browser needs a client to pin: name one with --client, or all with --all");
+    if let (true, Some(flag)) = (picked.is_empty(), arguments.flag_for_clients()) {
+        bail!("{flag} needs a client: name one with --client, or all with --all");
     }
     // A pin is for the named clients only; the others keep theirs.
     let had = if arguments.browser.is_some() { Vec::new() } else { had };
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
+    let owners = ProgramOwners::settle(&installation, arguments, &picked, &had)?;
     let mut server = server(location, installation.port)?;
     if let Some(browser) = &arguments.browser {
         server.args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }
-    let plan = installation.install(&clients, &server)?;
+    let mut plan = installation.install(&clients, |client| owners.entry_of(client, &server))?;
+    plan.changes.splice(0..0, owners.changes());
     if arguments.print {
         print_plan(&plan, arguments.json)?;
         if !arguments.json {
@@ -107,10 +138,14 @@ pub(super) async fn install(
         }
         return Ok(ExitCode::SUCCESS);
     }
+    owners.require_consent(&installation, arguments)?;
     let is_new = StateDirectory::find(&installation.state)?.is_none();
     plan.apply(&installation.state)?;
+    owners.tell_daemon(location).await?;
     if arguments.json {
-        return install_as_json(location, &installation, arguments, &picked, &plan).await;
+        let mut body = result_json(&installation, &picked, &plan);
+        body["owners"] = owners.to_json();
+        return install_as_json(location, &installation, arguments, body).await;
     }
     print_done(&plan, "Everything was already set up.")?;
     if settle_first_act(&installation, is_new && is_interactive())? {
@@ -153,10 +188,8 @@ async fn install_as_json(
     location: &DaemonLocation,
     installation: &Installation,
     arguments: &InstallArguments,
-    picked: &[McpClient],
-    plan: &ChangePlan,
+    mut body: Value,
 ) -> anyhow::Result<ExitCode> {
-    let mut body = result_json(installation, picked, plan);
     settle_first_act(installation, false)?;
     let rules = StateDirectory::open(&installation.state)?.site_rules().read()?;
     body["sites_default"] = json!(rules.default_rule());
@@ -215,23 +248,51 @@ pub(super) async fn uninstall(
         // The field says that the state is gone whole, not that a removal was tried.
         let is_gone = removed.as_ref().is_some_and(StateRemoval::is_whole);
         let stays = removed.as_ref().map(StateRemoval::stays).unwrap_or_default();
-        let body = json!({"changes": changes, "state": is_gone, "stays": stays});
+        let scopes = bounded_scopes(&installation)?;
+        let body = json!({"changes": changes, "state": is_gone, "stays": stays, "scopes": scopes});
         print_line(serde_json::to_string_pretty(&body)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     print_done(&plan, "Nothing was installed.")?;
     match &removed {
         Some(removed) => removed.print_done(&installation.state)?,
-        None => steps::print_paragraph(&format!(
-            "Keys, journal and drawings stay in {}. `tabwire uninstall --state` removes them.",
-            installation.state.display()
-        ))?,
+        None => print_staying(&installation)?,
     }
     print_line(wrapped_behind(
         "If a browser has the extension loaded, remove it there at chrome://extensions.",
         0,
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the person of the state that stays after the removal.
+fn print_staying(installation: &Installation) -> anyhow::Result<()> {
+    let scopes = bounded_scopes(installation)?;
+    let of_owners = if scopes.is_empty() {
+        String::new()
+    } else {
+        let named = scopes.iter().map(|(owner, scope)| format!("{owner} ({scope})"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        format!(
+            " The scopes of owners stay, too: {named}. A program whose owner has its name gets that \
+             owner again when it is added again; `tabwire scope OWNER all` ends a scope."
+        )
+    };
+    steps::print_paragraph(&format!(
+        "Keys, journal and drawings stay in {}. `tabwire uninstall --state` removes them.{of_owners}",
+        installation.state.display()
+    ))
+}
+
+/// The owners whose programs do not see every tab, and their scopes.
+fn bounded_scopes(installation: &Installation) -> anyhow::Result<BTreeMap<String, TabScope>> {
+    let Some(home) = StateDirectory::find(&installation.state)? else {
+        return Ok(BTreeMap::new());
+    };
+    // A damaged file has been named where a scope is read; the removal goes on.
+    let scopes = home.scopes().read().unwrap_or_else(|_| OwnerScopes::default());
+    let bounded = scopes.chosen().filter(|(_, scope)| scope.is_bounded());
+    Ok(bounded.map(|(owner, scope)| (owner.as_str().to_owned(), scope)).collect())
 }
 
 pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installation> {
@@ -274,6 +335,12 @@ pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<Ser
     Ok(ServerEntry { command: command.to_owned(), args })
 }
 
+/// Whether a person is asked which clients to configure.
+fn is_asked(arguments: &InstallArguments) -> bool {
+    let is_named = arguments.all || !arguments.clients.is_empty();
+    !is_named && !arguments.json && !arguments.print && is_interactive()
+}
+
 /// The clients that the command line names or that a person picks; none if nobody can be asked.
 fn clients_to_add(
     installation: &Installation,
@@ -286,8 +353,7 @@ fn clients_to_add(
     if arguments.all {
         return Ok(here);
     }
-    let is_asked = !arguments.json && !arguments.print && is_interactive();
-    if here.is_empty() || !is_asked {
+    if here.is_empty() || !is_asked(arguments) {
         return Ok(Vec::new());
     }
     pick::ask(installation, &here)

@@ -24,6 +24,7 @@ pub(super) async fn print_next_steps(
         PlannedChange::Unpack { .. }
         | PlannedChange::RemoveExtension { .. }
         | PlannedChange::File(_)
+        | PlannedChange::Scope { .. }
         | PlannedChange::Edit(..) => None,
     });
     if let Some(from) = moved {
@@ -103,6 +104,7 @@ fn clients_to_restart(plan: &ChangePlan) -> Option<String> {
         PlannedChange::Unpack { .. }
         | PlannedChange::MoveExtension { .. }
         | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::Scope { .. }
         | PlannedChange::File(_) => None,
     };
     let names: Vec<_> = plan.changes.iter().filter_map(name).collect();

@@ -94,6 +94,11 @@ fn a_renewed_entry_keeps_its_browser_and_its_owner_unless_others_are_named() {
                 assert!(renewed.contains(&format!("\"{kept}\"")), "{renewed}");
             }
             assert_eq!(with_server(&renewed, format, &server()).unwrap(), renewed);
+            for text in [before.clone(), renewed.clone(), format!("\u{feff}{renewed}")] {
+                assert_eq!(owner_in(&text, format).as_deref(), Some("research"), "{text}");
+            }
+            assert_eq!(owner_in(&with_server("", format, &server()).unwrap(), format), None);
+            assert_eq!(owner_in("{ = broken", format), None);
             let other = with_server(&before, format, &mcp(&["--owner", "user"])).unwrap();
             assert!(other.contains("\"user\"") && !other.contains("research"), "{other}");
             assert!(other.contains("\"work\""), "{other}");

@@ -13,14 +13,15 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
+use tabwire::home::StateDirectory;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use testkit::{
-    ExtensionBuilder, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages, finish,
-    signal, soon,
+    ExtensionBuilder, McpClient, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages,
+    finish, signal, soon,
 };
 
 /// A port for what is written down; nobody listens there.
@@ -245,6 +246,10 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
     let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
+    terminal.until_shows("Which tabs? Enter for 1").await;
+    terminal.press("x\n");
+    terminal.until_shows("Give 1, 2 or 3").await;
+    terminal.press("2\n");
     // Asking first is offered first.
     terminal.until_shows("Which? Enter for 1").await;
     terminal.press("x\n");
@@ -260,10 +265,159 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
     assert_eq!(code, Some(0), "{screen:#?}");
     assert!(screen.iter().any(|line| line.starts_with("Everything is set up")), "{screen:#?}");
     assert!(!screen.iter().any(|line| line.contains("Waiting")), "{screen:#?}");
-    for settings in [".cursor/mcp.json", ".gemini/settings.json"] {
-        assert!(fs::read_to_string(person.at(settings)).unwrap().contains("tabwire"));
+    for (settings, owner) in
+        [(".cursor/mcp.json", "cursor"), (".gemini/settings.json", "gemini-cli")]
+    {
+        assert_eq!(owner_in(&person.at(settings)).as_deref(), Some(owner));
     }
+    assert_eq!(scopes(&person).await, json!({"cursor": "own", "gemini-cli": "own", "user": "all"}));
     assert_eq!(person.run(&["stop"]).await.code, Some(0), "the daemon has outlived it");
+}
+
+#[tokio::test]
+async fn at_a_terminal_enter_lets_new_programs_see_every_tab() {
+    let person = Person::new();
+    let cursor = person.write(".cursor/mcp.json", "{}");
+    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    terminal.until_shows("Add Tabwire to which? Enter for all").await;
+    terminal.press("\n");
+    terminal.until_shows("Which tabs? Enter for 1").await;
+    terminal.press("\n");
+    terminal.until_shows("Which? Enter for 1").await;
+    terminal.press("2\n");
+    terminal.until_shows("Waiting for the extension").await;
+    signal(terminal.pid(), Signal::INT);
+    terminal.ended().await;
+    assert!(fs::read_to_string(&cursor).unwrap().contains("tabwire"));
+    assert_eq!(owner_in(&cursor), None);
+    assert_eq!(scopes(&person).await, json!({"user": "all"}));
+    person.run(&["stop"]).await;
+}
+
+/// The owner that the entry in a client's JSON settings names.
+fn owner_in(settings: &Path) -> Option<String> {
+    let settings: Value = serde_json::from_str(&fs::read_to_string(settings).unwrap()).unwrap();
+    let args = settings["mcpServers"]["tabwire"]["args"].as_array()?;
+    let at = args.iter().position(|arg| arg == "--owner")?;
+    Some(args[at + 1].as_str().unwrap().to_owned())
+}
+
+/// The scopes that are chosen.
+async fn scopes(person: &Person) -> Value {
+    json_of(&person.run(&["scope", "--json"]).await)["owners"].clone()
+}
+
+#[tokio::test]
+async fn a_program_with_a_scope_gets_an_owner_of_its_own_and_keeps_it() {
+    let person = Person::new();
+    let cursor = person.write(".cursor/mcp.json", "{}");
+    let gemini = person.write(".gemini/settings.json", "{}");
+    let narrow = ["install", "--client", "cursor", "--scope", "own"];
+    let plan = json_of(&person.run(&[&narrow[..], &["--print", "--json"]].concat()).await);
+    let first = json!({"action": "scope", "owner": "cursor", "scope": "own"});
+    assert_eq!(plan["would"][0], first, "the scope is there before the entry: {plan}");
+    assert!(!person.at(".local").exists());
+    let told = json_of(&person.run(&[&narrow[..], &["--json"]].concat()).await);
+    assert_eq!(told["owners"], json!({"cursor": {"owner": "cursor", "scope": "own"}}));
+    assert_eq!(told["changes"][0], first, "{told}");
+    assert_eq!(owner_in(&cursor).as_deref(), Some("cursor"));
+    assert_eq!(scopes(&person).await, json!({"cursor": "own", "user": "all"}));
+
+    // The others belong to the default owner, and nothing changes what the entry has.
+    person.run(&["install", "--all"]).await;
+    assert_eq!((owner_in(&cursor).as_deref(), owner_in(&gemini)), (Some("cursor"), None));
+    let again = person.run(&narrow).await;
+    assert!(again.stdout.starts_with("Everything was already set up.\n"), "{again:?}");
+
+    // A name of the person's choice, in place of the one that the entry has.
+    let named = ["install", "--client", "gemini-cli", "--owner", "work", "--scope", "shared"];
+    let shown = person.run(&named).await;
+    assert!(shown.stdout.contains("let the programs of owner work see"), "{shown:?}");
+    assert_eq!(owner_in(&gemini).as_deref(), Some("work"));
+    let chosen = json!({"cursor": "own", "user": "all", "work": "shared"});
+    assert_eq!(scopes(&person).await, chosen);
+
+    let gone = person.run(&["uninstall"]).await;
+    assert!(gone.stdout.contains("cursor (own), work (shared)"), "{gone:?}");
+    assert_eq!(scopes(&person).await, chosen, "a removal widens nothing");
+    let settings = [&cursor, &gemini].map(|path| fs::read_to_string(path).unwrap());
+    assert_eq!(settings, ["{}", "{}"]);
+    let told = json_of(&person.run(&["uninstall", "--json"]).await);
+    assert_eq!(told["scopes"], json!({"cursor": "own", "work": "shared"}));
+    person.run(&["install", "--all"]).await;
+    let owners = [owner_in(&cursor), owner_in(&gemini)];
+    assert_eq!(owners, [Some("cursor".to_owned()), None], "by its name it is found again");
+}
+
+#[tokio::test]
+async fn a_program_sees_more_tabs_only_if_a_person_agrees() {
+    let person = Person::new();
+    person.write(".cursor/mcp.json", "{}");
+    person.run(&["install", "--client", "cursor", "--scope", "own"]).await;
+    let state = person.at(".local/state/tabwire");
+    let kept = || {
+        let mut files = person.files();
+        files.retain(|path, _| !path.starts_with(&state) || path.ends_with("scopes.json"));
+        files
+    };
+    let before = kept();
+    // Another owner that sees more is a wider scope, too.
+    for wider in [&["--scope", "all"][..], &["--scope", "shared", "--json"], &["--owner", "other"]]
+    {
+        let ran = person.run(&[&["install", "--client", "cursor"], wider].concat()).await;
+        assert_eq!(ran.code, Some(77), "{wider:?}: {ran:?}");
+        assert!(ran.stderr.contains("--unattended"), "{wider:?}: {ran:?}");
+        assert_eq!(kept(), before, "{wider:?}");
+    }
+    // One that does not see more needs nobody.
+    let ran =
+        person.run(&["install", "--client", "cursor", "--owner", "other", "--scope", "own"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let wide = ["install", "--client", "cursor", "--scope", "all", "--unattended"];
+    assert_eq!(person.run(&wide).await.code, Some(0));
+    assert_eq!(scopes(&person).await, json!({"cursor": "own", "other": "all", "user": "all"}));
+    let unconfirmed = StateDirectory::open(&state).unwrap().unconfirmed().unwrap();
+    let told: Vec<_> = unconfirmed
+        .iter()
+        .map(|widening| (&*widening.what, widening.take_back.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [("the programs of owner other see every tab", Some("tabwire scope other own"))]
+    );
+    for (wrong, code, hint) in [
+        (&["--scope", "own"][..], 1, "--client"),
+        (&["--owner", "work"], 1, "--client"),
+        (&["--client", "cursor", "--scope", "none"], 2, "own, shared or all"),
+        (&["--client", "cursor", "--owner", "a b"], 2, "1 to 64"),
+    ] {
+        let ran = person.run(&[&["install"], wrong].concat()).await;
+        assert!(ran.code == Some(code) && ran.stderr.contains(hint), "{wrong:?}: {ran:?}");
+    }
+    fs::write(state.join("scopes.json"), "{").unwrap();
+    let damaged = kept();
+    let ran = person.run(&["install", "--client", "cursor", "--scope", "own"]).await;
+    assert!(ran.code == Some(1) && ran.stderr.contains("scopes.json"), "{ran:?}");
+    assert_eq!(kept(), damaged);
+}
+
+#[tokio::test]
+async fn a_running_daemon_hides_tabs_from_a_program_as_soon_as_it_is_installed_with_a_scope() {
+    let person = Person::new();
+    person.write(".cursor/mcp.json", "{}");
+    let daemon = person.place.serve_by(person.command(&["serve", "--json", "--port", "0"])).await;
+    let home = StateDirectory::open(&person.at(".local/state/tabwire")).unwrap();
+    let tab = json!({"tab_id": 7, "window_id": 1, "url": "http://bank.test/", "title": "Bank",
+                     "active": true, "focused": true});
+    let shim = ExtensionBuilder::at(daemon.port, &home).tabs(vec![tab]);
+    let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
+    let program = McpClient::at(daemon.port, home.auth().token(&"cursor".into()));
+    let list = async || program.call("observe", json!({"what": "tabs"})).await.to_string();
+    assert!(list().await.contains("Bank"));
+    let ran = person.run(&["install", "--client", "cursor", "--scope", "own"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!list().await.contains("Bank"));
+    daemon.stop().await;
 }
 
 #[tokio::test]
@@ -637,8 +791,6 @@ fn has_opened_lock(pid: u32) -> bool {
 #[cfg(target_os = "linux")]
 async fn a_daemon_that_is_starting_while_the_secret_is_replaced_takes_the_new_one() {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
-
-    use testkit::McpClient;
 
     let place = ProgramSandbox::new();
     let home = place.home();
