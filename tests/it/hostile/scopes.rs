@@ -1,4 +1,5 @@
-//! Programs of an owner that sees only the tabs that they open, and that want to see the person's.
+//! Programs of an owner that sees only the tabs that they open, or also those that the person shares,
+//! and that want to see the person's others.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,6 +21,10 @@ const WORD: &str = "hiddenplace";
 const OWN: i64 = 900_001;
 const NOWHERE: i64 = 800_001;
 
+/// A tab that the person shares at times. Neither its title nor its address has the word.
+const SHARED: i64 = 650_001;
+const SHARED_HOST: &str = "shared.test";
+
 /// The owner that sees every tab. The default owner sees its own.
 const BOSS: &str = "boss";
 
@@ -29,7 +34,9 @@ fn of_person() -> Vec<Value> {
                "title": format!("{WORD} {id}"), "active": id == *TABS.start(), "focused": true,
                "ref_prefix": format!("q{}", char::from(b'a' + u8::try_from(id % 26).unwrap()))})
     };
-    TABS.map(tab).collect()
+    let shared = json!({"tab_id": SHARED, "window_id": 1, "url": format!("http://{SHARED_HOST}/"),
+                        "title": "Shared", "active": false, "focused": true});
+    TABS.map(tab).chain([shared]).collect()
 }
 
 /// These, and so many that the bounded owner has opened.
@@ -78,8 +85,18 @@ impl StandInBrowser {
         Self { got, say, task }
     }
 
-    /// What each stream records, all of it in tabs of the person.
+    /// What each stream records, all of it in a tab of the person.
     fn record(&self) {
+        self.record_in(*TABS.start(), WORD);
+    }
+
+    /// The person shares these tabs and no others.
+    fn share(&self, tabs: &[i64]) {
+        self.say.send(json!({"type": "shared_tabs", "tab_ids": tabs})).unwrap();
+    }
+
+    /// The same in this tab, on a site of this name.
+    fn record_in(&self, tab: i64, word: &str) {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire/from_extension");
         let mut streams = 0;
@@ -89,10 +106,10 @@ impl StandInBrowser {
                 continue;
             }
             let text = std::fs::read_to_string(path).unwrap();
-            let text = text.replace("127.0.0.1:8000", &format!("{WORD}.test"));
+            let text = text.replace("127.0.0.1:8000", &format!("{word}.test"));
             let mut frame: Value = serde_json::from_str(&text).unwrap();
             for entry in frame["entries"].as_array_mut().unwrap() {
-                entry["tab_id"] = (*TABS.start()).into();
+                entry["tab_id"] = tab.into();
             }
             self.say.send(frame).unwrap();
             streams += 1;
@@ -171,9 +188,9 @@ impl Place {
         McpClient::legacy(&self.daemon).named(name)
     }
 
-    /// From here on the default owner's programs see the tabs that they open.
-    async fn narrow(&self) -> McpClient {
-        let ran = finish(cli_of(&self.daemon, &["scope", "user", "own"])).await;
+    /// From here on the default owner's programs see the tabs of this scope, and have one of their own.
+    async fn narrow(&self, scope: &str) -> McpClient {
+        let ran = finish(cli_of(&self.daemon, &["scope", "user", scope])).await;
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let client = self.client("curious");
         let open = json!({"action": "tab_open", "share": true, "wait_ms": 5_000});
@@ -183,14 +200,16 @@ impl Place {
     }
 }
 
-/// Tries each call in each way of naming a tab.
-async fn try_every_call(row: &mut RowReport, place: &Place) {
-    let guess = *TABS.start() + 500;
+/// A tab that is guessed.
+const GUESS: i64 = *TABS.start() + 500;
+
+/// Tries each call in each of these ways of naming a tab.
+async fn try_every_call(row: &mut RowReport, place: &Place, ways: &[Option<i64>]) {
     for (number, call) in every_call("http://own.test/").into_iter().enumerate() {
         // A client has so many calls a minute, and so many open questions.
         let client = place.client(&format!("caller-{number}"));
         let mut told_of_nothing = None;
-        for tab in [None, Some(OWN), Some(NOWHERE), Some(guess)] {
+        for &tab in ways {
             if tab.is_some() && !call.takes_tab {
                 continue;
             }
@@ -204,7 +223,7 @@ async fn try_every_call(row: &mut RowReport, place: &Place) {
             row.tried(&what, found.is_none(), format!("it tells {found:?}: {answer:.600}"));
             if tab == Some(NOWHERE) {
                 told_of_nothing = Some(came);
-            } else if tab == Some(guess) {
+            } else if tab == Some(GUESS) {
                 let is_same = told_of_nothing.as_ref() == Some(&came);
                 let came = format!("not as a tab that does not exist: {answer:.600}");
                 row.tried(&format!("{what}, guessed"), is_same, came);
@@ -215,10 +234,9 @@ async fn try_every_call(row: &mut RowReport, place: &Place) {
 
 /// All of the same calls tell an owner that sees every tab of the person's: the search finds it.
 async fn check_search(place: &Place) {
-    let guess = *TABS.start() + 500;
     let mut found = 0;
     for call in every_call("http://own.test/").iter().filter(|call| call.tool == "observe") {
-        for tab in [None, Some(guess)] {
+        for tab in [None, Some(GUESS)] {
             let answer = place.boss.call_raw(&call.tool, call.of_tab(tab)).await.to_string();
             found += usize::from(told(&answer, None).is_some());
         }
@@ -226,10 +244,12 @@ async fn check_search(place: &Place) {
     assert!(found >= 8, "only {found} answers tell whoever sees every tab of one");
 }
 
+const PAGE_INFO: (&str, &str, &str) = ("interact", "action", "page_info");
+const PAGE: (&str, &str, &str) = ("observe", "what", "page");
+
 /// Each of the thousand ids answers as one that does not exist.
-async fn guess_all(row: &mut RowReport, place: &Place) {
-    let ways = [("interact", "action", "page_info"), ("observe", "what", "page")];
-    for (tool, selector, choice) in ways {
+async fn guess_all(row: &mut RowReport, place: &Place, ways: &[(&'static str, &str, &str)]) {
+    for &(tool, selector, choice) in ways {
         let ask = |client: McpClient, tab: i64| async move {
             let call = json!({selector: choice, "tab_id": tab});
             client.call_raw(tool, call).await.to_string()
@@ -251,7 +271,7 @@ async fn try_routes(row: &mut RowReport, place: &Place) {
         let line = format!("GET {path} HTTP/1.1");
         let answer = raw(&place.daemon, &[&line, "Host: HOST", &own], b"").await;
         let text = &answer.body;
-        let found = told(text, Some(*TABS.start() + 500));
+        let found = told(text, Some(GUESS));
         row.tried(path, answer.status == 200 && found.is_none(), format!("{found:?}: {text:.600}"));
     }
     for arguments in [
@@ -266,7 +286,7 @@ async fn try_routes(row: &mut RowReport, place: &Place) {
     ] {
         let ran = finish(cli_of(&place.daemon, arguments)).await;
         let text = format!("{}{}", ran.stdout, ran.stderr);
-        let found = told(&text, Some(*TABS.start() + 500));
+        let found = told(&text, Some(GUESS));
         row.tried(&arguments.join(" "), found.is_none(), format!("{found:?}: {text:.600}"));
     }
 }
@@ -305,7 +325,7 @@ async fn row_41_a_program_that_sees_its_own_tabs_learns_of_none_of_a_thousand_ot
     before.call_fails("observe", json!({"what": "page", "tab_id": NOWHERE})).await;
     place.browser.record();
     let mut row = RowReport::new(41);
-    let me = place.narrow().await;
+    let me = place.narrow("own").await;
     let late = json!({"what": "command_result", "correlation_id": id});
     let answer = me.call_raw("observe", late).await.to_string();
     row.tried("a result from before", told(&answer, None).is_none(), &answer);
@@ -314,8 +334,9 @@ async fn row_41_a_program_that_sees_its_own_tabs_learns_of_none_of_a_thousand_ot
         row.tried(&format!("{what} from before"), told(&answer, None).is_none(), &answer);
     }
     check_search(&place).await;
-    try_every_call(&mut row, &place).await;
-    guess_all(&mut row, &place).await;
+    let ways = [None, Some(OWN), Some(NOWHERE), Some(GUESS)];
+    try_every_call(&mut row, &place, &ways).await;
+    guess_all(&mut row, &place, &[PAGE_INFO, PAGE]).await;
     try_routes(&mut row, &place).await;
     try_cursors(&mut row, &place).await;
     for letters in ["qa1", "qz1", "qb12"] {
@@ -334,6 +355,55 @@ async fn row_41_a_program_that_sees_its_own_tabs_learns_of_none_of_a_thousand_ot
         let of_own =
             command["tabs"].as_array().unwrap().iter().all(|tab| tab.as_i64() >= Some(OWN));
         row.tried("the tabs that it may do it in", of_own, command);
+    }
+    row.report();
+}
+
+/// A program that sees shared tabs, and one of the thousand and one is shared for a while. The calls that
+/// act in its own tab are those of a program that sees its own tabs alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_41_a_program_that_sees_shared_tabs_learns_of_none_of_a_thousand_that_are_not_shared() {
+    let place = Place::set().await;
+    place.browser.record_in(SHARED, WORD);
+    let mut row = RowReport::new(41);
+    let me = place.narrow("shared").await;
+    let listed = async || me.call("observe", json!({"what": "tabs"})).await.to_string();
+    let tabs = listed().await;
+    let is_hidden = !tabs.contains(SHARED_HOST) && told(&tabs, None).is_none();
+    row.tried("the list before a tab is shared", is_hidden, &tabs);
+    place.browser.share(&[SHARED]);
+    soon("the shared tab", until(async || listed().await.contains(SHARED_HOST))).await;
+    let look = json!({"action": "page_info", "tab_id": SHARED, "wait_ms": 5_000});
+    let looked = place.client("looker").call("interact", look).await;
+    assert_eq!(looked["status"], "complete", "a shared tab can be used: {looked}");
+
+    try_every_call(&mut row, &place, &[None, Some(NOWHERE), Some(GUESS)]).await;
+    guess_all(&mut row, &place, &[PAGE]).await;
+    try_routes(&mut row, &place).await;
+    try_cursors(&mut row, &place).await;
+    // What it did before stays hidden, and what it does now is told.
+    let oldest = json!({"what": "network", "cursor": "oldest"});
+    place.browser.record_in(SHARED, "sharedplace");
+    let read = async || me.call("observe", oldest.clone()).await.to_string();
+    soon("an entry of the shared tab", until(async || read().await.contains("sharedplace"))).await;
+    let answer = read().await;
+    row.tried("a stream from before it was shared", told(&answer, None).is_none(), &answer);
+    for command in place.browser.got.lock().unwrap().iter() {
+        let Some(tabs) = command["tabs"].as_array() else { continue };
+        let is_inside = |tab: &Value| tab.as_i64() >= Some(OWN) || *tab == SHARED;
+        let is_for_one = command["tab_id"].is_null() || is_inside(&command["tab_id"]);
+        row.tried("the tabs of a command", is_for_one && tabs.iter().all(is_inside), command);
+    }
+
+    place.browser.share(&[]);
+    soon("no shared tab", until(async || !listed().await.contains(SHARED_HOST))).await;
+    for (tool, selector, choice) in [PAGE_INFO, PAGE] {
+        let ask = async |tab: i64| {
+            let call = json!({selector: choice, "tab_id": tab});
+            without_numbers(&place.client("late").call_raw(tool, call).await.to_string())
+        };
+        let (unknown, answer) = (ask(NOWHERE).await, ask(SHARED).await);
+        row.tried(&format!("{choice} of the tab that was shared"), answer == unknown, &answer);
     }
     row.report();
 }
@@ -368,7 +438,7 @@ async fn row_42_the_name_of_a_client_that_sees_every_tab_shows_none_to_another_o
         told(&place.boss.call("observe", json!({"what": "page"})).await.to_string(), None)
             .is_some()
     );
-    place.narrow().await;
+    place.narrow("own").await;
     let mut row = RowReport::new(42);
     let stdio = &["mcp", "--client", NAME][..];
     let mut bridge = StdioClient::spawn(cli_of(&place.daemon, stdio));
