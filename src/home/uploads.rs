@@ -131,8 +131,13 @@ impl UploadStore {
         for folder in self.folders()? {
             // It may have been removed meanwhile, because its tab was closed.
             let Ok(found) = fs::symlink_metadata(&folder) else { continue };
-            // A clock that was set back must not keep a copy for ever.
-            let passed = now.duration_since(found.modified()?).unwrap_or(age);
+            let passed = match now.duration_since(found.modified()?) {
+                Ok(passed) => passed,
+                // Times of files are finer than `now`: a copy that was just made seems to be ahead of it.
+                Err(ahead) if ahead.duration() <= age => Duration::ZERO,
+                // A clock that was set back must not keep a copy for ever.
+                Err(_) => age,
+            };
             match age.checked_sub(passed).filter(|left| !left.is_zero()) {
                 Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
                 None => remove(&folder),

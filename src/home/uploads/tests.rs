@@ -124,6 +124,10 @@ fn copies_whose_time_is_over_go_and_nothing_else_in_the_folder_does() {
     let next = shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT / 3).unwrap();
     assert_eq!(next, Some(UPLOAD_KEPT - UPLOAD_KEPT / 3));
     assert!(copy.path.exists());
+    // The daemon's clock has milliseconds, and the disk's has less.
+    let just_before = made - std::time::Duration::from_micros(1);
+    assert_eq!(shop.store.remove_older_than(UPLOAD_KEPT, just_before).unwrap(), Some(UPLOAD_KEPT));
+    assert!(copy.path.exists());
     assert_eq!(shop.store.remove_older_than(UPLOAD_KEPT, made + UPLOAD_KEPT).unwrap(), None);
     assert!(!copy.path.exists() && theirs.exists());
     // The clock was set back by more than a copy's time.
