@@ -2,25 +2,26 @@
 //! directory, from where the browser attaches the copies.
 //!
 //! The extension asks while it runs the command, so that nothing is copied for a command that never
-//! runs. It names paths only that its command has.
+//! runs. It names paths only that its command has. Before that it has the daemon look whether the
+//! person is to be asked about some of them: files that no folder rule opens.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
 use crate::home::{
-    AgentFiles, ReadableFileError, StoredUpload, StoredUploadError, UPLOAD_KEPT, UPLOAD_SIZE_MAX,
-    UploadStore,
+    AgentFiles, FolderAccess, ReadableFile, ReadableFileError, StateDirectory, StoredUpload,
+    StoredUploadError, UPLOAD_KEPT, UPLOAD_SIZE_MAX, UploadStore,
 };
 use crate::hub::{ClockSample, Hub};
 use crate::install::native_host::shell_quoted;
 use crate::lifecycle::Peer;
 use crate::local_files::LiveLocalFileRules;
 use crate::protocol::{
-    BrowserId, BrowserTab, GivenFile, TabId, UPLOAD_FILES_MAX, UploadCopy, UploadRefusal,
-    UploadRefusalCode, UploadRequest,
+    AskedFile, BrowserId, BrowserTab, CorrelationId, FileMark, GivenFile, ShownPath, TabId,
+    UPLOAD_FILES_MAX, UploadAnswer, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 
 /// How long to wait after a failed look for copies whose time is over.
@@ -30,6 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct UploadService {
     hub: Hub,
+    home: Arc<StateDirectory>,
     files: AgentFiles,
     store: UploadStore,
     local_files: LiveLocalFileRules,
@@ -47,36 +49,101 @@ struct HeldUpload {
 }
 
 impl UploadService {
-    /// Gives copies of these files, kept in this store.
+    /// Gives copies of these files, kept in this store. `home`: where the open folders are kept.
     #[must_use]
     pub fn new(
         hub: Hub,
+        home: Arc<StateDirectory>,
         files: AgentFiles,
         store: UploadStore,
         local_files: LiveLocalFileRules,
     ) -> Self {
-        Self { hub, files, store, local_files, held: Arc::default(), added: Arc::default() }
+        Self { hub, home, files, store, local_files, held: Arc::default(), added: Arc::default() }
     }
 
-    /// Copies the files that the running command of this extension names. All are copied, or none.
+    /// Copies the files that the running command of this extension names, or looks whether the person
+    /// is to be asked about them.
     ///
     /// # Errors
     ///
-    /// [`UploadRefusal`].
-    pub async fn copy(
+    /// [`UploadRefusal`]: of one file at least.
+    pub async fn answer(
+        &self,
+        peer: &Peer,
+        request: UploadRequest,
+    ) -> Result<UploadAnswer, UploadRefusal> {
+        if request.paths.len() > UPLOAD_FILES_MAX {
+            let message = format!("a page gets at most {UPLOAD_FILES_MAX} files at once");
+            let hint = "Give the files in several calls.".to_owned();
+            return Err(UploadRefusal { code: UploadRefusalCode::FileTooLarge, message, hint });
+        }
+        if request.look {
+            let asks = self.look(peer, request).await?;
+            Ok(UploadAnswer { asks, ..UploadAnswer::default() })
+        } else {
+            let files = self.copy(peer, request).await?;
+            Ok(UploadAnswer { files, ..UploadAnswer::default() })
+        }
+    }
+
+    /// The files about which the person is to be asked before the command may give them.
+    async fn look(
+        &self,
+        peer: &Peer,
+        request: UploadRequest,
+    ) -> Result<Vec<AskedFile>, UploadRefusal> {
+        if !self.hub.names_files(peer, &request) {
+            return Err(not_running(&request));
+        }
+        let (this, allowed) = (self.clone(), self.hub.allowed_files(&request));
+        let look = move || {
+            let asked = request.paths.iter().map(|path| this.look_at(path, &allowed));
+            asked.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+        };
+        tokio::task::spawn_blocking(look).await.map_err(|error| unreadable(&error))?
+    }
+
+    /// Opens the folders of the files about which the person is asked for this command, as they have
+    /// said in the popup. Reads and writes the disk.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the person: one of them cannot be opened. The ones before it are open.
+    pub fn open_asked_folders(&self, id: &CorrelationId) -> Result<(), String> {
+        for file in self.hub.asked_files(id) {
+            let path = Path::new(file.path.as_str());
+            let folder = self.openable_folder(path)?;
+            self.home
+                .open_agent_folder(&folder, &[FolderAccess::Read])
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The folder of a file, if `tabwire files allow` would open it.
+    fn openable_folder(&self, file: &Path) -> Result<PathBuf, String> {
+        let folder = file.parent().ok_or("the file is in no folder")?;
+        let person = etcetera::home_dir().ok();
+        let found = self.home.check_agent_folder(folder, person.as_deref());
+        let found = found.map_err(|error| error.to_string())?;
+        // A link in the place of the folder would open another one than the person has read.
+        if found != folder || self.local_files.is_closed(file) {
+            return Err(format!("{} is not opened to agents", folder.display()));
+        }
+        Ok(found)
+    }
+
+    /// Copies the files that the running command of this extension names. All are copied, or none.
+    async fn copy(
         &self,
         peer: &Peer,
         request: UploadRequest,
     ) -> Result<Vec<UploadCopy>, UploadRefusal> {
         let refused = || not_running(&request);
         let tab = self.hub.upload_tab(peer, &request).ok_or_else(refused)?;
-        if request.paths.len() > UPLOAD_FILES_MAX {
-            let message = format!("a page gets at most {UPLOAD_FILES_MAX} files at once");
-            let hint = "Give the files in several calls.".to_owned();
-            return Err(UploadRefusal { code: UploadRefusalCode::FileTooLarge, message, hint });
-        }
         let (this, paths) = (self.clone(), request.paths.clone());
-        let copying = tokio::task::spawn_blocking(move || this.copy_all(&paths)).await;
+        let allowed = self.hub.allowed_files(&request);
+        let copying = tokio::task::spawn_blocking(move || this.copy_all(&paths, &allowed)).await;
         let copies = copying.map_err(|error| unreadable(&error))??;
         // It may have been cancelled while the files were copied.
         if self.hub.upload_tab(peer, &request) != Some(tab) {
@@ -148,10 +215,14 @@ impl UploadService {
         tokio::task::spawn_blocking(move || copies.iter().for_each(|copy| store.remove(copy)));
     }
 
-    fn copy_all(&self, paths: &[String]) -> Result<Vec<StoredUpload>, UploadRefusal> {
+    fn copy_all(
+        &self,
+        paths: &[String],
+        allowed: &[AskedFile],
+    ) -> Result<Vec<StoredUpload>, UploadRefusal> {
         let mut copies = Vec::new();
         for path in paths {
-            match self.copy_one(path) {
+            match self.copy_one(path, allowed) {
                 Ok(copy) => copies.push(copy),
                 Err(refusal) => {
                     copies.iter().for_each(|copy| self.store.remove(copy));
@@ -162,13 +233,90 @@ impl UploadService {
         Ok(copies)
     }
 
-    fn copy_one(&self, path: &str) -> Result<StoredUpload, UploadRefusal> {
-        let mut opened =
-            self.files.open_readable(path).map_err(|error| self.refusal(path, &error))?;
-        if self.local_files.is_closed(&opened.path) {
-            return Err(self.refusal(path, &ReadableFileError::NotOpen));
-        }
+    fn copy_one(&self, path: &str, allowed: &[AskedFile]) -> Result<StoredUpload, UploadRefusal> {
+        let mut opened = match self.find(path, allowed)? {
+            FoundFile::Open(file) => file,
+            FoundFile::Unruled(_) => return Err(self.not_asked(path)),
+        };
         self.store.add(&mut opened).map_err(|error| store_refusal(&error))
+    }
+
+    /// The question about a file. `None`: there is none, since it may be given.
+    fn look_at(
+        &self,
+        path: &str,
+        allowed: &[AskedFile],
+    ) -> Result<Option<AskedFile>, UploadRefusal> {
+        let file = match self.find(path, allowed)? {
+            FoundFile::Open(_) => return Ok(None),
+            FoundFile::Unruled(file) => file,
+        };
+        if file.metadata.len() > UPLOAD_SIZE_MAX {
+            return Err(self.unaskable(path));
+        }
+        let (Some(shown), Ok(mark)) = (ShownPath::new(path), FileMark::parse(&file.mark())) else {
+            return Err(self.unaskable(path));
+        };
+        let may_open_folder = self.openable_folder(&file.path).is_ok();
+        Ok(Some(AskedFile { path: shown, size: file.metadata.len(), mark, may_open_folder }))
+    }
+
+    /// Opens a file that an agent names. `allowed`: those that the person has allowed this command.
+    fn find(&self, path: &str, allowed: &[AskedFile]) -> Result<FoundFile, UploadRefusal> {
+        let found = match self.files.open_readable(path) {
+            Ok(file) => FoundFile::Open(file),
+            Err(ReadableFileError::NotOpen) => self.find_unruled(path, allowed)?,
+            Err(error) => return Err(self.refusal(path, &error)),
+        };
+        let (FoundFile::Open(file) | FoundFile::Unruled(file)) = &found;
+        if self.local_files.is_closed(&file.path) {
+            return Err(self.refusal(path, &ReadableFileError::Kept));
+        }
+        Ok(found)
+    }
+
+    fn find_unruled(&self, path: &str, allowed: &[AskedFile]) -> Result<FoundFile, UploadRefusal> {
+        let word = allowed.iter().find(|known| known.path.as_str() == path);
+        let file = match self.files.open_unruled(path) {
+            Ok(file) => file,
+            Err(ReadableFileError::Kept) => {
+                return Err(self.refusal(path, &ReadableFileError::Kept));
+            }
+            // Which of them it is would tell an agent what lies where nobody has let it look.
+            Err(_) if word.is_none() => return Err(self.unaskable(path)),
+            Err(_) => return Err(changed_since(path)),
+        };
+        match word {
+            None => Ok(FoundFile::Unruled(file)),
+            Some(word) if word.mark.as_str() == file.mark() => Ok(FoundFile::Open(file)),
+            Some(_) => Err(changed_since(path)),
+        }
+    }
+
+    /// The person was not asked about the file, and it is too late for that.
+    fn not_asked(&self, path: &str) -> UploadRefusal {
+        let UploadRefusal { code, message, hint } = self.refusal(path, &ReadableFileError::NotOpen);
+        let hint = format!(
+            "The user is asked before a command begins, about files for the page that is in the tab \
+             then: not for a frame of another site, or for a page to which a step leads. {hint}"
+        );
+        UploadRefusal { code, message, hint }
+    }
+
+    /// There is no file of this name that the person could be asked about.
+    fn unaskable(&self, path: &str) -> UploadRefusal {
+        let UploadRefusal { code, hint, .. } = self.refusal(path, &ReadableFileError::NotOpen);
+        let message = format!(
+            "cannot give {path} to the page: no folder that is open to agents for reading holds it, \
+             and there is no file of that name that the user can be asked about"
+        );
+        let hint = format!(
+            "Check the path: the user is not asked about links, folders, files that do not exist, \
+             that Tabwire cannot read, that have a second name (a hard link), or that have more than \
+             {} MiB. {hint}",
+            UPLOAD_SIZE_MAX / (1024 * 1024)
+        );
+        UploadRefusal { code, message, hint }
     }
 
     fn refusal(&self, path: &str, error: &ReadableFileError) -> UploadRefusal {
@@ -189,6 +337,11 @@ impl UploadService {
             ReadableFileError::NoPath => (
                 UploadRefusalCode::FileNotAllowed,
                 "Give the whole path of the file, from the root on.".to_owned(),
+            ),
+            ReadableFileError::Kept => (
+                UploadRefusalCode::FileNotAllowed,
+                "Such files stay closed. Ask the person to copy the file to another folder."
+                    .to_owned(),
             ),
             ReadableFileError::Dot => (
                 UploadRefusalCode::FileNotAllowed,
@@ -212,6 +365,22 @@ impl UploadService {
             }
         };
         UploadRefusal { code, message: format!("cannot give {path} to the page: {error}"), hint }
+    }
+}
+
+/// A file that an agent names, open.
+enum FoundFile {
+    /// A folder rule or the person's word for this command opens it.
+    Open(ReadableFile),
+    /// Nothing opens it: the person can be asked.
+    Unruled(ReadableFile),
+}
+
+fn changed_since(path: &str) -> UploadRefusal {
+    UploadRefusal {
+        code: UploadRefusalCode::FileChanged,
+        message: format!("{path} is not the file any more that the user has allowed"),
+        hint: "Call again: the user is asked anew.".to_owned(),
     }
 }
 

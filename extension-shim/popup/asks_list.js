@@ -2,7 +2,7 @@
 // The questions of agents in the popup. A row stays as long as its question, so that nothing goes away under the
 // hands of a person who types.
 
-/** @import {AskAnswer, ConsentAnswer} from '../types/protocol.js' */
+/** @import {AskAnswer, AskedFile, ConsentAnswer} from '../types/protocol.js' */
 /** @import {AskRow} from '../src/worker/panel.js' */
 
 import { keptAskPicture } from '../src/asks/kept_pictures.js';
@@ -20,6 +20,28 @@ const WORDS = [
   ['This session', 'session', 'This agent may do so on this site until the browser starts anew, 12 hours at most'],
   ['Always', 'always', 'This agent may do so on this site until you take it back'],
 ];
+
+/**
+ * The words on files that an agent would give to a page. @param {AskedFile[]} files @returns {[string, ConsentAnswer, string][]}
+ */
+function wordsOnFiles(files) {
+  const folders = foldersOf(files);
+  const opens = folders.length === 1 ? 'This folder' : 'These folders';
+  /** @type {[string, ConsentAnswer, string][]} */
+  const folder = files.every(({ may_open_folder }) => may_open_folder)
+    ? [[opens, 'folder', `All agents may give the files in ${folders.join(', ')} and its subfolders to pages from now on, until you run: tabwire files remove`]] : [];
+  return [['No', 'deny', 'Not this time'], ['Once', 'once', 'These files, as they are now, to this page'], ...folder];
+}
+
+/** @param {AskedFile[]} files @returns {string[]} each once */
+function foldersOf(files) {
+  return [...new Set(files.map(({ path }) => folderOf(path)))];
+}
+
+/** @param {string} path @returns {string} */
+function folderOf(path) {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
 
 /** The longest line that the daemon takes. */
 const LINE_MAX = 2_000;
@@ -69,7 +91,9 @@ export class AsksList {
     row.id = ask.correlation_id;
     row.dataset.state = stateOf(ask);
     const words = document.createElement('div');
-    words.append(...agentWords({ client: ask.client, prompt: ask.question }));
+    // The list of the files says it all, and leaves room.
+    const prompt = ask.kind === 'consent' && ask.need.files ? '' : ask.question;
+    words.append(...agentWords({ client: ask.client, prompt }));
     if (ask.kind === 'consent') words.children[0].append(` wants to ${purposeOf(ask.need)}:`);
     if (ask.kind === 'hand_over') words.children[0].append(' asks you to do a step alone:');
     row.append(words);
@@ -90,7 +114,9 @@ export class AsksList {
         ])];
       }
       case 'consent': {
-        return [buttons(WORDS.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
+        const { files = [] } = ask.need;
+        const words = files.length > 0 ? wordsOnFiles(files) : WORDS;
+        return [...fileList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
       case 'hand_over': return this.#stepControls(ask);
       case 'choose': {
@@ -168,9 +194,30 @@ export class AsksList {
   }
 }
 
-/** @param {AskRow} ask @returns {string} a row is made anew when this changes */
-function stateOf({ hand_over }) {
-  return hand_over ? String(hand_over.is_begun) : '';
+/** @param {AskRow} ask @returns {string} a row is made anew when this changes: nobody allows a file that they have not seen */
+function stateOf(ask) {
+  if (ask.kind === 'consent' && ask.need.files) return JSON.stringify(ask.need.files);
+  return ask.hand_over ? String(ask.hand_over.is_begun) : '';
+}
+
+/** @param {AskedFile[]} files @returns {HTMLElement[]} */
+function fileList(files) {
+  if (files.length === 0) return [];
+  const list = Object.assign(document.createElement('ul'), { className: 'files' });
+  list.append(...files.map(({ path, size }) => {
+    const row = document.createElement('li');
+    const name = Object.assign(document.createElement('b'), { textContent: path.slice(path.lastIndexOf('/') + 1), dir: 'auto' });
+    const folder = Object.assign(document.createElement('bdi'), { textContent: folderOf(path) });
+    row.append(name, ` ${sizeInWords(size)}, in `, folder);
+    return row;
+  }));
+  return [list];
+}
+
+/** @param {number} size in bytes */
+function sizeInWords(size) {
+  if (size < 1_000) return `${size} bytes`;
+  return size < 1_000_000 ? `${(size / 1_000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
 /** @param {HTMLButtonElement[]} all */

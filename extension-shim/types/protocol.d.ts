@@ -221,6 +221,8 @@ export type UploadCopiesFrame = {
   request: number;
   /** The copies, in the order of the paths. */
   files: UploadCopy[];
+  /** After a look: the files that the person is to be asked about. */
+  asks?: AskedFile[];
   /** Why there are none. */
   error?: UploadRefusal;
 };
@@ -911,7 +913,7 @@ export type ActionParams = {
     /** Picture whose pixels the points are in: `in` of its answer. */
     in?: string;
   };
-  /** Gives files of opened folders to the page. */
+  /** Gives files to the page. The user is asked about those in no open folder. */
   upload_file: {
     /** Element: a ref (b12), CSS selector, text=, role= or label=. */
     target: string;
@@ -1237,6 +1239,18 @@ export type AskAnswer = {
   consent: ConsentAnswer;
 };
 
+/** A file that a command would give to a page, as the person is asked about it. */
+export type AskedFile = {
+  /** Its whole path, without links. */
+  path: string;
+  /** Its size in bytes. */
+  size: number;
+  /** Which file it is, and when it was last changed: only this one may be given. */
+  mark: string;
+  /** Whether its folder can be opened to agents. */
+  may_open_folder: boolean;
+};
+
 /** An older extension that asks to be let in. */
 export type AskingExtension = {
   /** The extension. */
@@ -1330,10 +1344,10 @@ export type CommandBody = {
 };
 
 /** A person's word. */
-export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never';
+export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act' | 'close';
+export type ConsentKind = 'act' | 'close' | 'file';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {
@@ -1345,6 +1359,8 @@ export type ConsentNeed = {
   document?: string;
   /** What else a word for once is for. */
   detail?: string;
+  /** The files that the page would get: a word for once is for these. */
+  files?: AskedFile[];
 };
 
 /** A line of the console, or an exception. */
@@ -1731,8 +1747,10 @@ export type UploadRequest = {
   attempt: Attempt;
   /** The files, as the command names them. */
   paths: string[];
-  /** The origin of the page that gets the files. */
+  /** The site of the page that gets the files, as consents name it. */
   site: string;
+  /** Only look which of them the person is to be asked about. The command need not run yet. */
+  look?: boolean;
 };
 
 /** A person's action in a page. */

@@ -192,8 +192,9 @@ impl Daemon {
         let sites = LiveSiteRules::open(hub.clone(), &home).map_err(io::Error::other)?;
         let agent_files = home.agent_files(settings.agent_files);
         let local_files = sites.local_files().clone();
+        let own = Arc::new(StateDirectory::open(home.dir()).map_err(io::Error::other)?);
         let uploads =
-            UploadService::new(hub.clone(), agent_files.clone(), home.uploads(), local_files);
+            UploadService::new(hub.clone(), own, agent_files.clone(), home.uploads(), local_files);
         hub.set_agent_files(agent_files);
         let removing = AbortOnDropHandle::new(tokio::spawn(uploads.clone().remove_old()));
         let tools = tools.with_sites(sites).with_uploads(uploads);

@@ -10,9 +10,10 @@ use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
 use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
-    AdmissionChange, BrowserId, Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode,
-    EXTENSION_ID, FILE_CHECK_MAX, FromExtension, HistoryWish, LocalFileChange, NackReason,
-    OlderExtensionChange, SiteChange, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
+    AdmissionChange, AskAnswer, BrowserId, ConsentAnswer, CorrelationId, Drawing, DrawingId,
+    DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX, FromExtension, HistoryWish,
+    LocalFileChange, NackReason, OlderExtensionChange, SiteChange, UploadAnswer, UploadRefusal,
+    UploadRefusalCode, UploadRequest,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -46,10 +47,8 @@ pub(super) struct SideWork<'a> {
     /// Looks into the history that are under way.
     looks: FuturesUnordered<BoxFuture<'static, Result<PastActList, PastActError>>>,
     /// Files that are being copied: the number of the request, and the copies.
-    uploads: FuturesUnordered<BoxFuture<'static, (u64, UploadAnswer)>>,
+    uploads: FuturesUnordered<BoxFuture<'static, (u64, Result<UploadAnswer, UploadRefusal>)>>,
 }
-
-type UploadAnswer = Result<Vec<UploadCopy>, UploadRefusal>;
 
 impl<'a> SideWork<'a> {
     pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
@@ -113,10 +112,8 @@ impl<'a> SideWork<'a> {
                 }
                 return Some(FromExtension::Tabs { tabs });
             }
-            // Only our own pages prove that a person has clicked.
-            FromExtension::AskAnswer { .. } if !self.is_ours() => {
-                tracing::warn!("an extension other than the Tabwire extension answers a question");
-                link.refuse(NackReason::UnknownType);
+            FromExtension::AskAnswer { correlation_id, answer } => {
+                return self.answer_ask(correlation_id, answer);
             }
             // Another extension is not the person, whose history it is.
             FromExtension::History { .. } if !self.is_ours() => {
@@ -145,13 +142,34 @@ impl<'a> SideWork<'a> {
             | FromExtension::TabCreated { .. }
             | FromExtension::RestoredTabs { .. }
             | FromExtension::PageStates { .. }
-            | FromExtension::AskAnswer { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }
             | FromExtension::Pong { .. }
             | FromExtension::Report { .. }) => return Some(other),
         }
         None
+    }
+
+    /// The person answers a question. The word that opens folders goes on when the rule is written.
+    fn answer_ask(
+        &self,
+        correlation_id: CorrelationId,
+        answer: AskAnswer,
+    ) -> Option<FromExtension> {
+        // Only our own pages prove that a person has clicked.
+        if !self.is_ours() {
+            tracing::warn!("an extension other than the Tabwire extension answers a question");
+            self.link.refuse(NackReason::UnknownType);
+            return None;
+        }
+        let opens = AskAnswer::Consent { consent: ConsentAnswer::Folder };
+        if let Some(uploads) = self.edge.tools.uploads().filter(|_| answer == opens)
+            && let Err(problem) = uploads.open_asked_folders(&correlation_id)
+        {
+            self.link.refuse_local_file_change(problem);
+            return None;
+        }
+        Some(FromExtension::AskAnswer { correlation_id, answer })
     }
 
     /// Whether the Tabwire extension speaks.
@@ -219,7 +237,7 @@ impl<'a> SideWork<'a> {
             return self.link.answer_upload(number, Err(refused));
         }
         let peer = self.link.peer().clone();
-        let copied = async move { (number, uploads.copy(&peer, request).await) };
+        let copied = async move { (number, uploads.answer(&peer, request).await) };
         self.uploads.push(Box::pin(copied));
     }
 

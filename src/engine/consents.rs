@@ -18,7 +18,7 @@ use crate::protocol::actions::ActionEffect;
 use crate::protocol::{
     Action, AnswerChannel, AskAnswer, AskQuestion, AskRefusal, Attempt, BrowserId, BrowserSession,
     ClientId, ConsentAnswer, ConsentKind, ConsentNeed, ConsentSite, CorrelationId, KnownConsent,
-    Owner, PersonAsk, ReportedError, Timestamp,
+    Owner, PersonAsk, ReportedError, Timestamp, UPLOAD_FILES_MAX,
 };
 
 /// The site in words about an extension that only polls.
@@ -178,6 +178,12 @@ pub(super) fn question_about(command: &Command) -> Option<PersonAsk> {
     let hold = command.hold()?;
     let work = &command.spec().work;
     let act = match (&hold.need.detail, work.target()) {
+        _ if !hold.need.files.is_empty() => {
+            let files = hold.need.files.iter();
+            let files: Vec<_> =
+                files.map(|file| format!("{} ({} bytes)", file.path.as_str(), file.size)).collect();
+            format!("{}: {}", work.name(), files.join(", "))
+        }
         (Some(detail), _) => format!("{}: {}", work.name(), detail.as_str()),
         (None, Some(target)) => format!("{}: {target}", work.name()),
         (None, None) => work.name().to_owned(),
@@ -194,8 +200,10 @@ impl Transaction<'_> {
         peer: &Peer,
         id: &CorrelationId,
         attempt: Attempt,
-        need: ConsentNeed,
+        mut need: ConsentNeed,
     ) {
+        // Those that are left out are not allowed.
+        need.files.truncate(UPLOAD_FILES_MAX);
         let owner = self.commands.get(id).map(|command| command.spec().owner.clone());
         let count = owner.map_or(0, |owner| self.count_asks_of(&owner));
         self.answer(peer, id, attempt, LifecycleEvent::Hold(peer.clone(), attempt, need));
@@ -219,7 +227,13 @@ impl Transaction<'_> {
         let Some(command) = self.commands.get(id) else { return false };
         let spec = command.spec();
         let Ok(site) = ConsentSite::parse(POLLED_PAGES) else { return false };
-        let need = ConsentNeed { kind: ConsentKind::Act, site, document: None, detail: None };
+        let need = ConsentNeed {
+            kind: ConsentKind::Act,
+            site,
+            document: None,
+            detail: None,
+            files: Vec::new(),
+        };
         if !spec.work.action().is_some_and(acts_on_page) || command.holds().allowed.contains(&need)
         {
             return false;
@@ -271,9 +285,16 @@ impl Transaction<'_> {
             | AskAnswer::Text { .. } => return AskReply::Refused(AskRefusal::Unfit),
         };
         let Some(subject) = self.subject_of(id) else { return AskReply::Over };
+        if !subject.kind.takes(word) {
+            return AskReply::Refused(AskRefusal::Unfit);
+        }
         match self.term_of(word, browser) {
             None if word == ConsentAnswer::Once => {
                 self.release(id, true);
+            }
+            // The rule opens the files by now, if it could be written.
+            None if word == ConsentAnswer::Folder => {
+                self.release(id, false);
             }
             None => {
                 self.apply(id, LifecycleEvent::Finish(denied(&subject, false)));
@@ -296,7 +317,7 @@ impl Transaction<'_> {
     /// How long a word is kept. `None`: it is on one command alone.
     fn term_of(&self, word: ConsentAnswer, browser: Option<&BrowserId>) -> Option<ConsentTerm> {
         match word {
-            ConsentAnswer::Once | ConsentAnswer::Deny => None,
+            ConsentAnswer::Once | ConsentAnswer::Deny | ConsentAnswer::Folder => None,
             ConsentAnswer::Always => Some(ConsentTerm::Always),
             ConsentAnswer::Never => Some(ConsentTerm::Never),
             ConsentAnswer::Session => {

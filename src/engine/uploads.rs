@@ -1,8 +1,8 @@
 //! Files that running commands give to pages.
 
 use super::{Engine, Transaction};
-use crate::lifecycle::{CommandState, Peer};
-use crate::protocol::{CorrelationId, GivenFile, TabId, UploadRequest};
+use crate::lifecycle::{Command, CommandState, Peer};
+use crate::protocol::{AskedFile, ConsentKind, CorrelationId, GivenFile, TabId, UploadRequest};
 
 impl Engine {
     /// The tab whose page gets the files of this request. `None`: this extension does not run the
@@ -18,6 +18,39 @@ impl Engine {
         let action = command.spec().work.action()?;
         let lane = self.scheduler.lane_of(&request.correlation_id);
         (is_holder && action.gives_files(&request.paths)).then(|| lane.and_then(|lane| lane.tab))
+    }
+
+    /// Whether this extension has a command that names the files of this request. It may not have
+    /// begun.
+    #[must_use]
+    pub fn names_files(&self, peer: &Peer, request: &UploadRequest) -> bool {
+        let Some(command) = self.commands.get(&request.correlation_id) else { return false };
+        let (CommandState::Sent { delivery, .. } | CommandState::Started { delivery, .. }) =
+            command.state()
+        else {
+            return false;
+        };
+        let is_holder =
+            delivery.attempt == request.attempt && delivery.peer.browser == peer.browser;
+        let action = command.spec().work.action();
+        is_holder && action.is_some_and(|action| action.gives_files(&request.paths))
+    }
+
+    /// The files that the person has allowed the command of this request alone to give to this site.
+    #[must_use]
+    pub fn allowed_files(&self, request: &UploadRequest) -> Vec<AskedFile> {
+        let Some(command) = self.commands.get(&request.correlation_id) else { return Vec::new() };
+        let words = command.holds().allowed.iter();
+        let of_site = words
+            .filter(|need| need.kind == ConsentKind::File && need.site.as_str() == request.site);
+        of_site.flat_map(|need| need.files.iter().cloned()).collect()
+    }
+
+    /// The files about which the person is asked for this command now.
+    #[must_use]
+    pub fn asked_files(&self, id: &CorrelationId) -> Vec<AskedFile> {
+        let hold = self.commands.get(id).and_then(Command::hold);
+        hold.map(|hold| hold.need.files.clone()).unwrap_or_default()
     }
 
     /// The files that a command gave to pages, oldest first.

@@ -16,7 +16,7 @@ use crate::engine::{CloseReason, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
     DrawingId, DrawingRefusal, FromExtension, NackReason, PastAct, SERVER_VERSION, Timestamp,
-    ToExtension, Transport, UploadCopy, UploadRefusal,
+    ToExtension, Transport, UploadAnswer, UploadRefusal,
 };
 
 /// The transport's end of a link, for the frames of the extension. Dropping it detaches the
@@ -119,12 +119,12 @@ impl ExtensionLink {
     }
 
     /// Answers an `upload_request`.
-    pub fn answer_upload(&self, request: u64, answer: Result<Vec<UploadCopy>, UploadRefusal>) {
-        let (files, error) = match answer {
-            Ok(files) => (files, None),
-            Err(error) => (Vec::new(), Some(error)),
+    pub fn answer_upload(&self, request: u64, answer: Result<UploadAnswer, UploadRefusal>) {
+        let (UploadAnswer { files, asks }, error) = match answer {
+            Ok(answer) => (answer, None),
+            Err(error) => (UploadAnswer::default(), Some(error)),
         };
-        self.reply(ToExtension::UploadCopies { request, files, error });
+        self.reply(ToExtension::UploadCopies { request, files, asks, error });
     }
 
     /// Answers `history`.

@@ -19,8 +19,8 @@ use crate::lifecycle::{
 };
 use crate::protocol::actions::{ExecuteJsAction, ScreenshotAction};
 use crate::protocol::{
-    Action, Attempt, ConsentKind, ConsentNeed, ConsentSite, ExtensionReport, Job, MonitorSync,
-    ReportedError, SessionName, TabId, TabScope, Timestamp, Transport,
+    Action, AskedFile, Attempt, ConsentKind, ConsentNeed, ConsentSite, ExtensionReport, FileMark,
+    Job, MonitorSync, ReportedError, SessionName, ShownPath, TabId, TabScope, Timestamp, Transport,
 };
 
 const NOW: Timestamp = Timestamp::from_unix_micros(1_795_298_985_123_456);
@@ -757,6 +757,12 @@ async fn a_held_command_and_what_was_allowed_come_back() {
         site: ConsentSite::parse("https://a.example").unwrap(),
         document: Some("d".into()),
         detail: None,
+        files: vec![AskedFile {
+            path: ShownPath::new("/home/ann/cat.png").unwrap(),
+            size: 3,
+            mark: FileMark::parse("1:2:3").unwrap(),
+            may_open_folder: true,
+        }],
     };
     let mut holding = script("exec_1");
     let _ = holding.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), at(1));

@@ -7,12 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AskWords;
+use super::name::is_shown;
 
 /// A site as consents name it: the origin of its pages, `https://example.com`.
 pub type ConsentSite = AskWords<300>;
 
 /// The part of a command that one consent is for, in a line.
 pub type ConsentDetail = AskWords<300>;
+
+/// The state of a file when the person was asked about it, which another one does not have.
+pub type FileMark = AskWords<200>;
 
 /// What a command needs the person's word for. A kept word is for one of these.
 #[cfg_attr(test, derive(JsonSchema))]
@@ -23,11 +27,13 @@ pub enum ConsentKind {
     Act,
     /// It closes a tab that no agent opened, or that the person has made their own.
     Close,
+    /// It gives a page files that no folder rule opens. No word on that is kept.
+    File,
 }
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Act, Self::Close];
+    pub const ALL: [Self; 3] = [Self::Act, Self::Close, Self::File];
 
     /// The word on the wire and in the journal.
     #[must_use]
@@ -35,6 +41,7 @@ impl ConsentKind {
         match self {
             Self::Act => "act",
             Self::Close => "close",
+            Self::File => "file",
         }
     }
 
@@ -50,8 +57,93 @@ impl ConsentKind {
         match self {
             Self::Act => "act on",
             Self::Close => "close a tab on",
+            Self::File => "give files to",
         }
     }
+
+    /// Whether a question about this has this answer.
+    #[must_use]
+    pub const fn takes(self, answer: ConsentAnswer) -> bool {
+        match (self, answer) {
+            (_, ConsentAnswer::Once | ConsentAnswer::Deny)
+            | (
+                Self::Act | Self::Close,
+                ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never,
+            )
+            | (Self::File, ConsentAnswer::Folder) => true,
+            (Self::Act | Self::Close, ConsentAnswer::Folder)
+            | (Self::File, ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never) => {
+                false
+            }
+        }
+    }
+}
+
+/// The path of a file as the person reads it: every character can be seen, and none is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ShownPath(Arc<str>);
+
+impl ShownPath {
+    /// The longest path, in characters: nobody reads a longer one.
+    pub const MAX_CHARS: usize = 1_000;
+
+    /// The path, unless it is too long or has a character without a width, or one that turns the
+    /// direction of the text.
+    #[must_use]
+    pub fn new(path: &str) -> Option<Self> {
+        let fits = (1..=Self::MAX_CHARS).contains(&path.chars().count());
+        (fits && path.chars().all(is_shown)).then(|| Self(path.into()))
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ShownPath {
+    type Error = &'static str;
+
+    fn try_from(path: String) -> Result<Self, Self::Error> {
+        Self::new(&path).ok_or("the path cannot be shown")
+    }
+}
+
+impl From<ShownPath> for String {
+    fn from(path: ShownPath) -> Self {
+        path.0.as_ref().to_owned()
+    }
+}
+
+#[cfg(test)]
+impl JsonSchema for ShownPath {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ShownPath".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string"})
+    }
+}
+
+/// A file that a command would give to a page, as the person is asked about it.
+#[cfg_attr(test, derive(JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedFile {
+    /// Its whole path, without links.
+    pub path: ShownPath,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Which file it is, and when it was last changed: only this one may be given.
+    pub mark: FileMark,
+    /// Whether its folder can be opened to agents.
+    pub may_open_folder: bool,
 }
 
 /// What a command needs the person's word for, and where.
@@ -68,6 +160,9 @@ pub struct ConsentNeed {
     /// What else a word for once is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<ConsentDetail>,
+    /// The files that the page would get: a word for once is for these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AskedFile>,
 }
 
 /// A person's word.
@@ -85,6 +180,8 @@ pub enum ConsentAnswer {
     Deny,
     /// This client may never do so on this site.
     Never,
+    /// Agents may give the files of these folders to pages from now on.
+    Folder,
 }
 
 /// A kept word, as a command carries it to the extension.
@@ -110,5 +207,32 @@ mod tests {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
         }
         assert_eq!(ConsentKind::of_code("other"), None);
+    }
+
+    #[test]
+    fn a_path_is_shown_as_it_is_or_not_at_all() {
+        for shown in ["/a/cat.png", "/a/two  spaces .png", "/a/\u{e9}\u{202f}AM.png", "/عكس/a"] {
+            assert_eq!(ShownPath::new(shown).map(String::from).as_deref(), Some(shown));
+        }
+        let long = "a".repeat(ShownPath::MAX_CHARS + 1);
+        for hidden in ["", "/a\u{202e}gnp.exe", "/a\u{200b}", "/a\nb", &long] {
+            assert_eq!(ShownPath::new(hidden), None, "{hidden:?}");
+            assert!(serde_json::from_value::<ShownPath>(hidden.into()).is_err());
+        }
+    }
+
+    #[test]
+    fn no_word_on_files_is_kept_and_no_other_question_opens_a_folder() {
+        let kept = [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never];
+        assert!(kept.iter().all(|word| !ConsentKind::File.takes(*word)));
+        for kind in [ConsentKind::Act, ConsentKind::Close] {
+            assert!(
+                kept.iter().all(|word| kind.takes(*word)) && !kind.takes(ConsentAnswer::Folder)
+            );
+        }
+        for kind in ConsentKind::ALL {
+            assert!(kind.takes(ConsentAnswer::Once) && kind.takes(ConsentAnswer::Deny));
+        }
+        assert!(ConsentKind::File.takes(ConsentAnswer::Folder));
     }
 }

@@ -41,7 +41,8 @@ pub use ask::{
 };
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use consent::{
-    ConsentAnswer, ConsentDetail, ConsentKind, ConsentNeed, ConsentSite, KnownConsent,
+    AskedFile, ConsentAnswer, ConsentDetail, ConsentKind, ConsentNeed, ConsentSite, FileMark,
+    KnownConsent, ShownPath,
 };
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,
@@ -91,7 +92,8 @@ pub use tab_scope::{OwnerScopes, TabScope};
 pub use timestamp::Timestamp;
 pub use transport::Transport;
 pub use uploads::{
-    GivenFile, UPLOAD_FILES_MAX, UploadCopy, UploadRefusal, UploadRefusalCode, UploadRequest,
+    GivenFile, UPLOAD_FILES_MAX, UploadAnswer, UploadCopy, UploadRefusal, UploadRefusalCode,
+    UploadRequest,
 };
 pub use widening::UnconfirmedWidening;
 

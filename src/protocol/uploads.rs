@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempt, CorrelationId};
+use super::{AskedFile, Attempt, CorrelationId};
 
 /// The most files that one request can name.
 pub const UPLOAD_FILES_MAX: usize = 10;
@@ -19,8 +19,11 @@ pub struct UploadRequest {
     pub attempt: Attempt,
     /// The files, as the command names them.
     pub paths: Vec<String>,
-    /// The origin of the page that gets the files.
+    /// The site of the page that gets the files, as consents name it.
     pub site: String,
+    /// Only look which of them the person is to be asked about. The command need not run yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub look: bool,
 }
 
 /// A private copy of a file, for one page.
@@ -33,6 +36,15 @@ pub struct UploadCopy {
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
+}
+
+/// The answer to an extension's request for files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UploadAnswer {
+    /// The copies of all the files, in the order of the paths.
+    pub files: Vec<UploadCopy>,
+    /// After a look: the files that the person is to be asked about.
+    pub asks: Vec<AskedFile>,
 }
 
 /// The reason why a page gets no files.
@@ -58,7 +70,7 @@ pub enum UploadRefusalCode {
     FileNotFound,
     /// The file is too large, or there are too many.
     FileTooLarge,
-    /// The file was written to while it was copied.
+    /// The file was written to while it was copied, or since the person has allowed it.
     FileChanged,
     /// The file cannot be read, or its copy cannot be written.
     FileUnreadable,
@@ -73,6 +85,6 @@ pub struct GivenFile {
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
-    /// The origin of the page.
+    /// The site of the page.
     pub site: String,
 }

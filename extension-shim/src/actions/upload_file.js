@@ -19,7 +19,7 @@ import { clickTarget } from '../input/pointer.js';
 import { withInput } from '../input/session.js';
 import { acceptsFile } from '../lib/accept.js';
 import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
-import { originOf } from '../policy/pages.js';
+import { siteName } from '../policy/sites.js';
 import { CHOOSER_MS, UPLOAD_FILES_MAX } from './limits.js';
 
 /** @typedef {{name: string, size: number, type: string}} PageFile */
@@ -73,7 +73,7 @@ class FileUpload {
 
   /** @param {string} url of the document that gets the files @returns {Promise<UploadCopy[]>} */
   #copies(url) {
-    return this.#context.requestFiles(this.#paths, originOf(url) ?? 'null');
+    return this.#context.requestFiles(this.#paths, siteName(url));
   }
 
   /** @param {InputSession} input @param {ReadyTarget} target @param {ActPlace} where */

@@ -5,7 +5,7 @@
 /** @import {AskAnswer, OpenAsk} from '../../types/protocol.js' */
 
 import { purposeOf } from '../lib/consent.js';
-import { NOTIFICATION_BUTTONS_MAX } from './limits.js';
+import { NOTIFICATION_BUTTONS_MAX, NOTIFIED_FILE_MAX } from './limits.js';
 
 const PREFIX = 'ask:';
 const POPUP = 'popup/popup.html';
@@ -56,6 +56,8 @@ export class AskNotifications {
 
 /** @param {OpenAsk} ask @returns {{title: string, answer: AskAnswer}[]} none: it is answered in the popup */
 function buttonsOf(ask) {
+  // All its files must be seen before they are allowed.
+  if (ask.kind === 'consent' && ask.need.files && ask.question.length > NOTIFIED_FILE_MAX) return [{ title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   // Words that are kept are given in the popup.
   if (ask.kind === 'consent') return [{ title: 'Allow once', answer: { kind: 'consent', consent: 'once' } }, { title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   if (ask.kind === 'approve') return [{ title: 'Allow', answer: { kind: 'allow' } }, { title: 'Deny', answer: { kind: 'deny' } }];

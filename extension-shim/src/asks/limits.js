@@ -13,3 +13,5 @@ export const ASK_PICTURE_MS = 5_000;
 export const HAND_OVERS_MS = 2_000;
 /** A notification shows no more buttons. */
 export const NOTIFICATION_BUTTONS_MAX = 2;
+/** A system cuts longer texts of a notification off, and with them the name or the folder of a file. */
+export const NOTIFIED_FILE_MAX = 80;

@@ -1,9 +1,10 @@
 // @ts-check
 // One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
-/** @import {Action, ReportedNotes, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
+/** @import {Action, AttemptRef, ReportedNotes, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
 /** @import {UploadRequests} from './upload_requests.js' */
+/** @import {FileLook} from '../policy/given_files.js' */
 
 import { clip } from '../lib/clip.js';
 import { ConsentNeeded, tooLateToAsk } from '../lib/consent.js';
@@ -35,8 +36,8 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
 /**
  * @typedef {object} Gate the limits that the person sets for agents
  * @property {(command: CommandBody) => boolean} isOpen whether there is nothing to look out for
- * @property {(command: CommandBody, so: {isStep: boolean}) => Promise<void>} check rejects with why the command may not begin; with
- *   `ConsentNeeded` if the person is to be asked first
+ * @property {(command: CommandBody, so: {isStep: boolean, look: FileLook}) => Promise<void>} check rejects with why the command may
+ *   not begin; with `ConsentNeeded` if the person is to be asked first. `look`: at the files that it gives to pages
  * @property {(command: CommandBody, url: string, so: {ran: boolean}) => void} assertAct throws if it may not act on this page
  * @property {(command: CommandBody) => () => void} [follow] called when it begins; returns what is called at its end
  * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
@@ -131,7 +132,7 @@ export class Dispatcher {
   /** The rules have changed: a running command that they forbid ends, too. */
   handleRules() {
     for (const entry of this.#entries.values()) {
-      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command, { isStep: entry.running?.begun ?? false }).catch((error) => this.#refuse(entry, error));
+      if (!this.#gate.isOpen(entry.command)) this.#gate.check(entry.command, { isStep: entry.running?.begun ?? false, look: this.#lookFor(entry) }).catch((error) => this.#refuse(entry, error));
     }
   }
 
@@ -199,7 +200,7 @@ export class Dispatcher {
       return this.#settle(entry, () => failureReport(entry, error));
     }
     if (this.#gate.isOpen(command)) return admit();
-    this.#gate.check(command, { isStep: false }).then(
+    this.#gate.check(command, { isStep: false, look: this.#lookFor(entry) }).then(
       // Cancelled meanwhile, it is not there any more.
       () => { if (this.#entries.get(correlation_id) === entry) admit(); },
       (error) => (error instanceof ConsentNeeded ? this.#hold(entry, error.need) : this.#settle(entry, () => failureReport(entry, error))),
@@ -289,10 +290,15 @@ export class Dispatcher {
     return tab_id === undefined ? undefined : this.#gate.idNow?.(tab_id) ?? tab_id;
   }
 
+  /** @param {Attempt} entry @returns {FileLook} */
+  #lookFor(entry) {
+    return (paths, site) => this.#uploads.look(() => refOf(entry), entry.running?.abort.signal, paths, site);
+  }
+
   /** Once more, when nobody can be asked any more. @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running */
   async #check(entry, command, running) {
     const isStep = command !== entry.command;
-    await this.#gate.check(command, { isStep }).catch((error) => { throw tooLateToAsk(error, { ran: running.begun }); });
+    await this.#gate.check(command, { isStep, look: this.#lookFor(entry) }).catch((error) => { throw tooLateToAsk(error, { ran: running.begun }); });
   }
 
   /** @param {Attempt} entry @param {CommandBody} command it, or a step of it @param {RunState} running @param {AbortSignal} signal @returns {Context} */
@@ -325,7 +331,7 @@ export class Dispatcher {
         if (this.#entries.get(entry.correlation_id) === entry) this.#sendPending(entry);
       },
       perform: (step) => this.#performStep(entry, { ...command, ...step }, running, signal),
-      requestFiles: (paths, site) => this.#uploads.request(() => ({ correlation_id: entry.correlation_id, attempt: entry.attempt }), signal, paths, site),
+      requestFiles: (paths, site) => this.#uploads.request(() => refOf(entry), signal, paths, site),
     };
   }
 
@@ -413,4 +419,9 @@ export class Dispatcher {
     const [oldest] = this.#finished;
     this.#finished.delete(oldest);
   }
+}
+
+/** @param {Attempt} entry @returns {AttemptRef} */
+function refOf({ correlation_id, attempt }) {
+  return { correlation_id, attempt };
 }

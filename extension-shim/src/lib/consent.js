@@ -7,7 +7,7 @@
 import { ActionError } from './errors.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on', close: 'close a tab on' };
+const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {
@@ -43,7 +43,12 @@ export function requireConsent(command, need, { isStep = false } = {}) {
   const given = (command.allowed ?? []).filter(({ kind, site }) => kind === need.kind && site === need.site);
   if (given.some((one) => isStep || one.document === need.document && one.detail === need.detail)) return;
   if (given.length === 0) throw new ConsentNeeded(need);
-  throw new ActionError('consent_stale', `what the user allowed on ${need.site} is another page now`, undefined, { mayHaveRun: false });
+  throw consentStale(need.site);
+}
+
+/** @param {string} site */
+export function consentStale(site) {
+  return new ActionError('consent_stale', `what the user allowed on ${site} is another page now`, undefined, { mayHaveRun: false });
 }
 
 /**

@@ -30,6 +30,7 @@ import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
 import { runsScript } from '../policy/acts.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
+import { askBeforeGiving, givesFiles } from '../policy/given_files.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
@@ -44,8 +45,8 @@ const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
-  async check(command, { isStep }) {
+  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
+  async check(command, { isStep, look }) {
     // Before the rules, which may change while the recording begins.
     await recorder.applied();
     const tab = () => tabs.fresh(command.tab_id);
@@ -54,6 +55,11 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
       return (await chrome.webNavigation.getFrame({ tabId, frameId: 0 }))?.documentId;
     };
     await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
+    // A step is asked about with its batch.
+    if (!isStep && givesFiles(command)) {
+      const given = await tab().catch(() => null);
+      if (given) await askBeforeGiving(command, given.url ?? '', { look, documentNow });
+    }
     if (!closesPersonsTab(command)) return;
     // One that is not there fails by itself, with better words.
     const closed = await tab().catch(() => null);

@@ -49,6 +49,18 @@ test('the list is the last one of the daemon, and goes with the connection', () 
   assert.deepEqual([asks.open, counts], [[], [5, 1, 0]]);
 });
 
+test('files are allowed by a notification only where it shows their whole names', async () => {
+  const notifications = new AskNotifications();
+  notifications.listen();
+  const file = { path: '/home/ann/cat.png', size: 3, mark: '1', may_open_folder: true };
+  const asked = (question, id) => ({ ...CONSENT, correlation_id: id, question, need: { kind: 'file', site: 'https://shop.example', files: [file] } });
+  notifications.follow([asked('upload_file: /home/ann/cat.png (3 bytes)', 'short'), asked(`upload_file: /${'a'.repeat(80)}/cat.png (3 bytes)`, 'long')]);
+  await settled();
+  assert.deepEqual(made['ask:short'].buttons, [{ title: 'Allow once' }, { title: 'Deny' }]);
+  assert.equal(made['ask:short'].title, 'Agent “Claude Code” wants to give files to https://shop.example');
+  assert.deepEqual(made['ask:long'].buttons, [{ title: 'Deny' }]);
+});
+
 test('a notification shows each question in its words, answers what has two buttons, and goes with its question', async () => {
   const notifications = new AskNotifications();
   const answers = [];

@@ -38,6 +38,19 @@ test('a command that was ended asks for no files', async () => {
   assert.deepEqual(sent, []);
 });
 
+test('a look names the same, and gets the files that the person is to be asked about', async () => {
+  const { correlation_id, attempt, paths, site } = asked;
+  const look = () => uploads.look(() => ({ correlation_id, attempt }), undefined, paths, site);
+  const asks = look();
+  assert.deepEqual(sent, [{ ...asked, request: 1, look: true }]);
+  const { asks: wanted } = golden('to_extension/upload_copies.asks');
+  uploads.handleCopies({ ...golden('to_extension/upload_copies.asks'), request: 1 });
+  assert.deepEqual(await asks, wanted);
+  const none = look();
+  uploads.handleCopies({ request: 2, files: [] });
+  assert.deepEqual(await none, []);
+});
+
 test('a refusal has the code and the next step of the daemon', async () => {
   const copies = request();
   uploads.handleCopies({ ...refused, request: 1 });

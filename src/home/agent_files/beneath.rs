@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// Opens a folder for lookups only. That needs no right to list it, which `/home` may refuse.
@@ -92,6 +92,14 @@ impl FolderHandle {
             let _ = unlinkat(&self.handle, name, AtFlags::empty());
             NoFollowError { path, source }
         })
+    }
+
+    /// Whether the entry of this name in it is a regular file or a link, which `open` refuses.
+    pub(super) fn has_file(&self, name: &OsStr) -> Result<bool, NoFollowError> {
+        let found = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(at(&self.path.join(name)))?;
+        let kind = FileType::from_raw_mode(found.st_mode);
+        Ok(matches!(kind, FileType::RegularFile | FileType::Symlink))
     }
 
     /// Opens the file of this name in it for reading. It may be a pipe, a device or a folder.

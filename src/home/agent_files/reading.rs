@@ -12,6 +12,9 @@ use super::beneath::{FolderHandle, NoFollowError};
 use super::{AgentFiles, NAME_MAX, folders};
 use crate::home::StateDirectoryError;
 
+/// The system's own folders: their entries are no files that a person has.
+const UNFILED: [&str; 3] = ["/dev", "/proc", "/sys"];
+
 /// A file that an agent may give to a page, open for reading.
 #[derive(Debug)]
 pub struct ReadableFile {
@@ -34,6 +37,9 @@ pub enum ReadableFileError {
     /// A part of the path begins with a dot: keys and settings are kept in such files.
     #[error("a part of the path begins with a dot")]
     Dot,
+    /// The file lies where no file is given to pages, also if the person would allow it.
+    #[error("files there are never given to pages")]
+    Kept,
     /// The file lies outside of all folders that are open for reading, or in a closed one.
     #[error("no folder that is open to agents for reading holds the file")]
     NotOpen,
@@ -62,6 +68,25 @@ pub enum ReadableFileError {
     },
 }
 
+impl ReadableFile {
+    /// Which file it is and when it was last changed, in a line.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        let found = &self.metadata;
+        format!(
+            "{}:{}:{}:{}.{}:{}.{}",
+            found.dev(),
+            found.ino(),
+            found.len(),
+            found.mtime(),
+            found.mtime_nsec(),
+            // A program that sets the former time back changes this one.
+            found.ctime(),
+            found.ctime_nsec(),
+        )
+    }
+}
+
 impl AgentFiles {
     /// The folders that are open for reading.
     ///
@@ -80,41 +105,29 @@ impl AgentFiles {
     /// [`ReadableFileError`].
     pub fn open_readable(&self, path: &str) -> Result<ReadableFile, ReadableFileError> {
         let (folder, names) = self.find_readable(path)?;
-        let mut names = names.iter().map(String::as_str);
-        let Some(name) = names.next_back() else {
-            return Err(ReadableFileError::NotRegular(folder));
-        };
-        let folder = FolderHandle::of(&folder)?;
-        let folder = names.try_fold(folder, |folder, name| folder.enter(name.as_ref()))?;
-        let path = PathBuf::from(path);
-        let file = folder.open(name.as_ref())?;
-        let io = |source| ReadableFileError::Io { path: path.clone(), source };
-        let metadata = file.metadata().map_err(io)?;
-        if !metadata.is_file() {
-            return Err(ReadableFileError::NotRegular(path));
+        open_below(folder, &names, path)
+    }
+
+    /// Opens a file that lies in no folder that is open for reading, for the person to be asked about
+    /// it or because they have allowed it. The rules are those of [`AgentFiles::open_readable`] else.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadableFileError`]; `Kept` where no word of the person opens a file.
+    pub fn open_unruled(&self, path: &str) -> Result<ReadableFile, ReadableFileError> {
+        let named = plain_path(path)?;
+        if UNFILED.iter().any(|folder| named.starts_with(folder))
+            || folders::is_kept_from_agents(&self.state, &self.usual.base, named)?
+        {
+            return Err(ReadableFileError::Kept);
         }
-        // A hard link leads to a file elsewhere as a symbolic one does, and no path shows it.
-        if metadata.nlink() > 1 {
-            return Err(ReadableFileError::SeveralNames(path));
-        }
-        Ok(ReadableFile { file, name: name.to_owned(), path, metadata })
+        open_below(PathBuf::from("/"), &names_in(named.strip_prefix("/").unwrap_or(named)), path)
     }
 
     /// The folder that is open for reading, and the names below it that lead to the file. Reads no
     /// file but the list of opened folders.
     fn find_readable(&self, path: &str) -> Result<(PathBuf, Vec<String>), ReadableFileError> {
-        let named = Path::new(path);
-        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
-        if path.len() > NAME_MAX
-            || path.chars().any(char::is_control)
-            || !named.is_absolute()
-            || !named.components().all(is_plain)
-        {
-            return Err(ReadableFileError::NoPath);
-        }
-        if named.iter().any(|part| part.as_encoded_bytes().starts_with(b".")) {
-            return Err(ReadableFileError::Dot);
-        }
+        let named = plain_path(path)?;
         let open = self.readable_folders()?;
         let below = |folder: PathBuf| Some((named.strip_prefix(&folder).ok()?.to_owned(), folder));
         let (below, folder) = open.into_iter().find_map(below).ok_or(ReadableFileError::NotOpen)?;
@@ -122,9 +135,58 @@ impl AgentFiles {
         if folders::is_kept_from_agents(&self.state, &self.usual.base, named)? {
             return Err(ReadableFileError::NotOpen);
         }
-        let names = below.iter().filter_map(|name| name.to_str().map(str::to_owned));
-        Ok((folder, names.collect()))
+        Ok((folder, names_in(&below)))
     }
+}
+
+/// A path as agents must name it: absolute, without `..`, and with no part that begins with a dot.
+fn plain_path(path: &str) -> Result<&Path, ReadableFileError> {
+    let named = Path::new(path);
+    let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    if path.len() > NAME_MAX
+        || path.chars().any(char::is_control)
+        || !named.is_absolute()
+        || !named.components().all(is_plain)
+    {
+        return Err(ReadableFileError::NoPath);
+    }
+    if named.iter().any(|part| part.as_encoded_bytes().starts_with(b".")) {
+        return Err(ReadableFileError::Dot);
+    }
+    Ok(named)
+}
+
+fn names_in(path: &Path) -> Vec<String> {
+    path.iter().filter_map(|name| name.to_str().map(str::to_owned)).collect()
+}
+
+/// Opens the file to which these names lead from a folder, without following a link. `path`: the whole one.
+fn open_below(
+    folder: PathBuf,
+    names: &[String],
+    path: &str,
+) -> Result<ReadableFile, ReadableFileError> {
+    let Some((name, between)) = names.split_last() else {
+        return Err(ReadableFileError::NotRegular(folder));
+    };
+    let folder = FolderHandle::of(&folder)?;
+    let folder = between.iter().try_fold(folder, |folder, name| folder.enter(name.as_ref()))?;
+    let path = PathBuf::from(path);
+    // Before it is opened: the program at the other end of a pipe would notice.
+    if !folder.has_file(name.as_ref())? {
+        return Err(ReadableFileError::NotRegular(path));
+    }
+    let file = folder.open(name.as_ref())?;
+    let io = |source| ReadableFileError::Io { path: path.clone(), source };
+    let metadata = file.metadata().map_err(io)?;
+    if !metadata.is_file() {
+        return Err(ReadableFileError::NotRegular(path));
+    }
+    // A hard link leads to a file elsewhere as a symbolic one does, and no path shows it.
+    if metadata.nlink() > 1 {
+        return Err(ReadableFileError::SeveralNames(path));
+    }
+    Ok(ReadableFile { file, name: name.to_owned(), path, metadata })
 }
 
 impl From<NoFollowError> for ReadableFileError {

@@ -3,8 +3,8 @@
 use super::recorded::{history, next_life, write};
 use super::*;
 use crate::protocol::{
-    AnswerChannel, AskAnswer, AskRefusal, CommandBody, ConsentAnswer, ConsentKind, ConsentNeed,
-    ConsentSite, OpenAsk, PersonAsk,
+    AnswerChannel, AskAnswer, AskRefusal, AskedFile, CommandBody, ConsentAnswer, ConsentKind,
+    ConsentNeed, ConsentSite, FileMark, OpenAsk, PersonAsk, ShownPath,
 };
 
 const SHOP: &str = "https://shop.example";
@@ -12,7 +12,13 @@ const BANK: &str = "https://bank.example";
 
 fn need(site: &str) -> ConsentNeed {
     let site = ConsentSite::parse(site).unwrap();
-    ConsentNeed { kind: ConsentKind::Act, site, document: Some("d1".into()), detail: None }
+    ConsentNeed {
+        kind: ConsentKind::Act,
+        site,
+        document: Some("d1".into()),
+        detail: None,
+        files: Vec::new(),
+    }
 }
 
 fn word(consent: ConsentAnswer) -> AskAnswer {
@@ -360,4 +366,51 @@ async fn an_extension_that_only_polls_gets_an_act_once_the_person_has_allowed_it
     browser.says(&id, ConsentAnswer::Once);
     let query = hub.poll(poll()).await.expect("the command");
     assert_eq!(query.correlation_id.as_ref(), Some(&id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_after_ten_minutes() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let file = AskedFile {
+        path: ShownPath::new("/home/ann/cat.png").unwrap(),
+        size: 3,
+        mark: FileMark::parse("1:2:3").unwrap(),
+        may_open_folder: true,
+    };
+    let about_files =
+        ConsentNeed { kind: ConsentKind::File, files: vec![file.clone(); 11], ..need(SHOP) };
+    let hold = |browser: &Extension, id: &CorrelationId, attempt| {
+        let (correlation_id, need) = (id.clone(), about_files.clone());
+        browser.link.receive(FromExtension::Hold { correlation_id, attempt, need });
+    };
+    hub.submit(&agent("a"), script_in(3)).await.unwrap();
+    let (id, attempt, _) = browser.command().await;
+    hold(&browser, &id, attempt);
+    let shown = browser.heard().await.asks.unwrap().remove(0);
+    let PersonAsk::Consent { question, need: shown } = &shown.ask else { panic!("{shown:?}") };
+    assert!(question.as_str().contains("/home/ann/cat.png (3 bytes)"), "{question:?}");
+    assert_eq!(shown.files.len(), 10, "no more are allowed than are shown");
+    for kept in [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never] {
+        browser.says(&id, kept);
+        assert_eq!(code(&hub, "a", &id).await, "waiting_for_user");
+    }
+    assert!(hub.consents_of(&"user".into()).is_empty());
+    browser.says(&id, ConsentAnswer::Folder);
+    let (attempt, command) = browser.heard().await.commands.remove(0);
+    assert!(command.allowed.is_empty(), "the rule allows it, and no word");
+    hold(&browser, &id, attempt);
+    browser.says(&id, ConsentAnswer::Once);
+    let (_, command) = browser.heard().await.commands.remove(0);
+    assert_eq!(command.allowed[0].files, vec![file; 10]);
+
+    hub.submit(&agent("b"), script_in(4)).await.unwrap();
+    let other = browser.holds_next(SHOP).await;
+    browser.says(&other, ConsentAnswer::Folder);
+    assert_eq!(code(&hub, "b", &other).await, "waiting_for_user", "an act opens no folder");
+    hub.submit(&agent("c"), script_in(5)).await.unwrap();
+    let (attempt, command) = browser.heard().await.commands.remove(0);
+    hold(&browser, &command.correlation_id, attempt);
+    pass(seconds(600)).await;
+    assert_eq!(code(&hub, "c", &command.correlation_id).await, "nobody_answered");
 }

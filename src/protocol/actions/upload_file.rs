@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, BrowserAction, ElementTarget, ToolGroup};
 
-/// Gives files of opened folders to the page.
+/// Gives files to the page. The user is asked about those in no open folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadFileAction {
     /// The place where it acts.

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, ScreenshotAction};
 use crate::protocol::{
-    AdmittedExtension, AgentTab, AskOption, AskQuestion, AskingExtension, Attempt, BrowserName,
-    CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId, DrawingId, HeldTab,
-    ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk,
-    PageState, PastAct, PersonAsk, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId,
-    Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, garbled,
-    well_formed,
+    AdmittedExtension, AgentTab, AskOption, AskQuestion, AskWords, AskedFile, AskingExtension,
+    Attempt, BrowserName, CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
+    DrawingId, FileMark, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
+    OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk, ShownPath, SiteRuleError, SiteRules,
+    StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    UploadRefusalCode, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -189,7 +189,7 @@ fn upload_copies() -> ToExtension {
         name: "cat.png".to_owned(),
         size: 12_345,
     };
-    ToExtension::UploadCopies { request: 3, files: vec![copy], error: None }
+    ToExtension::UploadCopies { request: 3, files: vec![copy], asks: Vec::new(), error: None }
 }
 
 fn refused_upload() -> ToExtension {
@@ -200,7 +200,22 @@ fn refused_upload() -> ToExtension {
             .to_owned(),
         hint: "Ask the person to run `tabwire files allow /home/ann/shop --read`.".to_owned(),
     };
-    ToExtension::UploadCopies { request: 3, files: Vec::new(), error: Some(error) }
+    ToExtension::UploadCopies {
+        request: 3,
+        files: Vec::new(),
+        asks: Vec::new(),
+        error: Some(error),
+    }
+}
+
+fn asked_upload() -> ToExtension {
+    let file = AskedFile {
+        path: ShownPath::new("/home/ann/shop/cat.png").unwrap(),
+        size: 12_345,
+        mark: FileMark::parse("66305:131:12345:1700000000.5:1700000000.5").unwrap(),
+        may_open_folder: true,
+    };
+    ToExtension::UploadCopies { request: 3, files: Vec::new(), asks: vec![file], error: None }
 }
 
 fn browser_name(name: Option<&str>, problem: Option<&str>) -> ToExtension {
@@ -218,6 +233,7 @@ fn golden_rules() -> impl Iterator<Item = (String, ToExtension)> {
     let frames = [
         ("upload_copies", upload_copies()),
         ("upload_copies.refused", refused_upload()),
+        ("upload_copies.asks", asked_upload()),
         ("file_verdict", ToExtension::FileVerdict { check: 7, admitted: vec![true, false] }),
         ("browser_name", browser_name(Some("work"), None)),
         ("browser_name.problem", browser_name(None, Some("another browser is called so"))),
@@ -331,6 +347,7 @@ fn golden_asks() -> Vec<OpenAsk> {
         site: ConsentSite::parse("https://shop.example").unwrap(),
         document: Some("0123456789ABCDEF".into()),
         detail: None,
+        files: Vec::new(),
     };
     let asks = [
         (PersonAsk::Approve { question: question.clone() }, Some(TabId(7))),
@@ -780,6 +797,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "hands_over",
                 "stopped",
                 "older_extensions",
+                "look",
             ];
             optional.contains(&field) && frame["type"] != "stopped"
         }
@@ -819,7 +837,7 @@ fn a_field_of_another_type_is_malformed() {
                 let wrong = wrong.to_string();
                 match (field.as_str(), other) {
                     ("result", _) => drop(parse(&wrong)),
-                    (_, Value::Null) if optional => drop(parse(&wrong)),
+                    (_, Value::Null) if optional && field != "look" => drop(parse(&wrong)),
                     _ => assert_malformed(&wrong),
                 }
             }
@@ -897,6 +915,11 @@ fn says_the_same(text: &Value, read: &Value) -> bool {
         }
         (Value::Number(text), Value::Number(read)) => {
             text == read || text.as_f64() == read.as_f64()
+        }
+        // Words for a person are brought into one line.
+        (Value::String(text), Value::String(read)) => {
+            text == read
+                || AskWords::<10_000>::parse(text).is_ok_and(|words| words.as_str() == read)
         }
         (text, read) => text == read,
     }

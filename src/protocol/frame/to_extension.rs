@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    AgentTab, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed, CorrelationId,
-    DrawingId, HeldTab, KnownConsent, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct,
-    QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    AgentTab, AskedFile, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed,
+    CorrelationId, DrawingId, HeldTab, KnownConsent, LocalFileRules, OlderExtensions, OpenAsk,
+    PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -198,6 +198,9 @@ pub enum ToExtension {
         request: u64,
         /// The copies, in the order of the paths.
         files: Vec<UploadCopy>,
+        /// After a look: the files that the person is to be asked about.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<AskedFile>,
         /// Why there are none.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<UploadRefusal>,

@@ -6,6 +6,7 @@ mod analyze;
 mod answer_sizes;
 mod arrivals;
 mod ask_first;
+mod asked_files;
 mod asks;
 mod call;
 mod cancel;

@@ -10,7 +10,13 @@ const ALLOWED_AT: Timestamp = ms(301_200);
 
 pub(super) fn need(site: &str) -> ConsentNeed {
     let site = ConsentSite::parse(site).expect("a site");
-    ConsentNeed { kind: ConsentKind::Act, site, document: Some("d1".into()), detail: None }
+    ConsentNeed {
+        kind: ConsentKind::Act,
+        site,
+        document: Some("d1".into()),
+        detail: None,
+        files: Vec::new(),
+    }
 }
 
 pub(super) fn hold(attempt: Attempt) -> LifecycleEvent {

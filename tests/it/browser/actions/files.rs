@@ -119,8 +119,8 @@ async fn files_that_are_not_given_leave_the_page_alone_and_the_next_step_is_name
     let cat = shop.paths(&["cat.png"]);
     let closed = shop.refused(json!({"target": "#plain", "paths": shop.paths(&["../secret.txt"])}));
     assert_eq!(closed.await["reason"], "file_not_allowed");
-    let secret = shop.shop.parent().unwrap().join("secret.txt");
-    let closed = shop.refused(json!({"target": "#plain", "paths": [secret]})).await;
+    let absent = shop.shop.parent().unwrap().join("absent.txt");
+    let closed = shop.refused(json!({"target": "#plain", "paths": [absent]})).await;
     assert_eq!(closed["reason"], "file_not_allowed", "{closed}");
     let hint = closed["hint"].as_str().unwrap();
     assert!(hint.contains("tabwire files allow") && hint.contains("--read"), "{closed}");
