@@ -154,7 +154,8 @@ async fn a_server_that_asks_for_a_password_gets_the_one_of_the_answer_which_no_f
 }
 
 #[tokio::test]
-async fn a_file_chooser_that_is_held_gets_the_files_of_the_answer_from_opened_folders_only() {
+async fn a_file_chooser_that_is_held_gets_files_of_opened_folders_and_waits_while_others_are_asked_about()
+ {
     let acts = ActionStage::open("dialogs.html").await;
     let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
     let shop = dir.path().canonicalize().unwrap().join("shop");
@@ -164,11 +165,16 @@ async fn a_file_chooser_that_is_held_gets_the_files_of_the_answer_from_opened_fo
     acts.stage.daemon.home().open_agent_folder(&shop, &[FolderAccess::Read]).unwrap();
 
     let held = Held::by(&acts, "click", json!({"target": "#choose"}), "file_chooser").await;
-    let secret = json!({"operation": "accept", "paths": [dir.path().join("secret.txt")]});
-    let refused = acts.fails("dialog", secret).await;
+    let person = shop.parent().unwrap();
+    let absent = json!({"operation": "accept", "paths": [person.join("absent.txt")]});
+    let refused = acts.fails("dialog", absent).await;
     assert_eq!(refused["reason"], "file_not_allowed", "{refused}");
-    let _ended = held.outcome().await;
-    let held = Held::by(&acts, "click", json!({"target": "#choose"}), "file_chooser").await;
+    let secret = json!({"action": "dialog", "operation": "accept", "tab_id": acts.tab,
+                        "paths": [person.join("secret.txt")], "wait_ms": 20_000});
+    let asked = acts.client().call("interact", secret).await;
+    assert_eq!(asked["status"], "waiting_for_user", "{asked}");
+    let id = asked["correlation_id"].as_str().unwrap();
+    assert_eq!(acts.client().cancel(id).await["status"], "cancelled");
     held.answer(json!({"operation": "accept", "paths": [shop.join("cat.txt")]})).await;
     acts.until("out.textContent === 'meow'").await;
     acts.end().await;
