@@ -97,7 +97,7 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sampl
     let head = testkit::authorized("GET /nothing", PORT, &token);
     let request = format!("{head}Accept: application/json\r\nUser-Agent: bench\r\n\r\n");
     let tools = tools();
-    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None);
+    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None, Vec::new());
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     server.handle_connection(guarded_end, peer, PeerUser::Ours);
@@ -161,7 +161,7 @@ async fn reconnects(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sam
     let identity = ExtensionIdentity::new(address.port(), &StateDirectory::open(home)?, "bench");
     let stop = CancellationToken::new();
     let (home, tools) = (StateDirectory::open(home)?, tools());
-    let serving = edge::serve(vec![listener], home, tools, None, stop.clone());
+    let serving = edge::serve(vec![listener], home, tools, None, Vec::new(), stop.clone());
     let serving = tokio::spawn(serving);
     let (mut proving, mut whole) = (SampleSeries::default(), SampleSeries::default());
     for _ in 0..RECONNECTS {

@@ -8,6 +8,7 @@ use etcetera::AppStrategy as _;
 
 use crate::daemon;
 use crate::home::{PERSON_FOLDER, UsualFolder};
+use crate::install;
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
 
@@ -108,6 +109,7 @@ impl ServeOptions {
             ephemeral: self.ephemeral,
             monitor_roots: self.monitor_roots(),
             agent_files: location.agent_files()?,
+            browser_folders: install::browser_folders(),
         })
     }
 

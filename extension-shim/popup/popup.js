@@ -167,6 +167,7 @@ function showDrawings(drawings) {
 
 let isRenaming = false;
 let shownNameProblem = '';
+let wasNameOffered = false;
 
 /** @param {PanelState} state */
 function showName(state) {
@@ -177,6 +178,9 @@ function showName(state) {
   setText('rename', state.browser_name === null ? 'Name this browser' : `Browser: ${state.browser_name}`);
   setText('name-text', state.asks_for_name ? 'Several browsers are connected. What do you call this one?' : '');
   nameField.placeholder = state.browser_label;
+  // Once: what the person has taken away does not come back.
+  if (state.offered_name && !wasNameOffered && nameField.value === '') nameField.value = state.offered_name;
+  wasNameOffered ||= state.offered_name !== '';
   if (state.name_problem === shownNameProblem) return;
   shownNameProblem = state.name_problem;
   setText('name-trouble', state.name_problem);

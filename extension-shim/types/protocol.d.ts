@@ -201,6 +201,8 @@ export type BrowserNameFrame = {
   label: string;
   /** Whether other browsers are connected, so that a name tells them apart. */
   others: boolean;
+  /** The name of the profile in the browser itself, to offer it to a person who gives none. */
+  offered?: BrowserName;
   /** Why the person's last name in this browser was rejected. */
   problem?: string;
 };
@@ -1585,6 +1587,8 @@ export type PastAct = {
   owner: string;
   /** The client, by the name that it gave itself. */
   client: string;
+  /** What the browser was called then, by the person or by itself. Absent if it was in none. */
+  browser?: string;
   /** The action; of a batch, its actions too. */
   action: string;
   /** The host of its page, `file:` for local files. Absent if it was in no page. */

@@ -62,6 +62,8 @@ pub struct DaemonSettings {
     pub monitor_roots: Vec<PathBuf>,
     /// The folder that agents may write files to without a person's doing.
     pub agent_files: UsualFolder,
+    /// The folders in which browsers keep their profiles, to offer the person a profile's own name.
+    pub browser_folders: Vec<PathBuf>,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
@@ -207,7 +209,8 @@ impl Daemon {
         // An idle exit must not cancel the caller's own token.
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
-        let serving = edge::serve(listeners, home, tools, extra, stop.clone());
+        let serving =
+            edge::serve(listeners, home, tools, extra, settings.browser_folders, stop.clone());
         tokio::pin!(serving);
         let served = tokio::select! {
             served = &mut serving => served,

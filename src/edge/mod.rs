@@ -22,6 +22,7 @@ mod ws;
 mod yield_budget;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,8 @@ struct EdgeState {
     sessions: HttpSessions,
     /// The streams of MCP clients for notices that belong to no call.
     streams: OpenStreams,
+    /// The folders in which browsers keep their profiles.
+    browser_folders: Vec<PathBuf>,
     tasks: TaskTracker,
 }
 
@@ -84,9 +87,15 @@ pub struct EdgeServer {
 
 impl EdgeServer {
     /// A server for these tools, and for MCP clients also the `extra` ones. `Host` must name
-    /// `port`.
+    /// `port`. Profiles of browsers are looked for in `browser_folders`.
     #[must_use]
-    pub fn new(port: u16, home: StateDirectory, tools: ToolSet, extra: Option<ExtraTools>) -> Self {
+    pub fn new(
+        port: u16,
+        home: StateDirectory,
+        tools: ToolSet,
+        extra: Option<ExtraTools>,
+        browser_folders: Vec<PathBuf>,
+    ) -> Self {
         let tasks = TaskTracker::new();
         let guard = RequestGuard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (CallRegistry::default(), JobCalls::default());
@@ -101,6 +110,7 @@ impl EdgeServer {
             job_calls,
             sessions,
             streams,
+            browser_folders,
             tasks: tasks.clone(),
         });
         let routes = GuardedRoutes::of(edge.clone());
@@ -178,13 +188,14 @@ pub async fn serve(
     home: StateDirectory,
     tools: ToolSet,
     extra: Option<ExtraTools>,
+    browser_folders: Vec<PathBuf>,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
     let port = match listeners.first() {
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
-    let server = EdgeServer::new(port, home, tools, extra);
+    let server = EdgeServer::new(port, home, tools, extra, browser_folders);
     let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
     for listener in listeners {
         server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));

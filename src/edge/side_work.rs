@@ -1,6 +1,9 @@
 //! Requests of an extension beside its commands: to keep drawings, to check and to copy files, to
 //! change the person's rules. None of them holds up the conversation.
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -8,12 +11,13 @@ use futures_util::stream::FuturesUnordered;
 use super::EdgeState;
 use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
+use crate::install::{BrowserProfile, find_profile};
 use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
-    AdmissionChange, AskAnswer, BrowserId, ConsentAnswer, CorrelationId, Drawing, DrawingId,
-    DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX, FromExtension, HistoryWish,
-    LocalFileChange, NackReason, OlderExtensionChange, SiteChange, UploadAnswer, UploadRefusal,
-    UploadRefusalCode, UploadRequest,
+    AdmissionChange, AskAnswer, BrowserId, BrowserName, ConsentAnswer, CorrelationId, Drawing,
+    DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX, FromExtension,
+    HistoryWish, LocalFileChange, NackReason, OlderExtensionChange, SiteChange, UploadAnswer,
+    UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
@@ -30,6 +34,9 @@ const UPLOADS_AT_ONCE: usize = 4;
 
 /// How many looks into the history of one link are under way at the same time.
 const LOOKS_AT_ONCE: usize = 4;
+
+/// How long after the extension is there, and after the first search, its profile is looked for.
+const PROFILE_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The refusal for another extension that would widen the rights of agents: only the Tabwire
 /// extension proves that a person has clicked.
@@ -48,13 +55,18 @@ pub(super) struct SideWork<'a> {
     looks: FuturesUnordered<BoxFuture<'static, Result<PastActList, PastActError>>>,
     /// Files that are being copied: the number of the request, and the copies.
     uploads: FuturesUnordered<BoxFuture<'static, (u64, Result<UploadAnswer, UploadRefusal>)>>,
+    /// Looks for the profile of the browser.
+    searches: FuturesUnordered<BoxFuture<'static, Option<BrowserProfile>>>,
+    /// The folder of the browser's profile, once it is found.
+    profile: Option<PathBuf>,
 }
 
 impl<'a> SideWork<'a> {
     pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
         let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
         let (looks, uploads) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Self { edge, extension_id, link, drawings, files, looks, uploads }
+        let (searches, profile) = (FuturesUnordered::new(), None);
+        Self { edge, extension_id, link, drawings, files, looks, uploads, searches, profile }
     }
 
     /// Answers the next work that is done. Pending while there is none.
@@ -70,6 +82,12 @@ impl<'a> SideWork<'a> {
             Some(looked) = self.looks.next() => self.tell_history(looked),
             Some((request, copied)) = self.uploads.next() => {
                 self.link.answer_upload(request, copied);
+            }
+            Some(found) = self.searches.next() => {
+                if let Some(profile) = found {
+                    self.edge.note_profile(self.link, &profile);
+                    self.profile = Some(profile.folder);
+                }
             }
             else => std::future::pending().await,
         }
@@ -116,20 +134,18 @@ impl<'a> SideWork<'a> {
                 return self.answer_ask(correlation_id, answer);
             }
             // Another extension is not the person, whose history it is.
-            FromExtension::History { .. } if !self.is_ours() => {
-                tracing::warn!(
-                    "an extension other than the Tabwire extension asks for the history"
-                );
-                link.refuse(NackReason::UnknownType);
-            }
+            FromExtension::History { .. } if !self.is_ours() => self.refuse("asks for the history"),
             FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
             FromExtension::KeyStored {} if self.is_ours() => edge.forget_unpacked_key(),
             FromExtension::ConfirmWidening { id } => {
                 edge.confirm_widening(link, self.is_ours(), &id);
             }
+            FromExtension::Ready(ready) => {
+                self.look_for_profile(ready.names == Some(true));
+                return Some(FromExtension::Ready(ready));
+            }
             other @ (FromExtension::Hello(_)
-            | FromExtension::Ready(_)
             | FromExtension::Claim { .. }
             | FromExtension::Hold { .. }
             | FromExtension::Events { .. }
@@ -177,16 +193,45 @@ impl<'a> SideWork<'a> {
         self.extension_id == EXTENSION_ID
     }
 
+    /// Refuses what only the Tabwire extension may do.
+    fn refuse(&self, does: &str) {
+        tracing::warn!("an extension other than the Tabwire extension {does}");
+        self.link.refuse(NackReason::UnknownType);
+    }
+
     /// Names the browser, as a person has said in the extension's popup.
     fn name_browser(&self, name: &str) {
         // Another extension is not the person, whose word a name is.
         if !self.is_ours() {
-            tracing::warn!("an extension other than the Tabwire extension names a browser");
-            return self.link.refuse(NackReason::UnknownType);
+            return self.refuse("names a browser");
         }
-        if let Err(problem) = self.edge.name_browser(self.link, name) {
+        if let Err(problem) = self.edge.name_browser(self.link, name, self.profile.as_deref()) {
             self.link.refuse_name(problem);
         }
+    }
+
+    /// Looks for the browser's profile among those on this computer, on a thread that may wait for the
+    /// disk: only of one that the person can name.
+    fn look_for_profile(&self, takes_name: bool) {
+        let folders = self.edge.browser_folders.clone();
+        let is_looked_for = self.profile.is_some() || !self.searches.is_empty();
+        if !takes_name || !self.is_ours() || is_looked_for || folders.is_empty() {
+            return;
+        }
+        let id = self.link.peer().browser.clone();
+        self.searches.push(Box::pin(async move {
+            for wait in PROFILE_WAITS {
+                // The browser writes a new id to the disk a moment after the extension has drawn it.
+                tokio::time::sleep(wait).await;
+                let (folders, id) = (folders.clone(), id.clone());
+                let search = move || find_profile(&folders, &id);
+                // A search that panics is told of in the log.
+                if let Some(found) = tokio::task::spawn_blocking(search).await.unwrap_or_default() {
+                    return Some(found);
+                }
+            }
+            None
+        }));
     }
 
     /// Carries out a wish of the person, on a thread that may wait for the disk.
@@ -301,15 +346,38 @@ impl EdgeState {
     }
 
     /// Names a browser, as a person has said in the extension's popup.
-    fn name_browser(&self, link: &ExtensionLink, name: &str) -> Result<(), String> {
-        let hub = self.tools.hub();
-        let browsers = hub.browsers();
-        let is_connected =
-            |id: &BrowserId| browsers.iter().any(|known| known.browser == *id && known.connected);
+    fn name_browser(
+        &self,
+        link: &ExtensionLink,
+        name: &str,
+        profile: Option<&Path>,
+    ) -> Result<(), String> {
         let file = self.guard.home().browser_names();
-        let names = file.name(&link.peer().browser, name, is_connected);
-        hub.set_browser_names(names.map_err(|error| error.to_string())?);
+        let names = file.name(&link.peer().browser, name, profile, self.is_connected());
+        self.tools.hub().set_browser_names(names.map_err(|error| error.to_string())?);
         Ok(())
+    }
+
+    /// Notes the profile of a browser: its name there is offered to the person, and a browser that was
+    /// named in this profile before, with the extension loaded anew since, has its name back.
+    fn note_profile(&self, link: &ExtensionLink, profile: &BrowserProfile) {
+        let hub = self.tools.hub();
+        let browser = &link.peer().browser;
+        let own = profile.name.as_deref().and_then(|name| BrowserName::parse(name.trim()).ok());
+        hub.offer_browser_name(browser, own);
+        let file = self.guard.home().browser_names();
+        match file.note_profile(browser, &profile.folder, self.is_connected()) {
+            Ok(Some(names)) => hub.set_browser_names(names),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the name of a browser's profile was not looked up")
+            }
+        }
+    }
+
+    fn is_connected(&self) -> impl Fn(&BrowserId) -> bool + use<> {
+        let browsers = self.tools.hub().browsers();
+        move |id: &BrowserId| browsers.iter().any(|known| known.browser == *id && known.connected)
     }
 
     /// Lets an older extension in or no more, as a person has said in the extension's popup.

@@ -23,6 +23,11 @@ impl BrowserNames {
         self.0.values().any(|name| name.as_str() == label)
     }
 
+    /// Whether another browser has a name that people would take for this one.
+    fn is_of_another(&self, name: &BrowserName, browser: &BrowserId) -> bool {
+        self.0.iter().any(|(id, known)| id != browser && known.is_like(name.as_str()))
+    }
+
     fn browser_of(&self, name: &str) -> Option<&BrowserId> {
         self.0.iter().find(|(_, known)| known.as_str() == name).map(|(id, _)| id)
     }
@@ -197,6 +202,19 @@ impl Transaction<'_> {
         let name = self.browser_names.of(browser).cloned();
         let label = known.label().to_owned();
         let others = self.browsers.iter().any(|(id, other)| id != browser && other.is_ready());
-        self.send(browser, ToExtension::BrowserName { name, label, others, problem });
+        // Browsers call many profiles the same. To keep a name that is taken would fail, or move it from
+        // a browser that is away, with the agents that are pinned to it.
+        let is_free = |offered: &&BrowserName| !self.browser_names.is_of_another(offered, browser);
+        let offered = known.offered_name().filter(|_| name.is_none()).filter(is_free).cloned();
+        self.send(browser, ToExtension::BrowserName { name, label, others, offered, problem });
+    }
+
+    /// Notes how the browser itself calls its profile, and offers that to the person.
+    pub fn offer_browser_name(&mut self, browser: &BrowserId, name: Option<BrowserName>) {
+        let Some(known) = self.browsers.get_mut(browser) else { return };
+        if known.offered_name() != name.as_ref() {
+            known.offer_name(name);
+            self.tell_browser_name(browser, None);
+        }
     }
 }

@@ -7,8 +7,8 @@ use super::polling::{Poller, is_poller};
 use super::summaries::BrowserSummary;
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    Action, BrowserId, BrowserSession, BrowserTab, CorrelationId, ReadyFrame, SiteRules, TabId,
-    Timestamp, Transport,
+    Action, BrowserId, BrowserName, BrowserSession, BrowserTab, CorrelationId, ReadyFrame,
+    SiteRules, TabId, Timestamp, Transport,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -52,6 +52,8 @@ pub(super) struct BrowserState {
     shows_older_extensions: bool,
     /// Whether its extension lets the person name it.
     takes_name: bool,
+    /// What the browser itself calls its profile.
+    offered_name: Option<BrowserName>,
     /// Whether the person has stopped everything in it.
     is_stopped: bool,
     /// Whether somebody changed its extension's files on the disk.
@@ -96,6 +98,7 @@ impl BrowserState {
             hands_over: false,
             shows_older_extensions: false,
             takes_name: false,
+            offered_name: None,
             is_stopped: false,
             is_changed: false,
         }
@@ -251,6 +254,15 @@ impl BrowserState {
     /// Whether its extension lets the person name it, and hears us.
     pub(super) fn takes_name(&self) -> bool {
         self.takes_name && self.is_ready()
+    }
+
+    /// What the browser itself calls its profile, if that is known.
+    pub(super) const fn offered_name(&self) -> Option<&BrowserName> {
+        self.offered_name.as_ref()
+    }
+
+    pub(super) fn offer_name(&mut self, name: Option<BrowserName>) {
+        self.offered_name = name;
     }
 
     /// Whether the person has stopped everything in it.

@@ -22,6 +22,11 @@ impl Hub {
         self.transact(|tx| tx.set_browser_names(names));
     }
 
+    /// Offers the person a name for a browser: that of its profile in the browser itself.
+    pub fn offer_browser_name(&self, browser: &BrowserId, name: Option<BrowserName>) {
+        self.transact(|tx| tx.offer_browser_name(browser, name));
+    }
+
     /// Sets which tabs the clients of owners see. Commands for others are stopped.
     pub fn set_scopes(&self, scopes: OwnerScopes) {
         self.transact(|tx| tx.set_scopes(scopes));

@@ -31,6 +31,7 @@ async fn main() -> anyhow::Result<()> {
         ephemeral: false,
         monitor_roots: Vec::new(),
         agent_files: UsualFolder { base: home, below: "files".into() },
+        browser_folders: Vec::new(),
     };
     let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(settings).await?;

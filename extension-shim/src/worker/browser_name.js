@@ -6,14 +6,15 @@
 const DECLINED = 'name_declined';
 
 /**
- * @typedef {{browser_name: string | null, browser_label: string, asks_for_name: boolean, name_problem: string}} NameState
- *   `browser_name` null: it has none; `asks_for_name`: other browsers are connected, and the person was not asked before
+ * @typedef {{browser_name: string | null, browser_label: string, offered_name: string, asks_for_name: boolean, name_problem: string}} NameState
+ *   `offered_name`: what the browser itself calls its profile, empty if that is not known; `browser_name` null: it has none; `asks_for_name`: other browsers are connected, and the person was not asked before
  */
 
 export class ProfileName {
   /** @type {string | null} */
   #name = null;
   #label = '';
+  #offered = '';
   #hasOthers = false;
   #problem = '';
   #isDeclined = false;
@@ -27,7 +28,7 @@ export class ProfileName {
 
   /** @returns {NameState} */
   view() {
-    return { browser_name: this.#name, browser_label: this.#label, asks_for_name: this.isAsking, name_problem: this.#problem };
+    return { browser_name: this.#name, browser_label: this.#label, offered_name: this.#offered, asks_for_name: this.isAsking, name_problem: this.#problem };
   }
 
   /** Whether the person is to be asked. */
@@ -49,9 +50,10 @@ export class ProfileName {
   }
 
   /** @param {BrowserNameFrame} frame */
-  handleFrame({ name, label, others, problem = '' }) {
+  handleFrame({ name, label, others, offered = '', problem = '' }) {
     this.#name = name ?? null;
     this.#label = label;
+    this.#offered = offered;
     this.#hasOthers = others;
     // News of other browsers do not take away the reason that the person still reads.
     if (problem || name) this.#problem = problem;
@@ -62,6 +64,7 @@ export class ProfileName {
   forget() {
     this.#name = null;
     this.#label = '';
+    this.#offered = '';
     this.#hasOthers = false;
     this.#problem = '';
     this.onChange();

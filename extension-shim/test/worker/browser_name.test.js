@@ -46,3 +46,15 @@ test('the reason why a name was rejected stays when other browsers come and go',
   assert.equal(name.view().name_problem, '');
   assert.equal(new ProfileName().give('x'), false, 'no daemon');
 });
+
+test('the name of the profile in the browser itself is offered until the person gives one', () => {
+  const name = new ProfileName();
+  name.handleFrame(frame({ others: true }));
+  assert.equal(name.view().offered_name, '');
+  name.handleFrame(frame({ others: true, offered: 'Ann (work)' }));
+  assert.equal(name.view().offered_name, 'Ann (work)');
+  name.handleFrame(frame({ name: 'work', label: 'work' }));
+  assert.equal(name.view().offered_name, '');
+  name.forget();
+  assert.equal(name.view().offered_name, '');
+});

@@ -24,7 +24,7 @@ const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve',
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
-const NAME = { browser_name: null, browser_label: '', asks_for_name: false, name_problem: '' };
+const NAME = { browser_name: null, browser_label: '', offered_name: '', asks_for_name: false, name_problem: '' };
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
 const CHANGED = { tab_id: 9, client_id: 'c1', client: 'Claude Code', emulation: { viewport: '390x844@3', color_scheme: 'dark', touch: false }, rules: [] };
 let done;

@@ -166,7 +166,7 @@ async fn an_extension_that_takes_names_is_told_of_its_own_and_of_others() {
         ..ready("Test", Vec::new())
     }));
     let mut told = async || loop {
-        if let ToExtension::BrowserName { name, label, others, problem } = one.frame().await {
+        if let ToExtension::BrowserName { name, label, others, problem, .. } = one.frame().await {
             return (name.map(String::from), label, others, problem.is_some());
         }
     };
@@ -175,4 +175,59 @@ async fn an_extension_that_takes_names_is_told_of_its_own_and_of_others() {
     assert_eq!(told().await, (None, "Test".to_owned(), true, false));
     hub.set_browser_names(named(&[("b1", "work")]));
     assert_eq!(told().await, (Some("work".to_owned()), "work".to_owned(), true, false));
+}
+
+/// A browser whose extension lets the person name it.
+fn takes_name(hub: &Hub, id: &str) -> Extension {
+    let browser = Extension::attach(hub, id, "i1");
+    let names = Some(true);
+    browser.link.receive(FromExtension::Ready(ReadyFrame { names, ..ready("Test", Vec::new()) }));
+    browser
+}
+
+/// The name that it has, and the one that is offered, as its extension was told last.
+async fn told(browser: &mut Extension) -> (Option<String>, Option<String>) {
+    loop {
+        if let ToExtension::BrowserName { name, offered, .. } = browser.frame().await {
+            return (name.map(String::from), offered.map(String::from));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_profiles_own_name_is_offered_and_is_no_name_until_the_person_keeps_it() {
+    let hub = Hub::start(Limits::default());
+    let mut one = takes_name(&hub, "b1");
+    assert_eq!(told(&mut one).await, (None, None));
+    let own = BrowserName::parse("Ann").expect("a name");
+    hub.offer_browser_name(&BrowserId::from("b1"), Some(own.clone()));
+    assert_eq!(told(&mut one).await, (None, Some("Ann".to_owned())));
+    assert_eq!(labels(&hub), [("b1".to_owned(), "Test".to_owned())]);
+    let refused = hub.submit(&agent("a"), in_browser("Ann")).await.unwrap_err();
+    assert_eq!(refused.why.code(), "browser_gone");
+    // The same again is no news.
+    hub.offer_browser_name(&BrowserId::from("b1"), Some(own));
+    hub.set_browser_names(named(&[("b1", "work")]));
+    assert_eq!(told(&mut one).await, (Some("work".to_owned()), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_profiles_of_the_same_name_the_second_is_not_offered_the_name_of_the_first() {
+    let hub = Hub::start(Limits::default());
+    let own = BrowserName::parse("Person 1").expect("a name");
+    let mut one = takes_name(&hub, "b1");
+    hub.offer_browser_name(&BrowserId::from("b1"), Some(own.clone()));
+    assert_eq!(told(&mut one).await, (None, None));
+    assert_eq!(told(&mut one).await.1.as_deref(), Some("Person 1"));
+    // The person keeps it in the second, and neither its end nor a letter's case makes it free.
+    hub.set_browser_names(named(&[("b2", "person 1")]));
+    assert_eq!(told(&mut one).await, (None, None));
+    let two = takes_name(&hub, "b2");
+    assert_eq!(told(&mut one).await, (None, None));
+    drop(two);
+    advance(seconds(1)).await;
+    hub.set_browser_names(named(&[("b2", "person 1"), ("b3", "tests")]));
+    assert_eq!(told(&mut one).await, (None, None));
+    hub.set_browser_names(named(&[("b2", "home")]));
+    assert_eq!(told(&mut one).await.1.as_deref(), Some("Person 1"));
 }

@@ -220,6 +220,7 @@ fn asked_upload() -> ToExtension {
 
 fn browser_name(name: Option<&str>, problem: Option<&str>) -> ToExtension {
     ToExtension::BrowserName {
+        offered: name.is_none().then(|| BrowserName::parse("Ann").unwrap()),
         name: name.map(|name| BrowserName::parse(name).expect("a name")),
         label: name.unwrap_or("Chromium on Linux").to_owned(),
         others: true,

@@ -181,6 +181,9 @@ pub enum ToExtension {
         label: String,
         /// Whether other browsers are connected, so that a name tells them apart.
         others: bool,
+        /// The name of the profile in the browser itself, to offer it to a person who gives none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offered: Option<BrowserName>,
         /// Why the person's last name in this browser was rejected.
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,

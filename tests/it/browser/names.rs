@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::popup::{Profile, popup, shows};
 use testkit::{BrowserUser, McpClient, StdioClient, TestDaemon, soon, until};
 
-/// The person types a name into the popup.
-async fn name(hand: &mut BrowserUser, name: &str) {
+/// The person opens the popup, and in it the field for the name.
+async fn open_naming(hand: &mut BrowserUser) {
     hand.go(&popup()).await;
     shows(hand, "Connected").await;
     let open = "document.getElementById('rename').hidden \
@@ -20,13 +20,16 @@ async fn name(hand: &mut BrowserUser, name: &str) {
         }
     })
     .await;
-    let give = format!(
-        "document.getElementById('name').value = {}; \
-         document.getElementById('name-form').requestSubmit(); 1",
-        json!(name)
-    );
-    hand.read(&give).await;
 }
+
+/// The person types a name into the popup.
+async fn name(hand: &mut BrowserUser, name: &str) {
+    open_naming(hand).await;
+    hand.read(&format!("document.getElementById('name').value = {}; 1", json!(name))).await;
+    hand.read(SAVE).await;
+}
+
+const SAVE: &str = "document.getElementById('name-form').requestSubmit(); 1";
 
 async fn labels(client: &McpClient) -> Vec<(String, bool)> {
     let listed = client.call("observe", json!({"what": "browsers"})).await;
@@ -115,5 +118,43 @@ async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_
     assert!(opened["result"]["tab_id"].is_u64(), "{opened}");
     work.end().await;
     home.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn the_profiles_own_name_is_offered_and_a_kept_name_outlives_an_extension_that_is_loaded_anew()
+ {
+    let folder = Profile::folder();
+    let profiles = folder.path().join("profile");
+    let daemon = TestDaemon::with(|settings| settings.browser_folders = vec![profiles]).await;
+    let profile = Profile::within(folder, &daemon.home(), daemon.port());
+    profile.is_called("Ann <b>work</b>");
+    let (browser, mut hand) = profile.open("about:blank").await;
+    let client = McpClient::legacy(&daemon);
+    soon("the browser", until(async || labels(&client).await.len() == 1)).await;
+    open_naming(&mut hand).await;
+    let offered = "document.getElementById('name').value";
+    soon("the offer", until(async || hand.read(offered).await != "")).await;
+    assert_eq!(hand.read(offered).await, "Ann <b>work</b>");
+    // It is no name before the person keeps it, and what they take away does not come back.
+    let is_named = [("Ann <b>work</b>".to_owned(), true)];
+    assert_ne!(labels(&client).await, is_named);
+    hand.read("document.getElementById('name').value = ''; 1").await;
+    hand.read("new Promise((done) => setTimeout(done, 1_500)).then(() => 1)").await;
+    assert_eq!(hand.read(offered).await, "");
+    open_naming(&mut hand).await;
+    soon("the offer", until(async || hand.read(offered).await != "")).await;
+    hand.read(SAVE).await;
+    soon("its name", until(async || labels(&client).await == is_named)).await;
+    shows(&mut hand, "Browser: Ann <b>work</b>").await;
+
+    // Its storage goes, as when it is removed: the next run has another id.
+    let storage = "chrome.storage.local.remove('browser_id').then(() => 1)";
+    hand.read(storage).await;
+    browser.end().await;
+    let (browser, _hand) = profile.open("about:blank").await;
+    let has_it_back = until(async || labels(&client).await.contains(&is_named[0]));
+    soon("the name of the profile", has_it_back).await;
+    browser.end().await;
     daemon.stop().await;
 }

@@ -17,7 +17,20 @@ pub(super) struct Profile(tempfile::TempDir);
 impl Profile {
     /// With the extension for the daemon at this port, with the key of its state directory.
     pub(super) fn new(home: &tabwire::home::StateDirectory, port: u16) -> Self {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap();
+        Self::within(Self::folder(), home, port)
+    }
+
+    /// A folder for one; the browser keeps its profiles in `profile` below it.
+    pub(super) fn folder() -> tempfile::TempDir {
+        tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap()
+    }
+
+    /// The same in this folder.
+    pub(super) fn within(
+        folder: tempfile::TempDir,
+        home: &tabwire::home::StateDirectory,
+        port: u16,
+    ) -> Self {
         let key = home.auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder.path().join("extension"), port, &key).unwrap();
         // Only then does the browser list errors.
@@ -26,6 +39,13 @@ impl Profile {
         let file = folder.path().join("profile/Default/Preferences");
         std::fs::write(file, preferences.to_string()).unwrap();
         Self(folder)
+    }
+
+    /// Gives it a name in the browser itself, before that has ever run.
+    pub(super) fn is_called(&self, name: &str) {
+        let listed = json!({"name": name, "is_using_default_name": false});
+        let state = json!({"profile": {"info_cache": {"Default": listed}}});
+        std::fs::write(self.0.path().join("profile/Local State"), state.to_string()).unwrap();
     }
 
     /// Has the worker take any change of a tab for a person who closes its debugging bar. A browser

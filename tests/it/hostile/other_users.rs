@@ -104,7 +104,7 @@ async fn serve_unknown_users(dir: &StateDir) -> (u16, EdgeServer) {
     let tools = ToolSet::new(Hub::start(Limits::default()), Duration::ZERO);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = EdgeServer::new(port, dir.home(), tools, None);
+    let server = EdgeServer::new(port, dir.home(), tools, None, Vec::new());
     let accepting = server.clone();
     tokio::spawn(async move {
         while let Ok((stream, peer)) = listener.accept().await {

@@ -46,6 +46,7 @@ impl WithFixtures {
             ephemeral: true,
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
+            browser_folders: Vec::new(),
         };
         let daemon = Daemon::start(settings).await.unwrap();
         let client = client(daemon.port(), &dir.home()).of_any_tools();

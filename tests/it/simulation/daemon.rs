@@ -59,7 +59,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
     let tools = ToolSet::new(hub, Duration::ZERO);
-    let server = EdgeServer::new(PORT, world.home(), tools, None);
+    let server = EdgeServer::new(PORT, world.home(), tools, None, Vec::new());
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
     loop {
         tokio::select! {

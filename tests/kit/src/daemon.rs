@@ -92,6 +92,7 @@ impl TestDaemon {
             ephemeral: false,
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
+            browser_folders: Vec::new(),
         };
         change(&mut settings);
         let stop = CancellationToken::new();
