@@ -211,11 +211,11 @@ async function tellOfName(ask) {
 let shownActs = '';
 
 /** @param {PanelState} state */
-function showHistory({ history_on, past_acts, history_problem, now }) {
+function showHistory({ history_on, past_acts, history_problem, browser_label, now }) {
   element('history').hidden = history_on === null && history_problem === '';
   if (history_problem) setText('history-trouble', history_problem);
   historyOn.checked = history_on === true;
-  const lines = past_acts.map((act) => pastActLine(act, now));
+  const lines = past_acts.map((act) => pastActLine(act, now, browser_label));
   const text = JSON.stringify(lines);
   if (text === shownActs) return;
   shownActs = text;

@@ -137,10 +137,13 @@ export function openedLine({ client, closes_at }, { now, keeps_tabs }) {
   return minutes > 0 ? `${who} and has ended; it closes in ${minutes} min` : `${who} and has ended; it closes when you look elsewhere`;
 }
 
-/** @param {PastAct} act @param {number} now @returns {{did: string, where: string}} `where` is of an agent and a page: text, never HTML */
-export function pastActLine({ at, client, action, site, ended, reason }, now) {
+/**
+ * @param {PastAct} act @param {number} now @param {string} here what this browser is called: of another one the name is told
+ * @returns {{did: string, where: string}} `where` is of an agent and a page: text, never HTML
+ */
+export function pastActLine({ at, client, browser, action, site, ended, reason }, now, here) {
   const end = ended === 'complete' ? '' : `: ${reason ?? ended}`;
-  return { did: `${action}${end}`, where: [client || 'An agent', site, `${since(Date.parse(at), now)} ago`].filter(Boolean).join(' · ') };
+  return { did: `${action}${end}`, where: [client || 'An agent', browser === here ? '' : browser, site, `${since(Date.parse(at), now)} ago`].filter(Boolean).join(' · ') };
 }
 
 /** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */

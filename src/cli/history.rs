@@ -19,11 +19,12 @@ const NO_ACTS: &str = "no acts";
 const OFF_NOW: &str =
     "The history is off: no acts are kept. `tabwire history on` keeps them again.";
 
-/// The most characters of each column of a terminal; with the ages and the gaps they are 80.
-const CLIENT: usize = 13;
-const ACTION: usize = 18;
-const SITE: usize = 18;
-const ENDED: usize = 13;
+static HEADINGS: [&str; 6] = ["WHEN", "CLIENT", "ACTION", "SITE", "ENDED", "BROWSER"];
+
+/// The most characters of each column behind the age on a terminal; with the ages and the gaps they are
+/// 80. Acts of one browser leave its column out.
+const OF_ONE: [usize; 5] = [13, 18, 18, 13, 0];
+const OF_SEVERAL: [usize; 5] = [11, 13, 14, 11, 11];
 
 /// How many acts are shown unless the call says otherwise.
 const SHOWN: usize = 50;
@@ -182,28 +183,47 @@ fn show(list: &PastActList, now: Timestamp, json: bool) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let mut table = TextTable::new(&["WHEN", "CLIENT", "ACTION", "SITE", "ENDED"]);
-    for act in &list.acts {
-        table.row([
-            (&*ago(act.at, now), TextStyle::Dim),
-            (&shortened(&clean(&client_words(act)), CLIENT), TextStyle::Plain),
-            (&shortened(&clean(&act.action), ACTION), TextStyle::Plain),
-            (&shortened(act.site.as_deref().unwrap_or("-"), SITE), TextStyle::Plain),
-            (&shortened(end_words(act), ENDED), TextStyle::Plain),
-        ]);
-    }
-    for line in table.lines() {
+    for line in table(&list.acts, now).lines() {
         print_line(line)?;
     }
     Ok(())
 }
 
-/// With tabs between the fields: time (UTC), end, ms, action, site, client.
+/// The acts for a terminal. Where they are of several browsers, each one's is told.
+fn table(acts: &[PastAct], now: Timestamp) -> TextTable {
+    let mut browsers = acts.iter().filter_map(|act| act.browser.as_deref());
+    let first = browsers.next();
+    let is_of_several = browsers.any(|other| Some(other) != first);
+    let (headings, widths) =
+        if is_of_several { (&HEADINGS[..], OF_SEVERAL) } else { (&HEADINGS[..5], OF_ONE) };
+    let mut table = TextTable::new(headings);
+    for act in acts {
+        let cut = |text: &str, column: usize| shortened(&clean(text), widths[column]).into_owned();
+        let browser = if is_of_several { cut(browser_words(act), 4) } else { String::new() };
+        table.row([
+            (&*ago(act.at, now), TextStyle::Dim),
+            (&cut(&client_words(act), 0), TextStyle::Plain),
+            (&cut(&act.action, 1), TextStyle::Plain),
+            (&cut(act.site.as_deref().unwrap_or("-"), 2), TextStyle::Plain),
+            (&cut(end_words(act), 3), TextStyle::Plain),
+            (&browser, TextStyle::Plain),
+        ]);
+    }
+    table
+}
+
+/// With tabs between the fields: time (UTC), end, ms, action, site, client, browser.
 fn plain_line(act: &PastAct) -> String {
     let site = act.site.as_deref().unwrap_or("-");
     let client = client_words(act);
     let (action, client) = (clean(&act.action), clean(&client));
-    format!("{}\t{}\t{}\t{action}\t{site}\t{client}", act.at, end_words(act), act.took_ms)
+    let (end, took, browser) = (end_words(act), act.took_ms, clean(browser_words(act)));
+    format!("{}\t{end}\t{took}\t{action}\t{site}\t{client}\t{browser}", act.at)
+}
+
+/// What the browser was called.
+fn browser_words(act: &PastAct) -> &str {
+    act.browser.as_deref().unwrap_or("-")
 }
 
 /// The client, and its owner unless that is the default one.
@@ -223,6 +243,35 @@ fn end_words(act: &PastAct) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn act(browser: Option<&str>) -> PastAct {
+        PastAct {
+            at: Timestamp::from_unix_micros(1_795_298_985_123_000),
+            owner: DEFAULT_OWNER.into(),
+            client: "Claude Code".into(),
+            browser: browser.map(Into::into),
+            action: "click".into(),
+            site: None,
+            ended: "complete".into(),
+            reason: None,
+            took_ms: 4,
+        }
+    }
+
+    #[test]
+    fn the_browser_stands_in_a_table_where_there_are_several_and_in_each_plain_line() {
+        let (work, home, none) = (act(Some("work")), act(Some("home")), act(None));
+        let lines = |acts: &[PastAct]| table(acts, acts[0].at).lines().join("\n");
+        assert!(!lines(&[none.clone(), work.clone(), work.clone()]).contains("work"));
+        let several = lines(&[work.clone(), home, none.clone()]);
+        assert!(several.contains("work") && several.contains("home"), "{several}");
+        assert!(plain_line(&work).ends_with("\tclick\t-\tClaude Code\twork"));
+        assert!(plain_line(&none).ends_with("\tClaude Code\t-"));
+        let hostile = act(Some("a\u{1b}[31m\tb"));
+        for shown in [plain_line(&hostile), lines(&[hostile, work, none])] {
+            assert!(!shown.contains("\u{1b}[31m") && !shown.contains("m\tb"), "{shown}");
+        }
+    }
 
     #[test]
     fn since_is_an_age_or_a_time() {

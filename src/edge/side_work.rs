@@ -174,8 +174,7 @@ impl<'a> SideWork<'a> {
     ) -> Option<FromExtension> {
         // Only our own pages prove that a person has clicked.
         if !self.is_ours() {
-            tracing::warn!("an extension other than the Tabwire extension answers a question");
-            self.link.refuse(NackReason::UnknownType);
+            self.refuse("answers a question");
             return None;
         }
         let opens = AskAnswer::Consent { consent: ConsentAnswer::Folder };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Transaction;
 use crate::lifecycle::{Command, CommandOutcome, CommandState, CommandWork};
 use crate::protocol::actions::RegisteredAction;
-use crate::protocol::{Action, DOCTOR_CLIENT, PastAct, site_of_address};
+use crate::protocol::{Action, DOCTOR_CLIENT, PastAct, plain_label, site_of_address};
 
 /// How many actions of a batch are named.
 const BATCH_NAMES_MAX: usize = 10;
@@ -27,6 +27,7 @@ impl Transaction<'_> {
             at: summary.ended_at.unwrap_or_else(|| self.now()),
             owner: command.spec().owner.as_str().into(),
             client: if label.is_empty() { client.as_str().into() } else { label },
+            browser: self.browser_label_of(command),
             action: action_words(&command.spec().work),
             site: self.site_of(command),
             ended: summary.status.as_str().into(),
@@ -34,6 +35,12 @@ impl Transaction<'_> {
             took_ms: took.and_then(|took| u64::try_from(took.as_millis()).ok()).unwrap_or_default(),
         };
         self.effects().past.push(act);
+    }
+
+    /// What the browser of a command is called. An extension calls its browser as it likes.
+    fn browser_label_of(&self, command: &Command) -> Option<Arc<str>> {
+        let lane = self.scheduler.lane_of(&command.spec().id)?;
+        plain_label(self.browsers.get(&lane.browser)?.label())
     }
 
     /// The site on which a command acted: that of the page which answered, else that of the address

@@ -13,7 +13,10 @@ use crate::home::move_damaged_database;
 use crate::protocol::{PastAct, Timestamp};
 
 /// The schema's version. A file without the tables of this one is moved aside.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+
+/// What a file of version 1 lacks. Its acts stay, in no known browser.
+const FROM_1_TO_2: &str = "ALTER TABLE act ADD COLUMN browser TEXT";
 
 /// How long an act is kept.
 pub const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -183,14 +186,17 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     file.pragma_update(None, "synchronous", "NORMAL")?;
     // Removed acts do not stay in free pages.
     file.pragma_update(None, "secure_delete", "ON")?;
-    let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version == 0 {
+    if version_of(&file)? < VERSION {
         let transaction =
             file.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // Another process may have made it meanwhile.
-        let made: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if made == 0 {
-            transaction.execute_batch(include_str!("schema.sql"))?;
+        let step = match version_of(&transaction)? {
+            0 => Some(include_str!("schema.sql")),
+            1 => Some(FROM_1_TO_2),
+            _ => None,
+        };
+        if let Some(step) = step {
+            transaction.execute_batch(step)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
         transaction.commit()?;
@@ -199,6 +205,10 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         file.query_row("SELECT count(*) FROM (SELECT at_us FROM act LIMIT 1)", [], |_| Ok(()))?;
     }
     Ok(file)
+}
+
+fn version_of(file: &Connection) -> rusqlite::Result<i64> {
+    file.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// SQLite's numbers have a sign. The year 294,000 is out of reach.
@@ -231,13 +241,14 @@ fn insert(
     if !is_off(&transaction)? {
         let from = setting(&transaction, FROM)?;
         let mut insert = transaction.prepare_cached(
-            "INSERT INTO act (at_us, owner, client, action, site, ended, reason, took_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO act (at_us, owner, client, action, site, ended, reason, took_ms, browser)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         for act in acts.iter().filter(|act| micros(act.at) > from) {
-            let PastAct { owner, client, action, site, ended, reason, .. } = act;
+            let PastAct { owner, client, browser, action, site, ended, reason, .. } = act;
             let took = i64::try_from(act.took_ms).unwrap_or(i64::MAX);
-            let row = params![micros(act.at), owner, client, action, site, ended, reason, took];
+            let at = micros(act.at);
+            let row = params![at, owner, client, action, site, ended, reason, took, browser];
             insert.execute(row)?;
         }
     }
@@ -253,7 +264,7 @@ fn insert(
 fn read(file: &Connection, filter: &PastActFilter) -> rusqlite::Result<PastActList> {
     let PastActFilter { site, client, owner, since, limit } = filter;
     let mut asked = file.prepare_cached(
-        "SELECT at_us, owner, client, action, site, ended, reason, took_ms FROM act
+        "SELECT at_us, owner, client, action, site, ended, reason, took_ms, browser FROM act
          WHERE (:site IS NULL OR site = :site OR substr(site, -length(:site) - 1) = '.' || :site)
            AND (:client IS NULL OR instr(lower(client), lower(:client)) > 0)
            AND (:owner IS NULL OR owner = :owner)
@@ -285,6 +296,7 @@ fn act(row: &Row<'_>) -> rusqlite::Result<PastAct> {
         ended: row.get(5)?,
         reason: row.get(6)?,
         took_ms: number(7)?,
+        browser: row.get(8)?,
     })
 }
 
@@ -305,6 +317,7 @@ mod tests {
             at,
             owner: "default".into(),
             client: "Claude Code".into(),
+            browser: Some("work".into()),
             action: action.into(),
             site: Some("shop.example".into()),
             ended: "error".into(),
@@ -410,6 +423,32 @@ mod tests {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             assert!(!bytes.windows(14).any(|window| window == b"secretly_named"));
         }
+    }
+
+    #[test]
+    fn a_file_of_version_1_keeps_its_acts_and_takes_new_ones() {
+        let (dir, file) = in_temporary();
+        let former = Connection::open(dir.path().join("history.db")).unwrap();
+        former
+            .execute_batch(
+                "CREATE TABLE setting (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+                 CREATE TABLE act (number INTEGER PRIMARY KEY, at_us INTEGER NOT NULL,
+                   owner TEXT NOT NULL, client TEXT NOT NULL, action TEXT NOT NULL, site TEXT,
+                   ended TEXT NOT NULL, reason TEXT, took_ms INTEGER NOT NULL);
+                 PRAGMA user_version = 1;",
+            )
+            .unwrap();
+        let values = params![micros(now())];
+        let row =
+            "INSERT INTO act VALUES (1, ?1, 'default', 'c', 'former', NULL, 'complete', NULL, 4)";
+        former.execute(row, values).unwrap();
+        drop(former);
+        let browsers = || file.read(&all()).unwrap().acts.into_iter().map(|act| act.browser);
+        assert_eq!(browsers().collect::<Vec<_>>(), [None]);
+        file.keep(&[act("click", now())], now()).unwrap();
+        assert_eq!(names(&file, &all()), ["click", "former"]);
+        assert_eq!(browsers().collect::<Vec<_>>(), [Some("work".into()), None]);
+        assert!(!dir.path().join("history.db.damaged-1").exists());
     }
 
     #[test]

@@ -1,4 +1,4 @@
--- The schema of the history, version 1. It has no parameters, no results, no addresses, no titles.
+-- The schema of the history, version 2. It has no parameters, no results, no addresses, no titles.
 
 -- What there is one of: `from_us`, acts that ended before are not kept; `off`, whether none is.
 CREATE TABLE setting (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -12,6 +12,7 @@ CREATE TABLE act (
   site    TEXT,              -- the host; NULL: in no page
   ended   TEXT NOT NULL,
   reason  TEXT,
-  took_ms INTEGER NOT NULL
+  took_ms INTEGER NOT NULL,
+  browser TEXT               -- what it was called then; NULL: in none
 );
 CREATE INDEX act_at ON act (at_us);

@@ -69,7 +69,9 @@ pub use local_files::{
     FILE_CHECK_MAX, LocalFileChange, LocalFileRuleError, LocalFileRules, OPEN_FOLDERS_MAX,
     is_local_file_url,
 };
-pub use name::{BrowserName, ClientProgram, NAME_MAX, SessionName, check_name, is_shown};
+pub use name::{
+    BrowserName, ClientProgram, NAME_MAX, SessionName, check_name, is_shown, plain_label,
+};
 pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,

@@ -39,11 +39,7 @@ impl ClientProgram {
     /// are left out, and the rest is cut to its limit. `None` if nothing is left.
     #[must_use]
     pub fn of(name: &str, version: &str) -> Option<Self> {
-        let said = format!("{} {}", name.trim(), version.trim());
-        let mut label: String = said.chars().filter(|char| is_shown(*char)).collect();
-        label.truncate(label.floor_char_boundary(NAME_MAX));
-        let label = label.trim();
-        (!label.is_empty()).then(|| Self(label.into()))
+        plain_label(&format!("{} {}", name.trim(), version.trim())).map(Self)
     }
 
     /// The label.
@@ -51,6 +47,16 @@ impl ClientProgram {
     pub fn into_text(self) -> Arc<str> {
         self.0
     }
+}
+
+/// Makes a label of any text: one line of at most [`NAME_MAX`] bytes, without the characters that do not
+/// show. `None` if nothing is left.
+#[must_use]
+pub fn plain_label(text: &str) -> Option<Arc<str>> {
+    let mut label: String = text.chars().filter(|char| is_shown(*char)).collect();
+    label.truncate(label.floor_char_boundary(NAME_MAX));
+    let label = label.trim();
+    (!label.is_empty()).then(|| label.into())
 }
 
 /// Whether a character shows as itself. One that controls a terminal, has no width or turns the

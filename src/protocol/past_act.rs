@@ -20,6 +20,9 @@ pub struct PastAct {
     pub owner: Arc<str>,
     /// The client, by the name that it gave itself.
     pub client: Arc<str>,
+    /// What the browser was called then, by the person or by itself. Absent if it was in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<Arc<str>>,
     /// The action; of a batch, its actions too.
     pub action: Arc<str>,
     /// The host of its page, `file:` for local files. Absent if it was in no page.

@@ -23,7 +23,7 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
-const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
+const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', browser: 'work', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
 const NAME = { browser_name: null, browser_label: '', offered_name: '', asks_for_name: false, name_problem: '' };
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
 const CHANGED = { tab_id: 9, client_id: 'c1', client: 'Claude Code', emulation: { viewport: '390x844@3', color_scheme: 'dark', touch: false }, rules: [] };
@@ -254,9 +254,10 @@ test('the person switches the history and removes it; a daemon that is away is t
 
 test('a past act is told with its end, its client, its site and its age', () => {
   const now = Date.parse(ACTS[0].at);
-  assert.deepEqual(pastActLine(ACTS[0], now + 3_661_000), { did: 'click: no_match', where: 'Claude Code · shop.example · 1 h 1 min ago' });
-  const plain = { ...ACTS[0], client: '', site: undefined, ended: 'complete', reason: undefined };
-  assert.deepEqual(pastActLine(plain, now + 5_000), { did: 'click', where: 'An agent · 5 s ago' });
+  assert.deepEqual(pastActLine(ACTS[0], now + 3_661_000, 'work'), { did: 'click: no_match', where: 'Claude Code · shop.example · 1 h 1 min ago' });
+  assert.equal(pastActLine(ACTS[0], now + 5_000, 'home').where, 'Claude Code · work · shop.example · 5 s ago');
+  const plain = { ...ACTS[0], client: '', browser: undefined, site: undefined, ended: 'complete', reason: undefined };
+  assert.deepEqual(pastActLine(plain, now + 5_000, 'work'), { did: 'click', where: 'An agent · 5 s ago' });
   assert.equal(since(now, now + 3 * 86_400_000), '3 days');
 });
 

@@ -231,3 +231,25 @@ async fn of_two_profiles_of_the_same_name_the_second_is_not_offered_the_name_of_
     hub.set_browser_names(named(&[("b2", "home")]));
     assert_eq!(told(&mut one).await.1.as_deref(), Some("Person 1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_history_says_what_the_browser_of_an_act_was_called_then() {
+    let hub = Hub::start(Limits::default());
+    let (keeper, mut acts) = tokio::sync::mpsc::channel(8);
+    hub.keep_past_acts(keeper);
+    let mut act_in = async |browser: &mut Extension, id: &str| {
+        hub.submit(&agent("a"), in_browser(id)).await.unwrap();
+        let (command, attempt) = browser.begin().await;
+        browser.complete(&command, attempt, "done").await;
+        acts.recv().await.unwrap().browser.unwrap().to_string()
+    };
+    let mut one = Extension::connect(&hub, "b1", "i1");
+    let mut two = Extension::attach(&hub, "b2", "i1");
+    // An extension calls its browser as it likes.
+    two.ready_as(&format!("\u{1b}[31m\n{}", "é".repeat(99)));
+    assert_eq!(act_in(&mut one, "b1").await, "Test");
+    assert_eq!(act_in(&mut two, "b2").await, format!("[31m{}", "é".repeat(30)));
+    hub.set_browser_names(named(&[("b1", "work"), ("b2", "home")]));
+    assert_eq!(act_in(&mut one, "b1").await, "work");
+    assert_eq!(act_in(&mut two, "b2").await, "home");
+}

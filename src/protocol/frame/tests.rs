@@ -312,6 +312,7 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         at: Timestamp::from_unix_micros(1_795_298_985_123_000),
         owner: "default".into(),
         client: "Claude Code".into(),
+        browser: site.map(|_| "work".into()),
         action: action.into(),
         site: site.map(Into::into),
         ended: reason.map_or("complete", |_| "error").into(),

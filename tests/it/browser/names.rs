@@ -93,6 +93,14 @@ async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_
     assert!(opened["result"]["tab_id"].is_u64(), "{opened}");
     let refused = open_tab(&mut agent, json!({"browser": "home"})).await;
     assert_eq!(refused["error"], "browser_pinned", "{refused}");
+    // The history names the browser of an act in the popup of each other one.
+    for (hand, is_told) in [(&mut other, true), (&mut hand, false)] {
+        hand.go(&popup()).await;
+        hand.read("document.querySelector('#history').open = true").await;
+        shows(hand, "tab_open").await;
+        let lines = hand.read("document.querySelector('#past-acts').innerText").await;
+        assert_eq!(lines.as_str().unwrap().contains("· work ·"), is_told, "{lines}");
+    }
 
     // Its browser goes: no other is used.
     work.end().await;
