@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::popup::{Profile, popup, shows};
-use testkit::{BrowserUser, McpClient, StdioClient, TestDaemon, soon, until};
+use testkit::{BrowserUser, McpClient, StdioClient, TestDaemon, TestPages, soon, until};
 
 /// The person opens the popup, and in it the field for the name.
 async fn open_naming(hand: &mut BrowserUser) {
@@ -41,11 +41,11 @@ async fn labels(client: &McpClient) -> Vec<(String, bool)> {
     labels
 }
 
-/// `tabwire mcp --browser work`, as the settings of a client start it.
-async fn pinned(daemon: &TestDaemon) -> StdioClient {
+/// `tabwire mcp --browser NAME`, as the settings of a client start it.
+async fn pinned(daemon: &TestDaemon, name: &str) -> StdioClient {
     let mut command = tokio::process::Command::new(testkit::program());
     command
-        .args(["mcp", "--browser", "work", "--port", &daemon.port().to_string()])
+        .args(["mcp", "--browser", name, "--port", &daemon.port().to_string()])
         .env("TABWIRE_HOME", daemon.home().dir())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -53,6 +53,13 @@ async fn pinned(daemon: &TestDaemon) -> StdioClient {
     let mut client = StdioClient::spawn(command);
     client.initialize("pinned").await;
     client
+}
+
+/// The addresses of all tabs of a browser, as it says itself.
+async fn addresses(hand: &mut BrowserUser) -> Vec<String> {
+    hand.go(&popup()).await;
+    let tabs = hand.read("chrome.tabs.query({}).then((tabs) => tabs.map(({url}) => url))").await;
+    serde_json::from_value(tabs).unwrap()
 }
 
 async fn open_tab(client: &mut StdioClient, more: Value) -> Value {
@@ -88,7 +95,7 @@ async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_
     let both = [("home".to_owned(), true), is_work.clone()];
     soon("both names", until(async || labels(&client).await == both)).await;
 
-    let mut agent = pinned(&daemon).await;
+    let mut agent = pinned(&daemon, "work").await;
     let opened = open_tab(&mut agent, json!({})).await;
     assert!(opened["result"]["tab_id"].is_u64(), "{opened}");
     let refused = open_tab(&mut agent, json!({"browser": "home"})).await;
@@ -130,8 +137,7 @@ async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_
 }
 
 #[tokio::test]
-async fn the_profiles_own_name_is_offered_and_a_kept_name_outlives_an_extension_that_is_loaded_anew()
- {
+async fn the_profiles_own_name_is_offered_and_a_kept_one_outlives_an_extension_loaded_anew() {
     let folder = Profile::folder();
     let profiles = folder.path().join("profile");
     let daemon = TestDaemon::with(|settings| settings.browser_folders = vec![profiles]).await;
@@ -164,5 +170,65 @@ async fn the_profiles_own_name_is_offered_and_a_kept_name_outlives_an_extension_
     let has_it_back = until(async || labels(&client).await.contains(&is_named[0]));
     soon("the name of the profile", has_it_back).await;
     browser.end().await;
+    daemon.stop().await;
+}
+
+/// The pinned agents of three profiles each open a tab, which must be in the profile of its agent.
+async fn each_works_in_its_own(
+    agents: &mut [StdioClient],
+    hands: &mut [BrowserUser],
+    address: impl Fn(usize) -> String,
+) {
+    for (at, agent) in agents.iter_mut().enumerate() {
+        let opened = open_tab(agent, json!({"url": address(at)})).await;
+        assert!(opened["result"]["tab_id"].is_u64(), "{opened}");
+    }
+    for (of, hand) in hands.iter_mut().enumerate() {
+        let own = addresses(hand).await;
+        for at in 0..agents.len() {
+            assert_eq!(own.contains(&address(at)), at == of, "the agent {at} in {of}: {own:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn three_profiles_that_come_back_in_changing_order_keep_their_names_and_their_agents() {
+    const NAMES: [&str; 3] = ["work", "home", "tests"];
+    let mut daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
+    let profiles = NAMES.map(|_| Profile::new(&daemon.home(), daemon.port()));
+    let mut all: Vec<_> = NAMES.iter().map(|name| ((*name).to_owned(), true)).collect();
+    all.sort();
+    let mut agents = Vec::new();
+    for (round, order) in [[0, 1, 2], [2, 0, 1], [1, 2, 0]].into_iter().enumerate() {
+        let client = McpClient::legacy(&daemon);
+        let mut here: Vec<_> = NAMES.iter().map(|_| None).collect();
+        for (before, at) in order.into_iter().enumerate() {
+            let (browser, mut hand) = profiles[at].open("about:blank").await;
+            let is_there =
+                async || labels(&client).await.iter().filter(|(_, is_here)| *is_here).count();
+            soon("it", until(async || is_there().await == before + 1)).await;
+            if round == 0 {
+                name(&mut hand, NAMES[at]).await;
+                let has_name = (NAMES[at].to_owned(), true);
+                soon("its name", until(async || labels(&client).await.contains(&has_name))).await;
+                agents.push(pinned(&daemon, NAMES[at]).await);
+            }
+            here[at] = Some((browser, hand));
+        }
+        assert_eq!(labels(&client).await, all, "round {round}");
+        let (browsers, mut hands): (Vec<_>, Vec<_>) = here.into_iter().flatten().unzip();
+        let address = |at: usize| pages.url(&format!("/strict#{}-{round}", NAMES[at]));
+        each_works_in_its_own(&mut agents, &mut hands, address).await;
+        for browser in browsers {
+            browser.end().await;
+        }
+        let is_away = async || labels(&client).await.iter().all(|(_, is_here)| !is_here);
+        soon("the end of all", until(is_away)).await;
+        // The last time, the daemon comes back as well.
+        if round == 1 {
+            daemon = daemon.restart().await;
+        }
+    }
     daemon.stop().await;
 }
