@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{BrowserUser, TestPages, soon};
+use tokio::time::timeout;
 
 use super::super::popup::popup;
 use super::{ActionStage, Stage, folder};
@@ -41,18 +42,21 @@ impl Beside {
         // The popup is drawn anew now and then, and a click may come in between.
         let off = "(() => { const box = document.querySelector('#foreign-on'); if (box.checked) box.click() })()";
         // By then the frame is there again.
+        let mut told = Value::Null;
         let is_off = async {
             loop {
                 beside.hand.read(off).await;
-                let answer = beside.stage.answer("execute_js", json!({"script": "1"})).await;
-                if answer["error"].as_str().is_some_and(|error| error.contains("switched off")) {
+                told = beside.stage.answer("execute_js", json!({"script": "1"})).await;
+                if told["error"].as_str().is_some_and(|error| error.contains("switched off")) {
                     return;
                 }
                 // Frames come back where no command follows at once.
-                tokio::time::sleep(Duration::from_millis(500)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
-        soon("the refusal", is_off).await;
+        if timeout(Duration::from_secs(20), is_off).await.is_err() {
+            panic!("no refusal, but {told}");
+        }
         beside.hand.turn_to(&beside.stage.url(page)).await;
         beside
     }
