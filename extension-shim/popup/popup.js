@@ -4,7 +4,7 @@
 
 /** @import {AskRow, ChangedRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
-/** @import {HistoryWish, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {HistoryWish, KeptWord, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
@@ -12,8 +12,8 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, letInLine, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
-  siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  ASKS_ELSEWHERE, askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, keptWordLine, letInLine, moreWords, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
+  siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -82,6 +82,7 @@ function show(state) {
   showChanged(state.changed);
   showRecording(state);
   showHistory(state);
+  showWords(state);
   showName(state);
 }
 
@@ -220,6 +221,42 @@ function showHistory({ history_on, past_acts, history_problem, browser_label, no
   if (text === shownActs) return;
   shownActs = text;
   element('past-acts').replaceChildren(...lines.map(({ did, where }) => listed(did, nameLine(where))));
+}
+
+let shownWords = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {PanelState} state */
+function showWords({ kept_words, more_words, now }) {
+  element('words').hidden = kept_words.length === 0;
+  const lines = kept_words.map((word) => keptWordLine(word, now));
+  const text = JSON.stringify([kept_words, more_words]);
+  if (text === shownWords) {
+    // The age alone is another one.
+    [...element('word-list').querySelectorAll('.tab')].forEach((place, index) => { place.textContent = lines[index]?.whose ?? ''; });
+    return;
+  }
+  shownWords = text;
+  setText('words-text', wordsSummary(kept_words.length + more_words));
+  setText('words-more', moreWords(more_words));
+  element('word-list').replaceChildren(...kept_words.map((word, index) => wordRow(word, lines[index])));
+}
+
+/** @param {KeptWord} word @param {{says: string, whose: string}} [line] */
+function wordRow(word, { says, whose } = { says: '', whose: '' }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const back = document.createElement('button');
+  text.append(says, nameLine(whose));
+  Object.assign(back, { textContent: 'Take back', type: 'button', ariaLabel: `Take back: ${says} (${whose})` });
+  back.addEventListener('click', () => {
+    back.disabled = true;
+    tell({ ask: 'take_word_back', word }).then((trouble) => {
+      setText('words-trouble', trouble);
+      back.disabled = trouble === '';
+    }, console.debug);
+  });
+  row.append(text, back);
+  return row;
 }
 
 /** @param {HistoryWish} wish */
@@ -453,7 +490,10 @@ function showSites(rules) {
   element('sites-text').textContent = sitesSummary(rules);
   const rows = (/** @type {SiteList} */ list) => (rules?.[list] ?? []).map((pattern) => siteRow(list, pattern));
   const acts = (rules?.deny_actions ?? []).map((denial) => ruleRow(`deny ${denial.action} on ${denial.pattern}`, { change: 'allow_action', ...denial }));
-  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('read'), ...rows('ask'), ...acts, ...rows('allow'));
+  /** @type {SiteChange} */
+  const open = { change: 'default', default: 'allow' };
+  const others = rules?.default === 'ask' ? [ruleRow(ASKS_ELSEWHERE, open)] : [];
+  element('sites').replaceChildren(...rows('deny'), ...rows('agent_deny'), ...rows('read'), ...rows('ask'), ...acts, ...others, ...rows('allow'));
 }
 
 /** @param {SiteList} list @param {string} pattern */

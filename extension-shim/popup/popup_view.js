@@ -2,11 +2,12 @@
 // The texts of the popup for each state. Pure.
 
 /** @import {ChangedRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
-/** @import {OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
 
+import { purposeOf } from '../src/lib/consent.js';
 import { countRequests } from '../src/draw/open_drawings.js';
 import { blockOf, parsePattern } from '../src/policy/sites.js';
 
@@ -146,6 +147,27 @@ export function pastActLine({ at, client, browser, action, site, ended, reason }
   return { did: `${action}${end}`, where: [client || 'An agent', browser === here ? '' : browser, site, `${since(Date.parse(at), now)} ago`].filter(Boolean).join(' · ') };
 }
 
+/** How long a word holds, before what it is on. @type {Record<KeptWord['word'], string>} */
+const TERMS = { session: 'This session', always: 'Always', never: 'Never' };
+
+/** @param {KeptWord} word @param {number} now @returns {{says: string, whose: string}} both are of an agent and a page: text, never HTML */
+export function keptWordLine({ word, kind, site, client, owner, at }, now) {
+  // The owner of a person with one alone says nothing to them.
+  const of = owner === 'user' ? '' : `owner ${owner}`;
+  const age = since(Date.parse(at), now);
+  return { says: `${TERMS[word]}: ${purposeOf({ kind, site })}`, whose: [client || 'An agent', of, `${age} ago`].filter(Boolean).join(' · ') };
+}
+
+/** @param {number} count @returns {string} */
+export function wordsSummary(count) {
+  return `Your words to agents: ${count}`;
+}
+
+/** @param {number} more how many older words there are @returns {string} may have `code` */
+export function moreWords(more) {
+  return more > 0 ? `${more} older ${more === 1 ? 'word is' : 'words are'} not shown. Take newer ones back here, or run \`tabwire asks\`.` : '';
+}
+
 /** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */
 export function changedLine({ client, emulation, rules }) {
   const parts = Object.entries(emulation).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value === true ? 'on' : value === false ? 'off' : value}`);
@@ -188,6 +210,9 @@ export function sitesSummary(rules) {
   return `${denied > 0 ? `Sites: all but ${denied}` : 'Sites: all'}${acts}`;
 }
 
+/** The rule for sites that no other rule is about. */
+export const ASKS_ELSEWHERE = 'ask before agents act on any other site';
+
 /** @param {SiteList} list @param {string} pattern @returns {string} */
 export function siteRule(list, pattern) {
   if (list === 'read') return `only read ${pattern}`;
@@ -208,7 +233,7 @@ export function filesSummary(files) {
 export function siteChange(list, given) {
   const pattern = siteOfAddress(given.trim()) ?? asSent(given.trim());
   if (!parsePattern(pattern)) return { wrong: 'Write a host such as example.com, *.example.com or https://example.com:8443, or file:' };
-  return { change: { change: 'add', list: list === 'allow' || list === 'read' ? list : 'deny', pattern }, wrong: '' };
+  return { change: { change: 'add', list: list === 'allow' || list === 'read' || list === 'ask' ? list : 'deny', pattern }, wrong: '' };
 }
 
 /** An address with a path. A user's name before the host is no part of the site. */

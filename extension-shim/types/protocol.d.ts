@@ -165,6 +165,15 @@ export type AsksFrame = {
   asks: OpenAsk[];
 };
 
+/** The person's kept words on acts of agents: the answer to `kept_words`, once it is recorded. */
+export type KeptWordsFrame = {
+  type: 'kept_words';
+  /** The newest first, at most `KEPT_WORDS_SHOWN`. */
+  words: KeptWord[];
+  /** How many older ones there are. */
+  more: number;
+};
+
 /** The last acts of agents, for the person: the answer to `history`. */
 export type HistoryFrame = {
   type: 'history';
@@ -256,6 +265,7 @@ export type ToExtension =
   | CloseTabsFrame
   | PageStatesOverFrame
   | AsksFrame
+  | KeptWordsFrame
   | HistoryFrame
   | ExtensionChangedFrame
   | LocalFilesFrame
@@ -466,6 +476,13 @@ export type ExtensionHistoryFrame = {
   wish: HistoryWish;
 };
 
+/** The person looks at the kept words on acts of agents, or takes one back. */
+export type ExtensionKeptWordsFrame = {
+  type: 'kept_words';
+  /** The word that they take back. */
+  take_back?: WordTakenBack;
+};
+
 /** The person changes which local files agents may open. */
 export type LocalFileRuleFrame = LocalFileChange & {
   type: 'local_file_rule';
@@ -589,6 +606,7 @@ export type FromExtension =
   | RestoredTabsFrame
   | AskAnswerFrame
   | ExtensionHistoryFrame
+  | ExtensionKeptWordsFrame
   | LocalFileRuleFrame
   | FileCheckFrame
   | UploadRequestFrame
@@ -1472,6 +1490,24 @@ export type InFlightState = 'claimed' | 'running' | 'done';
 /** Names one run of the extension's service worker. */
 export type InstanceId = string;
 
+/** A person's word that is kept, as the extension shows it to them. */
+export type KeptWord = {
+  /** Whose client it is about. */
+  owner: Owner;
+  /** The client. */
+  client_id: ClientId;
+  /** The client's name. */
+  client: string;
+  /** What for. */
+  kind: ConsentKind;
+  /** The site. */
+  site: string;
+  /** What it says, and how long it holds. */
+  word: WordTerm;
+  /** When it was given. */
+  at: Timestamp;
+};
+
 /** A kept word, as a command carries it to the extension. */
 export type KnownConsent = {
   /** What for. */
@@ -1564,6 +1600,9 @@ export type OpenAsk = {
   /** What it needs the person's word for. */
   need: ConsentNeed;
 });
+
+/** The principal behind a token. Only the owner of a command can read it, wait for it or cancel it. */
+export type Owner = string;
 
 /** The speed of a page. */
 export type PagePerformance = {
@@ -1777,6 +1816,23 @@ export type WebVitals = {
   dom_content_loaded_ms?: number;
   load_ms?: number;
 };
+
+/** The kept word that the person takes back. */
+export type WordTakenBack = {
+  /** Whose client it is about. */
+  owner: Owner;
+  /** The client. */
+  client_id: ClientId;
+  /** What for. */
+  kind: ConsentKind;
+  /** The site. */
+  site: string;
+  /** When it was given: one that was given anew since is another word. */
+  at: Timestamp;
+};
+
+/** What a kept word says, and how long it holds. */
+export type WordTerm = 'session' | 'always' | 'never';
 
 /** A kind of recorded entries. */
 export type StreamKind = 'logs' | 'network' | 'bodies' | 'websocket' | 'actions' | 'performance' | 'extension_logs';

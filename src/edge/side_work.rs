@@ -133,7 +133,8 @@ impl<'a> SideWork<'a> {
             FromExtension::AskAnswer { correlation_id, answer } => {
                 return self.answer_ask(correlation_id, answer);
             }
-            // Another extension is not the person, whose history it is.
+            // Another extension is not the person, whose words and history these are.
+            FromExtension::KeptWords { .. } if !self.is_ours() => self.refuse("asks for the words"),
             FromExtension::History { .. } if !self.is_ours() => self.refuse("asks for the history"),
             FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
@@ -158,6 +159,7 @@ impl<'a> SideWork<'a> {
             | FromExtension::TabCreated { .. }
             | FromExtension::RestoredTabs { .. }
             | FromExtension::PageStates { .. }
+            | FromExtension::KeptWords { .. }
             | FromExtension::KeyStored {}
             | FromExtension::Nack { .. }
             | FromExtension::Pong { .. }

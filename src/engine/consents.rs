@@ -17,8 +17,9 @@ use crate::lifecycle::{Command, CommandOutcome, CommandPhase, LifecycleEvent, Pe
 use crate::protocol::actions::ActionEffect;
 use crate::protocol::{
     Action, AnswerChannel, AskAnswer, AskQuestion, AskRefusal, Attempt, BrowserId, BrowserSession,
-    ClientId, ConsentAnswer, ConsentKind, ConsentNeed, ConsentSite, CorrelationId, KnownConsent,
-    Owner, PersonAsk, ReportedError, Timestamp, UPLOAD_FILES_MAX,
+    ClientId, ConsentAnswer, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
+    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, Owner, PersonAsk, ReportedError, Timestamp,
+    ToExtension, UPLOAD_FILES_MAX, WordTakenBack, WordTerm,
 };
 
 /// The site in words about an extension that only polls.
@@ -75,8 +76,8 @@ pub struct ConsentSummary {
     pub kind: ConsentKind,
     /// The site.
     pub site: Arc<str>,
-    /// `session`, `always` or `never`.
-    pub word: &'static str,
+    /// What it says.
+    pub word: WordTerm,
     /// When it was given.
     pub at: Timestamp,
 }
@@ -86,11 +87,11 @@ pub struct ConsentSummary {
 pub(super) struct KeptConsents(BTreeMap<ConsentSubject, (ConsentTerm, Timestamp)>);
 
 impl ConsentTerm {
-    const fn word(&self) -> &'static str {
+    const fn word(&self) -> WordTerm {
         match self {
-            Self::Session { .. } => "session",
-            Self::Always => "always",
-            Self::Never => "never",
+            Self::Session { .. } => WordTerm::Session,
+            Self::Always => WordTerm::Always,
+            Self::Never => WordTerm::Never,
         }
     }
 
@@ -155,6 +156,21 @@ impl Engine {
             at: *at,
         })
         .collect()
+    }
+
+    /// The kept words of all owners, the newest first.
+    fn kept_words(&self) -> Vec<KeptWord> {
+        let words = self.consents.0.iter().map(|(subject, (term, at))| {
+            let label = self.clients.label_of(&subject.client);
+            let client = if label.is_empty() { subject.client.as_str().into() } else { label };
+            let (owner, client_id) = (subject.owner.clone(), subject.client.clone());
+            let (kind, site, word) = (subject.kind, subject.site.clone(), term.word());
+            KeptWord { owner, client_id, client, kind, site, word, at: *at }
+        });
+        let mut words: Vec<_> = words.collect();
+        // The sort is stable, and the map has an order: the same words are always in the same one.
+        words.sort_by_key(|word| std::cmp::Reverse(word.at));
+        words
     }
 }
 
@@ -428,6 +444,28 @@ impl Transaction<'_> {
                 && site.is_none_or(|site| *subject.site == *site)
         });
         before - self.consents.0.len()
+    }
+
+    /// The person looks at the kept words in a page of the extension, or takes one back there.
+    pub(super) fn answer_kept_words(
+        &mut self,
+        browser: &BrowserId,
+        take_back: Option<WordTakenBack>,
+    ) {
+        if let Some(WordTakenBack { owner, client_id, kind, site, at }) = take_back {
+            self.drop_consents(|subject, _, given| {
+                subject.owner == owner
+                    && subject.client == client_id
+                    && subject.kind == kind
+                    && subject.site == site
+                    // The extension has it in milliseconds.
+                    && given.unix_millis() == at.unix_millis()
+            });
+        }
+        let mut words = self.kept_words();
+        let more = words.len().saturating_sub(KEPT_WORDS_SHOWN);
+        words.truncate(KEPT_WORDS_SHOWN);
+        self.send(browser, ToExtension::KeptWords { words, more });
     }
 
     /// A browser has started anew, which ends the words for its former session.

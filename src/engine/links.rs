@@ -100,6 +100,9 @@ impl Transaction<'_> {
             FromExtension::AskAnswer { correlation_id, answer } => {
                 self.answer_in_browser(&peer.browser, &correlation_id, answer);
             }
+            FromExtension::KeptWords { take_back } => {
+                self.answer_kept_words(&peer.browser, take_back);
+            }
             FromExtension::PageStates { states } => self.set_page_states(&peer.browser, states),
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
             FromExtension::TabOpened { correlation_id, tab_id } => {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::AskWords;
 use super::name::is_shown;
+use super::{AskWords, ClientId, Owner, Timestamp};
 
 /// A site as consents name it: the origin of its pages, `https://example.com`.
 pub type ConsentSite = AskWords<300>;
@@ -17,6 +17,8 @@ pub type ConsentDetail = AskWords<300>;
 
 /// The state of a file when the person was asked about it, which another one does not have.
 pub type FileMark = AskWords<200>;
+/// How many kept words the extension gets at most.
+pub const KEPT_WORDS_SHOWN: usize = 100;
 
 /// What a command needs the person's word for. A kept word is for one of these.
 #[cfg_attr(test, derive(JsonSchema))]
@@ -194,6 +196,55 @@ pub struct KnownConsent {
     pub site: ConsentSite,
     /// Whether the person allows it.
     pub allowed: bool,
+}
+
+/// A person's word that is kept, as the extension shows it to them.
+#[cfg_attr(test, derive(JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptWord {
+    /// Whose client it is about.
+    pub owner: Owner,
+    /// The client.
+    pub client_id: ClientId,
+    /// The client's name.
+    pub client: Arc<str>,
+    /// What for.
+    pub kind: ConsentKind,
+    /// The site.
+    pub site: Arc<str>,
+    /// What it says, and how long it holds.
+    pub word: WordTerm,
+    /// When it was given.
+    pub at: Timestamp,
+}
+
+/// What a kept word says, and how long it holds.
+#[cfg_attr(test, derive(JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WordTerm {
+    /// Yes, until the browser starts anew, and for 12 hours at most.
+    Session,
+    /// Yes, until the person takes it back.
+    Always,
+    /// No, until the person takes it back.
+    Never,
+}
+
+/// The kept word that the person takes back.
+#[cfg_attr(test, derive(JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordTakenBack {
+    /// Whose client it is about.
+    pub owner: Owner,
+    /// The client.
+    pub client_id: ClientId,
+    /// What for.
+    pub kind: ConsentKind,
+    /// The site.
+    pub site: Arc<str>,
+    /// When it was given: one that was given anew since is another word.
+    pub at: Timestamp,
 }
 
 #[cfg(test)]

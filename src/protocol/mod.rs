@@ -42,7 +42,7 @@ pub use ask::{
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use consent::{
     AskedFile, ConsentAnswer, ConsentDetail, ConsentKind, ConsentNeed, ConsentSite, FileMark,
-    KnownConsent, ShownPath,
+    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, ShownPath, WordTakenBack, WordTerm,
 };
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,

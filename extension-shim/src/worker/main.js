@@ -35,11 +35,13 @@ import { OlderExtensions } from '../policy/older_extensions.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
+import { KeptWords } from './kept_words.js';
 import { makePanel } from './panel.js';
 import { PastActs } from './past_acts.js';
 
 const olderExtensions = new OlderExtensions();
 const pastActs = new PastActs();
+const keptWords = new KeptWords();
 const profileName = new ProfileName();
 const takeover = new Takeover();
 const uploads = new UploadRequests();
@@ -163,6 +165,8 @@ export const panel = makePanel({
   declineName: () => profileName.decline(),
   history: () => pastActs.view(),
   changeHistory: (wish) => pastActs.wish(wish),
+  words: () => keptWords.view(),
+  takeWordBack: (word) => keptWords.takeBack(word),
   pageStates: () => pageStates.rows(),
   putBack: (tabId) => pageStates.end(tabId),
   asks: () => asks.open,
@@ -220,6 +224,7 @@ function onStatus(status, detail) {
   olderExtensions.forget();
   asks.forget();
   pastActs.forget();
+  keptWords.forget();
   profileName.forget();
   policy.files.handleLost();
 }
@@ -291,6 +296,7 @@ function onFrame(frame) {
     case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
     case 'browser_name': profileName.handleFrame(frame); break;
     case 'history': pastActs.handleFrame(frame); break;
+    case 'kept_words': keptWords.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'local_files': policy.files.handleRules(frame); break;
@@ -332,6 +338,7 @@ agentTabs.tellTabs = () => tabs.tellNow();
 agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 asks.send = (text) => link.sendText(text);
 pastActs.send = (text) => link.sendText(text);
+keptWords.send = (text) => link.sendText(text);
 profileName.send = (text) => link.sendText(text);
 profileName.onChange = () => showNaming(profileName.isAsking);
 asks.onChange = (open) => {

@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening} from '../../types/protocol.js' */
+/** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening, WordTakenBack} from '../../types/protocol.js' */
 /** @import {AsideState} from '../browser/frames_aside.js' */
 /** @import {StateRow} from '../browser/page_states.js' */
 /** @import {Config} from '../connection/config.js' */
@@ -11,6 +11,7 @@
 /** @import {PairingState} from '../connection/pairing.js' */
 /** @import {DrawingRequest} from '../draw/open_drawings.js' */
 /** @import {NameState} from './browser_name.js' */
+/** @import {KeptWordsState} from './kept_words.js' */
 /** @import {HistoryState} from './past_acts.js' */
 
 import { readPairingLine } from '../connection/pairing_line.js';
@@ -30,11 +31,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & KeptWordsState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'take_word_back', word: WordTakenBack} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -84,6 +85,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {() => Promise<void>} declineName the person does not want to name it
  * @property {() => HistoryState} history
  * @property {(wish: HistoryWish) => boolean} changeHistory false: no daemon is connected
+ * @property {() => KeptWordsState} words the person's kept words on acts of agents
+ * @property {(word: WordTakenBack) => boolean} takeWordBack false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
@@ -99,6 +102,8 @@ const OLDER_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire 
 const NOT_CONFIRMED = 'Nothing was confirmed: the daemon does not run. `tabwire confirm` in a terminal works without it.';
 
 const HISTORY_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire history` in a terminal works without it.';
+
+const WORD_KEPT = 'Nothing has changed: the daemon does not run. It keeps your words, and starts with the next call of an agent.';
 
 const NOT_NAMED = 'Nothing has changed: the daemon does not run. It keeps the names, and starts with the next call of an agent.';
 
@@ -117,6 +122,7 @@ export function makePanel(parts) {
     ...parts.policy(),
     ...parts.older(),
     ...parts.history(),
+    ...parts.words(),
     ...parts.name(),
     unconfirmed: parts.unconfirmed(),
     extension_version: chrome.runtime.getManifest().version,
@@ -156,6 +162,9 @@ export function makePanel(parts) {
         break;
       case 'history':
         if (!parts.changeHistory(historyWish(ask.wish))) return Promise.resolve({ trouble: HISTORY_UNCHANGED });
+        break;
+      case 'take_word_back':
+        if (!parts.takeWordBack(ask.word)) return Promise.resolve({ trouble: WORD_KEPT });
         break;
       case 'name_browser':
         if (!parts.giveName(String(ask.name))) return Promise.resolve({ trouble: NOT_NAMED });

@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
-  changedLine, heldLine, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow,
+  ASKS_ELSEWHERE, changedLine, heldLine, keptWordLine, moreWords, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -23,6 +23,7 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
+const KEPT_WORDS = [{ owner: 'user', client_id: 'c1', client: 'Claude Code', kind: 'act', site: 'https://shop.example', word: 'always', at: '2026-11-21T22:09:45.000Z' }];
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', browser: 'work', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
 const NAME = { browser_name: null, browser_label: '', offered_name: '', asks_for_name: false, name_problem: '' };
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
@@ -74,6 +75,8 @@ beforeEach(() => {
     shareTab: async (tabId) => { done.push(`share ${tabId}`); return tabId !== 9_999; },
     takeSharedBack: async (tabId) => { done.push(`take shared back ${tabId}`); },
     history: () => HISTORY, name: () => NAME,
+    words: () => ({ kept_words: KEPT_WORDS, more_words: 2 }),
+    takeWordBack: (word) => isHeard && done.push(word) > 0,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     pageStates: () => [CHANGED],
     putBack: async (tabId) => done.push(`put back ${tabId}`),
@@ -95,7 +98,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME, kept_words: KEPT_WORDS, more_words: 2,
     shared: [7],
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     changed: [{ ...CHANGED, tab_title: 'title of 9' }],
@@ -106,7 +109,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -250,6 +253,33 @@ test('the person switches the history and removes it; a daemon that is away is t
   assert.deepEqual(done, ['history on', 'history off', 'history clear', 'history look', 'history look']);
   isHeard = false;
   assert.match((await panel({ ask: 'history', wish: 'clear' })).trouble, /`tabwire history`/);
+});
+
+test('a word of the person is taken back by a click, and where nobody hears it that is said', async () => {
+  assert.equal((await panel({ ask: 'take_word_back', word: KEPT_WORDS[0] })).more_words, 2);
+  isHeard = false;
+  assert.match((await panel({ ask: 'take_word_back', word: KEPT_WORDS[0] })).trouble, /daemon does not run/);
+  assert.deepEqual(done, [KEPT_WORDS[0]]);
+});
+
+test('a word is told with what it says, whose agent it is about and its age', () => {
+  const now = Date.parse(KEPT_WORDS[0].at) + 5_000;
+  assert.deepEqual(keptWordLine(KEPT_WORDS[0], now), { says: 'Always: act on https://shop.example', whose: 'Claude Code · 5 s ago' });
+  const other = { ...KEPT_WORDS[0], word: 'never', kind: 'close', owner: 'work', client: '' };
+  assert.deepEqual(keptWordLine(other, now), { says: 'Never: close a tab on https://shop.example', whose: 'An agent · owner work · 5 s ago' });
+  assert.match(keptWordLine({ ...other, word: 'session' }, now).says, /^This session: /);
+  assert.equal(wordsSummary(3), 'Your words to agents: 3');
+  assert.equal(moreWords(0), '');
+  assert.match(moreWords(1), /^1 older word is not shown.*`tabwire asks`/);
+});
+
+test('the rule ask can be given and taken back in the popup, also for all other sites', async () => {
+  assert.equal(siteRule('ask', 'bank.example'), 'ask before agents act on bank.example');
+  const { change } = siteChange('ask', 'bank.example');
+  await panel({ ask: 'site_rule', ...change });
+  await panel({ ask: 'site_rule', change: 'default', default: 'allow' });
+  assert.deepEqual(done, [{ change: 'add', list: 'ask', pattern: 'bank.example' }, { change: 'default', default: 'allow' }]);
+  assert.match(ASKS_ELSEWHERE, /any other site/);
 });
 
 test('a past act is told with its end, its client, its site and its age', () => {
@@ -424,7 +454,7 @@ test('where no folder is open the popup explains how to open one', () => {
 test('the person names the browser, and is told if nobody can keep the name', async () => {
   const given = [];
   const name = () => ({ ...NAME, browser_label: 'Chromium on Linux' });
-  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, name: () => NAME,
+  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
     policy: () => ({}), older: () => ({}), recordingEnded: () => false, taken: () => null, drawings: () => [], restored: async () => {} };
   const panel = makePanel({ ...state, name, giveName: (wish) => { given.push(wish); return true; } });
   assert.equal((await panel({ ask: 'name_browser', name: 'work' })).browser_label, 'Chromium on Linux');

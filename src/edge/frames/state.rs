@@ -112,6 +112,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::History { .. }
         | FromExtension::PageStates { .. }
         | FromExtension::AskAnswer { .. }
+        | FromExtension::KeptWords { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
         | FromExtension::UploadRequest(_)
@@ -145,6 +146,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::OpenedTabs { .. }
         | ToExtension::CloseTabs { .. }
         | ToExtension::History { .. }
+        | ToExtension::KeptWords { .. }
         | ToExtension::PageStatesOver { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}

@@ -4,7 +4,8 @@ use super::recorded::{history, next_life, write};
 use super::*;
 use crate::protocol::{
     AnswerChannel, AskAnswer, AskRefusal, AskedFile, CommandBody, ConsentAnswer, ConsentKind,
-    ConsentNeed, ConsentSite, FileMark, OpenAsk, PersonAsk, ShownPath,
+    ConsentNeed, ConsentSite, FileMark, KEPT_WORDS_SHOWN, KeptWord, OpenAsk, PersonAsk, ShownPath,
+    WordTakenBack, WordTerm,
 };
 
 const SHOP: &str = "https://shop.example";
@@ -30,6 +31,7 @@ fn word(consent: ConsentAnswer) -> AskAnswer {
 struct HeardFrames {
     commands: Vec<(Attempt, CommandBody)>,
     asks: Option<Vec<OpenAsk>>,
+    words: Option<(Vec<KeptWord>, usize)>,
 }
 
 impl Extension {
@@ -43,6 +45,7 @@ impl Extension {
                     heard.commands.push((attempt, command))
                 }
                 ToExtension::Asks { asks } => heard.asks = Some(asks),
+                ToExtension::KeptWords { words, more } => heard.words = Some((words, more)),
                 _ => {}
             }
         }
@@ -57,6 +60,12 @@ impl Extension {
     fn says(&self, id: &CorrelationId, consent: ConsentAnswer) {
         let answer = word(consent);
         self.link.receive(FromExtension::AskAnswer { correlation_id: id.clone(), answer });
+    }
+
+    /// The person looks at their words in the popup, and may take one back.
+    async fn kept_words(&mut self, take_back: Option<WordTakenBack>) -> (Vec<KeptWord>, usize) {
+        self.link.receive(FromExtension::KeptWords { take_back });
+        self.heard().await.words.expect("the words")
     }
 
     /// The next command is held.
@@ -178,11 +187,69 @@ async fn a_word_that_is_kept_is_on_owner_client_and_site_and_answers_all_that_wa
     assert!(browser.heard().await.commands[0].1.consents.is_empty());
     let list = hub.consents_of(&"user".into());
     let words: Vec<_> = list.iter().map(|kept| (&*kept.client, kept.word)).collect();
-    assert_eq!(words, [("a", "always"), ("b", "never")]);
+    assert_eq!(words, [("a", WordTerm::Always), ("b", WordTerm::Never)]);
     assert_eq!(hub.forget_consents(&"user".into(), "a", None).await, 1);
     assert_eq!(hub.forget_consents(&"user".into(), "a", None).await, 0);
     hub.submit(&agent("a"), script_in(7)).await.unwrap();
     assert!(browser.heard().await.commands[0].1.consents.is_empty());
+}
+
+fn taken_back(word: &KeptWord) -> WordTakenBack {
+    let KeptWord { owner, client_id, kind, site, at, .. } = word.clone();
+    WordTakenBack { owner, client_id, kind, site, at }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_popup_lists_the_words_and_takes_back_the_one_that_the_person_saw() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    assert_eq!(browser.kept_words(None).await, (Vec::new(), 0));
+    for (client, answer) in [("a", ConsentAnswer::Never), ("b", ConsentAnswer::Never)] {
+        let id = held(&hub, &mut browser, client).await;
+        browser.says(&id, answer);
+        pass(seconds(1)).await;
+        browser.heard().await;
+    }
+    let (words, more) = browser.kept_words(None).await;
+    let seen: Vec<_> =
+        words.iter().map(|word| (word.client_id.as_str(), word.word, &*word.site)).collect();
+    assert_eq!(seen, [("b", WordTerm::Never, SHOP), ("a", WordTerm::Never, SHOP)]);
+    assert_eq!(more, 0);
+    let known = taken_back(&words[1]);
+    let wrong = [
+        WordTakenBack { owner: "other".into(), ..known.clone() },
+        WordTakenBack { client_id: "c".into(), ..known.clone() },
+        WordTakenBack { kind: ConsentKind::Close, ..known.clone() },
+        WordTakenBack { site: BANK.into(), ..known.clone() },
+        WordTakenBack { at: known.at + seconds(1), ..known.clone() },
+    ];
+    for other in wrong {
+        assert_eq!(browser.kept_words(Some(other)).await.0, words);
+    }
+    // The extension has the time in milliseconds, as the frame has it.
+    let told: WordTakenBack =
+        serde_json::from_value(serde_json::to_value(&known).unwrap()).unwrap();
+    assert_eq!(browser.kept_words(Some(told)).await.0, words[..1]);
+    hub.submit(&agent("a"), script_in(3)).await.unwrap();
+    assert!(browser.heard().await.commands[0].1.consents.is_empty(), "the person is asked again");
+    hub.submit(&agent("b"), script_in(4)).await.unwrap();
+    assert_eq!(browser.heard().await.commands[0].1.consents.len(), 1, "the other word stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_popup_gets_the_newest_hundred_words_and_the_number_of_the_others() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    for number in 0..=KEPT_WORDS_SHOWN {
+        let id = held(&hub, &mut browser, &format!("c{number}")).await;
+        browser.says(&id, ConsentAnswer::Never);
+        pass(seconds(1)).await;
+        browser.heard().await;
+    }
+    let (words, more) = browser.kept_words(None).await;
+    assert_eq!((words.len(), more), (KEPT_WORDS_SHOWN, 1));
+    assert_eq!(words[0].client_id.as_str(), format!("c{KEPT_WORDS_SHOWN}"));
+    assert!(words.iter().all(|word| word.client_id.as_str() != "c0"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +260,7 @@ async fn a_word_for_the_session_ends_with_the_browser_s_run_and_after_twelve_hou
         browser.ready_with(Some("one"), tabs(1..=10, "http://127.0.0.1/"), Vec::new());
         let id = held(&hub, &mut browser, "a").await;
         browser.says(&id, ConsentAnswer::Session);
-        assert_eq!(hub.consents_of(&"user".into())[0].word, "session");
+        assert_eq!(hub.consents_of(&"user".into())[0].word, WordTerm::Session);
         drop(browser);
         let again = Extension::attach(&hub, "b", "i2");
         again.ready_with(Some("one"), tabs(1..=10, "http://127.0.0.1/"), Vec::new());

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
     DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
-    PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, well_formed,
+    PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, WordTakenBack,
+    well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -129,6 +130,12 @@ pub enum FromExtension {
     History {
         /// What they want with it.
         wish: HistoryWish,
+    },
+    /// The person looks at the kept words on acts of agents, or takes one back.
+    KeptWords {
+        /// The word that they take back.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        take_back: Option<WordTakenBack>,
     },
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
@@ -354,6 +361,7 @@ impl FromExtension {
                 Self::AskAnswer { correlation_id, answer }
             }
             "history" => Self::History { wish: serde_json::from_str::<HistoryBody>(text)?.wish },
+            "kept_words" => serde_json::from_str::<KeptWordsBody>(text)?.into(),
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;
@@ -506,6 +514,17 @@ struct RestoredTabsBody {
 struct AskAnswerBody {
     correlation_id: CorrelationId,
     answer: AskAnswer,
+}
+
+#[derive(Deserialize)]
+struct KeptWordsBody {
+    take_back: Option<WordTakenBack>,
+}
+
+impl From<KeptWordsBody> for FromExtension {
+    fn from(body: KeptWordsBody) -> Self {
+        Self::KeptWords { take_back: body.take_back }
+    }
 }
 
 #[derive(Deserialize)]

@@ -15,10 +15,10 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskWords, AskedFile, AskingExtension,
     Attempt, BrowserName, CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
-    DrawingId, FileMark, HeldTab, ImageFormat, LocalFileChange, LocalFileRuleError, LocalFileRules,
-    OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk, ShownPath, SiteRuleError, SiteRules,
-    StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal,
-    UploadRefusalCode, garbled, well_formed,
+    DrawingId, FileMark, HeldTab, ImageFormat, KeptWord, LocalFileChange, LocalFileRuleError,
+    LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk, ShownPath,
+    SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
+    UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm, garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -335,10 +335,29 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         ("close_tabs".to_owned(), close),
         ("history".to_owned(), history),
         ("history.problem".to_owned(), no_history),
+        ("kept_words".to_owned(), golden_words()),
         ("page_states_over".to_owned(), changed_tabs),
         ("extension_changed".to_owned(), changed),
     ]
     .into_iter()
+}
+
+fn golden_words() -> ToExtension {
+    let word = |kind, site: &str, word| KeptWord {
+        owner: "user".into(),
+        client_id: "claude-1".into(),
+        client: "Claude Code".into(),
+        kind,
+        site: site.into(),
+        word,
+        at: Timestamp::from_unix_micros(1_763_763_345_123_000),
+    };
+    let words = vec![
+        word(ConsentKind::Act, "https://shop.example", WordTerm::Always),
+        word(ConsentKind::Close, "https://shop.example", WordTerm::Never),
+        word(ConsentKind::Act, "https://bank.example", WordTerm::Session),
+    ];
+    ToExtension::KeptWords { words, more: 2 }
 }
 
 fn golden_asks() -> Vec<OpenAsk> {
@@ -463,6 +482,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "tabs",
         "take_tab",
         "history",
+        "kept_words",
         "timeout",
         "upload_request",
     ];
@@ -492,6 +512,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::TabCreated { .. } => "tab_created",
         FromExtension::RestoredTabs { .. } => "restored_tabs",
         FromExtension::History { .. } => "history",
+        FromExtension::KeptWords { .. } => "kept_words",
         FromExtension::PageStates { .. } => "page_states",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
@@ -800,6 +821,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "stopped",
                 "older_extensions",
                 "look",
+                "take_back",
             ];
             optional.contains(&field) && frame["type"] != "stopped"
         }

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AgentTab, AskedFile, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed,
-    CorrelationId, DrawingId, HeldTab, KnownConsent, LocalFileRules, OlderExtensions, OpenAsk,
-    PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy, UploadRefusal,
+    CorrelationId, DrawingId, HeldTab, KeptWord, KnownConsent, LocalFileRules, OlderExtensions,
+    OpenAsk, PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
+    UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -150,6 +151,13 @@ pub enum ToExtension {
         /// Oldest first.
         asks: Vec<OpenAsk>,
     },
+    /// The person's kept words on acts of agents: the answer to `kept_words`, once it is recorded.
+    KeptWords {
+        /// The newest first, at most [`KEPT_WORDS_SHOWN`](crate::protocol::KEPT_WORDS_SHOWN).
+        words: Vec<KeptWord>,
+        /// How many older ones there are.
+        more: usize,
+    },
     /// The last acts of agents, for the person: the answer to `history`.
     History {
         /// Whether acts are kept.
@@ -226,6 +234,7 @@ impl ToExtension {
             | Self::ResultAck { .. }
             | Self::AnnotationsOver { .. }
             | Self::Asks { .. }
+            | Self::KeptWords { .. }
             | Self::Nack { .. } => true,
             // A refusal records nothing, so nothing delays it.
             Self::AnnotationsAck { error, .. } => error.is_none(),

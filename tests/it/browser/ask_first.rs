@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
+use tabwire::protocol::EXTENSION_ID;
 
 use super::popup::{Profile, popup, shows};
 use testkit::{
@@ -66,7 +67,9 @@ impl ConsentStage {
         soon("the picture", until(async || self.hand.read(&picture).await == true)).await;
         let still = "document.querySelector('#ask-list').dataset.settling";
         soon("a still popup", until(async || self.hand.read(still).await == "false")).await;
-        self.hand.click(&format!("#{id} .buttons button:nth-child({button})")).await;
+        let button = format!("#{id} .buttons button:nth-child({button})");
+        self.hand.read(&format!("document.querySelector('{button}').scrollIntoView()")).await;
+        self.hand.click(&button).await;
     }
 
     /// The daemon ends and starts again.
@@ -120,6 +123,90 @@ async fn an_act_waits_for_the_person_who_allows_it_once_for_the_session_always_o
     assert_eq!(denied["reason"], "denied_by_user", "{denied}");
     let value = stage.client.call("interact", stage.script("globalThis.acted")).await;
     assert_eq!(value["result"]["value"], 1, "{value}");
+    stage.end().await;
+}
+
+/// What the popup lists of the person's words.
+const WORDS: &str = "[...document.querySelectorAll('#word-list li')].map((row) => row.innerText)";
+
+/// Waits until the popup lists so many words.
+async fn lists_words(hand: &mut BrowserUser, count: usize) -> Vec<String> {
+    let listed = async || hand.read(WORDS).await.as_array().is_some_and(|all| all.len() == count);
+    soon("the words", until(listed)).await;
+    serde_json::from_value(hand.read(WORDS).await).unwrap()
+}
+
+/// The person presses the button of an entry.
+async fn press_entry(hand: &mut BrowserUser, list: &str, number: usize) {
+    let button = format!("#{list} li:nth-child({number}) button");
+    hand.read(&format!("document.querySelector('{button}').scrollIntoView({{block: 'center'}})"))
+        .await;
+    hand.click(&button).await;
+}
+
+#[tokio::test]
+async fn the_popup_lists_the_words_and_the_rules_to_ask_and_a_click_takes_each_back() {
+    let mut stage = ConsentStage::set().await;
+    let id = stage.held(stage.script("1")).await;
+    stage.press(&id, ALWAYS).await;
+    assert_eq!(stage.client.outcome(&id).await["status"], "complete");
+    let stranger = McpClient::legacy(&stage.daemon).named("Other bot");
+    let asked = stranger.call("interact", stage.script("2")).await;
+    let id = asked["correlation_id"].as_str().unwrap().to_owned();
+    stage.press(&id, NEVER).await;
+    assert_eq!(stranger.outcome(&id).await["reason"], "denied_by_user");
+
+    stage.hand.read("document.querySelector('#words').open = true").await;
+    let words = lists_words(&mut stage.hand, 2).await;
+    let site = stage.site();
+    let says = |word: &str, client: &str, told: &str| {
+        let is_told = told.contains(&format!("{word}: act on {site}")) && told.contains(client);
+        assert!(is_told, "{word}, {client}: {told}");
+    };
+    // The newest first.
+    says("Never", "Other bot", &words[0]);
+    says("Always", "Order bot", &words[1]);
+    assert_eq!(
+        stage.hand.read("document.querySelector('#words-text').innerText").await,
+        "Your words to agents: 2"
+    );
+    // A page has no way to speak to the extension.
+    let tries = format!(
+        "Promise.resolve().then(() => chrome.runtime.sendMessage('{EXTENSION_ID}', {{ask: 'take_word_back', \
+         word: {{owner: 'user', client_id: 'Other bot', kind: 'act', site: '{site}'}}}}))\
+         .then(() => 'sent', () => 'refused')"
+    );
+    let tried = stage.client.call("interact", stage.script(&tries)).await;
+    assert_eq!(tried["result"]["value"], "refused", "{tried}");
+    assert_eq!(lists_words(&mut stage.hand, 2).await.len(), 2);
+
+    press_entry(&mut stage.hand, "word-list", 2).await;
+    says("Never", "Other bot", &lists_words(&mut stage.hand, 1).await[0]);
+    let again = body(&stranger.call_raw("interact", stage.script("2")).await);
+    assert_eq!(again["reason"], "denied_by_user", "the other word stays: {again}");
+    let id = stage.held(stage.script("3")).await;
+    stage.press(&id, DENY).await;
+    press_entry(&mut stage.hand, "word-list", 1).await;
+    lists_words(&mut stage.hand, 0).await;
+    let asked = stranger.call("interact", stage.script("2")).await;
+    assert_eq!(asked["status"], "waiting_for_user", "{asked}");
+    let id = asked["correlation_id"].as_str().unwrap().to_owned();
+    stage.press(&id, DENY).await;
+
+    let ran = finish(cli_of(&stage.daemon, &["sites", "default", "ask"])).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    stage.hand.read("document.querySelector('#sites').parentElement.open = true").await;
+    shows(&mut stage.hand, "ask before agents act on 127.0.0.1").await;
+    shows(&mut stage.hand, "ask before agents act on any other site").await;
+    press_entry(&mut stage.hand, "sites", 1).await;
+    let left = "document.querySelectorAll('#sites li').length";
+    soon("one rule", until(async || stage.hand.read(left).await == 1)).await;
+    let id = stage.held(stage.script("4")).await;
+    stage.press(&id, DENY).await;
+    press_entry(&mut stage.hand, "sites", 1).await;
+    soon("no rule", until(async || stage.hand.read(left).await == 0)).await;
+    let acted = stage.client.call("interact", stage.script("5")).await;
+    assert_eq!(acted["result"]["value"], 5, "no rule asks any more: {acted}");
     stage.end().await;
 }
 

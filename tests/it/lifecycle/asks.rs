@@ -159,6 +159,10 @@ async fn only_the_tabwire_extension_answers_and_no_program_approves() {
     answer(&mut foreign, &id, json!({"kind": "allow"})).await;
     let nack = soon("a refusal", foreign.next()).await;
     assert_eq!((&nack["type"], &nack["reason"]), (&json!("nack"), &json!("unknown_type")));
+    // Nor does another one see or take back the person's words.
+    foreign.send(&json!({"type": "kept_words"})).await;
+    let nack = soon("a refusal", foreign.next()).await;
+    assert_eq!((&nack["type"], &nack["reason"]), (&json!("nack"), &json!("unknown_type")));
     let decline = finish(cli_of(&daemon, &["asks", "decline", &id])).await;
     assert_eq!(decline.code, Some(1), "{decline:?}");
     assert!(decline.stderr.contains("only the popup"), "{decline:?}");
