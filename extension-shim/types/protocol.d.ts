@@ -933,7 +933,7 @@ export type ActionParams = {
     /** Picture whose pixels the points are in: `in` of its answer. */
     in?: string;
   };
-  /** Gives files to the page. The user is asked about those in no open folder. */
+  /** Gives files to the page. The user may be asked first. */
   upload_file: {
     /** Element: a ref (b12), CSS selector, text=, role= or label=. */
     target: string;
