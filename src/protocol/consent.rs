@@ -17,6 +17,7 @@ pub type ConsentDetail = AskWords<300>;
 
 /// The state of a file when the person was asked about it, which another one does not have.
 pub type FileMark = AskWords<200>;
+
 /// How many kept words the extension gets at most.
 pub const KEPT_WORDS_SHOWN: usize = 100;
 

@@ -45,8 +45,6 @@ export const DRAG_MOVES_USUAL = 10;
 export const PATH_POINTS = 5_000;
 export const COORDINATE = { least: -100_000, most: 100_000 };
 
-/** The most files that one upload has; the daemon copies no more. */
-export const UPLOAD_FILES_MAX = 10;
 /** How long after a click a page may take to open a file chooser: some ask their server first. */
 export const CHOOSER_MS = 3_000;
 /** For more elements than this an audit keeps the page busy for many seconds. */

@@ -19,8 +19,9 @@ import { clickTarget } from '../input/pointer.js';
 import { withInput } from '../input/session.js';
 import { acceptsFile } from '../lib/accept.js';
 import { ActionError, messageOf, navigationInterrupted } from '../lib/errors.js';
+import { UPLOAD_FILES_MAX } from '../policy/limits.js';
 import { siteName } from '../policy/sites.js';
-import { CHOOSER_MS, UPLOAD_FILES_MAX } from './limits.js';
+import { CHOOSER_MS } from './limits.js';
 
 /** @typedef {{name: string, size: number, type: string}} PageFile */
 /** @typedef {Pick<InputSession, 'tabId' | 'byScript'>} FileGiver */

@@ -7,7 +7,7 @@
 import { ConsentNeeded, consentStale } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
 import { siteName } from './sites.js';
-import { ASKED_FILES_MAX } from './limits.js';
+import { UPLOAD_FILES_MAX } from './limits.js';
 
 /** @typedef {(paths: string[], site: string) => Promise<AskedFile[]>} FileLook rejects if one of them can never be given */
 
@@ -66,7 +66,7 @@ export async function askBeforeGiving(command, url, { look, documentNow }) {
   }
   for (const [site, { isOpen, files: { size }, files }] of sites) {
     if (size === 0) continue;
-    if (size > ASKED_FILES_MAX) throw new ActionError('file_too_large', `the user would be asked about ${size} files; at most ${ASKED_FILES_MAX} are asked about at once`, undefined, { hint: 'Give the files in several calls.', mayHaveRun: false });
+    if (size > UPLOAD_FILES_MAX) throw new ActionError('file_too_large', `the user would be asked about ${size} files; at most ${UPLOAD_FILES_MAX} are asked about at once`, undefined, { hint: 'Give the files in several calls.', mayHaveRun: false });
     const document = isOpen ? await documentNow() : undefined;
     throw new ConsentNeeded({ kind: 'file', site, ...(document && { document }), files: [...files.values()] });
   }

@@ -9,5 +9,5 @@ export const FILE_CHECK_MAX = 1_000;
 export const FILES_KNOWN_MAX = 1_000;
 /** Remembered older extensions whose request the person has seen: more than the daemon reports at a time. */
 export const SEEN_MAX = 64;
-/** As many files as the daemon asks the person about at once. */
-export const ASKED_FILES_MAX = 10;
+/** As many files as the daemon gives to a page, and asks the person about, at once. */
+export const UPLOAD_FILES_MAX = 10;

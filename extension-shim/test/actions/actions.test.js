@@ -396,7 +396,7 @@ test('a number that the daemon lets through is one that the extension takes, and
 
 test('limits that the daemon has, too, are the same there', async () => {
   const [{ UPLOAD_FILES_MAX }, { STEPS_MAX }, { SNAPSHOT_BYTES_USUAL }, { EXECUTE_USUAL_MS }] = await Promise.all(
-    ['actions', 'commands', 'browser', 'input'].map((folder) => import(`../../src/${folder}/limits.js`)));
+    ['policy', 'commands', 'browser', 'input'].map((folder) => import(`../../src/${folder}/limits.js`)));
   const inDaemon = (file, line) => Number(line.exec(readFileSync(new URL(`../../../src/${file}.rs`, import.meta.url), 'utf8'))[1].replaceAll('_', ''));
   assert.deepEqual([UPLOAD_FILES_MAX, STEPS_MAX, SNAPSHOT_BYTES_USUAL, EXECUTE_USUAL_MS], [
     inDaemon('protocol/uploads', /UPLOAD_FILES_MAX: usize = ([\d_]+);/), inDaemon('tools/batch', /MOST_STEPS: usize = ([\d_]+);/),

@@ -88,6 +88,22 @@ test('a screen is emulated and put back while the page takes itself for seen: el
   assert.equal(between(sent.length), false);
 });
 
+test('an emulation, and its end, is over once the page has been told its size', async () => {
+  let clientWidth = 1_000;
+  const send = chrome.debugger.sendCommand;
+  chrome.debugger.sendCommand = async (target, method, params) => (method === 'Page.getLayoutMetrics' ? { cssVisualViewport: { clientWidth, clientHeight: 844 } } : send(target, method, params));
+  chrome.tabs.get = async () => ({ id: 7, url: 'https://page.test/', width: 1_000, height: 844 });
+  for (const [change, told] of [[() => states.emulate(7, context('a'), { viewport: '390x844' }), 390], [() => states.end(7), 1_000]]) {
+    let isOver = false;
+    const over = change().then(() => { isOver = true; });
+    await settled();
+    assert.equal(isOver, false);
+    clientWidth = told;
+    mock.timers.tick(20);
+    await over;
+  }
+});
+
 test('a recording that ends does not let the debugger go while there is an emulation', async () => {
   await hold(7);
   await states.emulate(7, context('a'), { color_scheme: 'dark' });
