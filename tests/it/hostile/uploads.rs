@@ -10,7 +10,7 @@ use tabwire::home::FolderAccess;
 
 use testkit::{
     DeliveredCommand, ExtensionBuilder, FakeExtension, McpClient, RowReport, TestDaemon,
-    active_tab, authorization, body, cli_of, finish, raw, soon, tab, until,
+    active_tab, answer_ask, body, cli_of, finish, raw, soon, tab, until,
 };
 
 /// A daemon with a browser, and a person's folders: `shop` is open for reading.
@@ -336,20 +336,10 @@ async fn row_46_no_program_answers_in_the_place_of_the_person_and_without_a_word
     let command = stage.hold(&[&secret]).await;
     let early = stage.request(&command, &[&secret], json!({})).await;
     row.tried("before the word", is_refused(&early, "internal"), &early);
-    let own = authorization(&stage.daemon.token());
     for consent in ["once", "folder", "session", "always"] {
         let answer = json!({"kind": "consent", "consent": consent});
         let said = json!({"correlation_id": command.id, "answer": answer});
-        let text = said.to_string();
-        let length = format!("Content-Length: {}", text.len());
-        let head = [
-            "POST /api/asks HTTP/1.1",
-            "Host: HOST",
-            &own,
-            "Content-Type: application/json",
-            &length,
-        ];
-        let answered = raw(&stage.daemon, &head, text.as_bytes()).await;
+        let answered = answer_ask(&stage.daemon, &command.id, &answer).await;
         let refused = answered.status == 403 && stage.is_held(&command).await;
         row.tried(&format!("a program with the token: {consent}"), refused, &answered.body);
         for method in ["elicitation/create", "tasks/update", "ask_answer"] {

@@ -60,7 +60,9 @@ pub use program::{
 };
 pub use pseudo_terminal::PseudoTerminal;
 pub use published::check_answer;
-pub use raw_http::{OWN_TOKEN, RawAnswer, RawConnection, authorization, authorized, bearer, raw};
+pub use raw_http::{
+    OWN_TOKEN, RawAnswer, RawConnection, answer_ask, authorization, authorized, bearer, raw,
+};
 pub use relay::FrameRelay;
 pub use row::RowReport;
 pub use session::{ExtensionSession, HttpExtension, answering, commands};

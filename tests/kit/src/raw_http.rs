@@ -1,5 +1,6 @@
 //! HTTP byte by byte, for requests that no proper client makes.
 
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -112,6 +113,16 @@ pub fn bearer(token: &str) -> String {
 /// The line of the `Authorization` header with this token.
 pub fn authorization(token: &str) -> String {
     format!("Authorization: {}", bearer(token))
+}
+
+/// What any program with the token can try: to answer the question of an agent in the person's place.
+pub async fn answer_ask(daemon: &TestDaemon, id: &str, answer: &Value) -> RawAnswer {
+    let body = json!({"correlation_id": id, "answer": answer}).to_string();
+    let own = authorization(&daemon.token());
+    let length = format!("Content-Length: {}", body.len());
+    let kind = "Content-Type: application/json";
+    let head = ["POST /api/asks HTTP/1.1", "Host: HOST", &own, kind, &length];
+    raw(daemon, &head, body.as_bytes()).await
 }
 
 /// The beginning of a request's head, for a request such as `GET /api/status`; further lines may

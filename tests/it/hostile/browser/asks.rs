@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
-    BrowserUser, McpClient, RowReport, TestDaemon, TestPages, authorization, body, cli_of, finish,
-    first_tab, raw, soon, until,
+    BrowserUser, McpClient, RowReport, TestDaemon, TestPages, answer_ask, body, cli_of, finish,
+    first_tab, soon, until,
 };
 
 /// The parts of a page's attack that the browser should refuse; each tells whether it got through.
@@ -51,13 +51,8 @@ pub(super) fn acts_on(popup: &str, there: &Value, own_tab: &Value, button: &str)
 /// What programs with the token send to answer it.
 async fn try_programs(row: &mut RowReport, daemon: &TestDaemon, client: &McpClient, id: &str) {
     let is_open = async || client.status(id).await["status"] == "pending";
-    let own = authorization(&daemon.token());
     for kind in ["allow", "deny", "decline"] {
-        let answer = json!({"correlation_id": id, "answer": {"kind": kind}}).to_string();
-        let length = format!("Content-Length: {}", answer.len());
-        let kind_of_body = "Content-Type: application/json";
-        let head = ["POST /api/asks HTTP/1.1", "Host: HOST", &own, kind_of_body, &length];
-        let answered = raw(daemon, &head, answer.as_bytes()).await;
+        let answered = answer_ask(daemon, id, &json!({"kind": kind})).await;
         let refused = answered.status == 403 && is_open().await;
         row.tried(&format!("a program with the token: {kind}"), refused, &answered.body);
     }
@@ -71,14 +66,9 @@ async fn try_programs(row: &mut RowReport, daemon: &TestDaemon, client: &McpClie
 /// What a client that accepts every elicitation by itself sends, and programs with the token.
 async fn try_words(row: &mut RowReport, daemon: &TestDaemon, client: &McpClient, id: &str) {
     let is_held = async || client.status(id).await["status"] == "waiting_for_user";
-    let own = authorization(&daemon.token());
     for consent in ["once", "session", "always", "never"] {
         let answer = json!({"kind": "consent", "consent": consent});
-        let body = json!({"correlation_id": id, "answer": answer}).to_string();
-        let length = format!("Content-Length: {}", body.len());
-        let kind_of_body = "Content-Type: application/json";
-        let head = ["POST /api/asks HTTP/1.1", "Host: HOST", &own, kind_of_body, &length];
-        let answered = raw(daemon, &head, body.as_bytes()).await;
+        let answered = answer_ask(daemon, id, &answer).await;
         let refused = answered.status == 403 && is_held().await;
         row.tried(&format!("a program with the token: {consent}"), refused, &answered.body);
         let accepted =

@@ -9,7 +9,7 @@ use crate::browser::form_stage::FormStage;
 use crate::browser::popup::popup;
 use crate::browser::steps_alone::SPY;
 use testkit::{
-    ExtensionBuilder, McpClient, RowReport, authorization, body, cli_of, finish, raw, soon, until,
+    ExtensionBuilder, McpClient, RowReport, answer_ask, body, cli_of, finish, soon, until,
 };
 
 const PASSWORD: &str = "correct horse 7";
@@ -203,19 +203,9 @@ async fn row_43_no_agent_learns_what_a_person_types_in_a_step() {
 /// What programs send to end a step in the person's place.
 async fn try_programs(row: &mut RowReport, stage: &FormStage, id: &str) {
     let is_open = async || stage.client.status(id).await["status"] == "pending";
-    let own = authorization(&stage.daemon.token());
     for kind in ["done", "cannot", "allow", "decline"] {
         let answer = json!({"kind": kind});
-        let body = json!({"correlation_id": id, "answer": answer}).to_string();
-        let length = format!("Content-Length: {}", body.len());
-        let head = [
-            "POST /api/asks HTTP/1.1",
-            "Host: HOST",
-            &own,
-            "Content-Type: application/json",
-            &length,
-        ];
-        let answered = raw(&stage.daemon, &head, body.as_bytes()).await;
+        let answered = answer_ask(&stage.daemon, id, &answer).await;
         row.tried(
             &format!("a program with the token: {kind}"),
             answered.status == 403 && is_open().await,
