@@ -1159,6 +1159,7 @@ export type ErrorCode =
   | 'invalid_params'
   | 'internal'
   | 'blocked_by_policy'
+  | 'tabwire_page'
   | 'denied_by_user'
   | 'consent_needed'
   | 'consent_stale'

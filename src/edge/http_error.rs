@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{
+    ALLOW, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -327,6 +329,9 @@ impl IntoResponse for HttpError {
             body["retry_after_ms"] = millis(*retry_after).into();
         }
         let mut response = json_response(self.status(), body.to_string());
+        // A page that frames the daemon gets this answer, and must not show even that.
+        let alone = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, alone);
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }

@@ -97,6 +97,7 @@ impl EdgeServer {
         browser_folders: Vec<PathBuf>,
     ) -> Self {
         let tasks = TaskTracker::new();
+        tools.hub().set_own_port(port);
         let guard = RequestGuard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (CallRegistry::default(), JobCalls::default());
         let sessions = HttpSessions::default();

@@ -188,7 +188,8 @@ impl Transaction<'_> {
 
     /// The extension may get commands from here on. Those that it had are settled first
     /// (rows 11a, 12).
-    fn ready(&mut self, peer: &Peer, ready: ReadyFrame) {
+    fn ready(&mut self, peer: &Peer, mut ready: ReadyFrame) {
+        ready.tabs = self.without_own_pages(ready.tabs);
         let label =
             targets::label_for(&self.browsers, &self.browser_names, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
@@ -235,6 +236,7 @@ impl Transaction<'_> {
     }
 
     fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<BrowserTab>) {
+        let tabs = self.without_own_pages(tabs);
         if let Some(browser) = self.browsers.get_mut(browser) {
             browser.set_tabs(tabs);
         }

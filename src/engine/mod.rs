@@ -26,6 +26,7 @@ mod keys;
 mod leases;
 mod links;
 mod opened_tabs;
+mod own_pages;
 mod page_states;
 mod past_acts;
 mod polling;
@@ -137,6 +138,8 @@ pub struct Engine {
     capture: CaptureRequests,
     drawing_tools: DrawingTools,
     decided: PersonDecisions,
+    /// The port of the daemon's own pages, once it listens.
+    own_port: Option<u16>,
     /// Why the journal cannot be written now, if it cannot.
     storage_failure: Option<Arc<str>>,
     /// Whether the daemon is shutting down: it accepts and delivers no commands.
@@ -177,6 +180,7 @@ impl Engine {
             capture: CaptureRequests::default(),
             drawing_tools: DrawingTools::default(),
             decided: PersonDecisions::default(),
+            own_port: None,
             storage_failure: None,
             is_shutting_down: false,
             started: now,

@@ -130,6 +130,8 @@ pub enum RefusalReason {
         /// The tab.
         tab: TabId,
     },
+    /// The call opens one of Tabwire's own pages.
+    TabwirePage,
     /// The person has stopped everything in the browser.
     StoppedByUser {
         /// The label of the browser.
@@ -177,6 +179,9 @@ pub struct TabChoice {
 impl RefusalReason {
     /// The word for a browser whose extension was changed.
     pub(super) const EXTENSION_CHANGED: &str = "extension_changed";
+
+    /// The word for a page of Tabwire's own.
+    const TABWIRE_PAGE: &str = "tabwire_page";
 
     /// The word for an extension that does not keep commands to the tabs inside.
     pub(super) const SCOPE_NOT_KEPT: &str = "scope_not_kept";
@@ -237,6 +242,7 @@ impl RefusalReason {
             Self::ScopeNotKept { .. } => Self::SCOPE_NOT_KEPT,
             Self::NoTabKnown { .. } => "no_tab_known",
             Self::NoPageToHandOver { .. } => "no_page_to_hand_over",
+            Self::TabwirePage => Self::TABWIRE_PAGE,
             Self::StoppedByUser { .. } => CommandOutcome::STOPPED_BY_USER,
             Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
             Self::KeyReused { .. } => "idempotency_key_reused",
@@ -303,6 +309,7 @@ impl RefusalReason {
             }
             Self::NoTabKnown { browser, .. } => format!("No tab of `{browser}` is known"),
             Self::NoPageToHandOver { tab } => format!("Tab {tab} shows no page of the web"),
+            Self::TabwirePage => "Agents may not use Tabwire's own pages".to_owned(),
             Self::StoppedByUser { browser } => {
                 format!("The person has stopped everything that agents do in `{browser}`")
             }
@@ -378,8 +385,8 @@ impl RefusalReason {
                  the tabs of all browsers."
             }
             Self::NoPageToHandOver { .. } => Self::OPEN_PAGE_FIRST,
-            Self::StoppedByUser { .. } => {
-                next_step_of_code(CommandOutcome::STOPPED_BY_USER).unwrap_or_default()
+            Self::TabwirePage | Self::StoppedByUser { .. } => {
+                next_step_of_code(self.code()).unwrap_or_default()
             }
             Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
             Self::KeyReused { .. } => "Use a new key for a new call, or leave the key out.",
@@ -414,6 +421,7 @@ impl RefusalReason {
             | Self::ScopeNotKept { .. }
             | Self::NoTabKnown { .. }
             | Self::NoPageToHandOver { .. }
+            | Self::TabwirePage
             | Self::StoppedByUser { .. }
             | Self::ExtensionChanged { .. }
             | Self::KeyReused { .. }
@@ -518,6 +526,7 @@ mod tests {
             tab_known(true),
             tab_known(false),
             RefusalReason::NoPageToHandOver { tab: TabId(7) },
+            RefusalReason::TabwirePage,
             RefusalReason::StoppedByUser { browser: browser.clone() },
             RefusalReason::ExtensionChanged { browser },
             RefusalReason::KeyReused { id: "exec_1".into() },

@@ -150,6 +150,7 @@ impl Transaction<'_> {
             return known;
         }
         self.check_accepting(caller)?;
+        self.check_opens_no_own_page(action)?;
         let queued = self.scheduler.queued(&caller.client);
         if self.scheduler.is_full_for(&caller.client, &self.limits) {
             // About the time in which one of the queued commands ends.

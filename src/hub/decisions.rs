@@ -12,6 +12,11 @@ use crate::protocol::{
 };
 
 impl Hub {
+    /// Sets the port of the daemon's own pages, which are kept from agents.
+    pub fn set_own_port(&self, port: u16) {
+        self.transact(|tx| tx.set_own_port(port));
+    }
+
     /// Sets the sites that agents may use, and sends them to all connected browsers.
     pub fn set_site_rules(&self, rules: SiteRules) {
         self.transact(|tx| tx.set_site_rules(rules));

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Caller, Hub};
 use crate::lifecycle::Limits;
 use crate::proof;
-use crate::protocol::{BrowserId, Owner, StreamKind, TabId};
+use crate::protocol::{BrowserId, Owner, StreamKind, TabId, is_own_page};
 use crate::streams::{
     ClearedPlaces, CursorSeal, EntryPage, LegacyBatch, LegacyBodyError, LegacyStream, LogLevel,
     NoiseRules, PageQuery, PageReader, StoredEntry, StreamEntry, StreamRings, StreamView,
@@ -160,6 +160,7 @@ impl StreamStore {
         let entries: Vec<_> = read.collect();
         let taken = IngestCounts { received: entries.len(), rejected: json.len() - entries.len() };
         let now = hub.now();
+        let entries = hub.without_own_pages(entries);
         let mut shelf = self.shelf();
         for entry in entries {
             shelf.rings.push(browser, entry, now);
@@ -232,6 +233,7 @@ impl Hub {
         let reading = tokio::task::spawn_blocking(move || kind.read(body.as_ref(), now));
         // It is given up only with the runtime.
         let mut batch = reading.await.unwrap_or_else(|_ending| Ok(LegacyBatch::default()))?;
+        batch.entries = self.without_own_pages(batch.entries);
         let mut shelf = self.0.streams.shelf();
         if kind == LegacyStream::NetworkWaterfall {
             shelf.waterfall.drop_repeated(browser, &mut batch);
@@ -241,6 +243,13 @@ impl Hub {
         }
         shelf.rings.reject(kind.stream(), batch.rejected);
         Ok(IngestCounts { received: batch.received, rejected: batch.rejected })
+    }
+
+    /// The entries that are of no page of Tabwire's own.
+    fn without_own_pages(&self, mut entries: Vec<StreamEntry>) -> Vec<StreamEntry> {
+        let Some(port) = self.view(|engine| engine.own_port()) else { return entries };
+        entries.retain(|entry| !entry.addresses().any(|url| is_own_page(url, port)));
+        entries
     }
 
     /// Drops the console lines of one browser, as its person asked. Returns their number.

@@ -30,6 +30,7 @@ mod knocks;
 mod leases;
 mod links;
 mod opened_tabs;
+mod own_pages;
 mod page_states;
 mod pollers;
 mod recorded;

@@ -20,6 +20,7 @@ mod legacy;
 mod local_files;
 mod name;
 mod older;
+mod own_pages;
 mod page_mark;
 mod page_state;
 mod past_act;
@@ -76,6 +77,7 @@ pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,
     plain_version,
 };
+pub use own_pages::is_own_page;
 pub use page_mark::PageMark;
 pub use page_state::PageState;
 pub use past_act::{HistoryWish, PastAct, site_of_address, web_host};

@@ -138,6 +138,21 @@ impl StreamEntry {
         }
     }
 
+    /// The addresses that it is about: of its page, its request or its script.
+    pub fn addresses(&self) -> impl Iterator<Item = &str> {
+        let script = match &self.record {
+            EntryRecord::Log(log) => log.script_url.as_deref(),
+            EntryRecord::Request(_)
+            | EntryRecord::Bodies(_)
+            | EntryRecord::Socket(_)
+            | EntryRecord::Action(_)
+            | EntryRecord::Performance(_)
+            | EntryRecord::ExtensionLog(_) => None,
+        };
+        let [subject, _content] = self.said();
+        self.page_address().into_iter().chain(script).chain(Some(subject))
+    }
+
     /// Its searchable texts: its URL and its content.
     pub(super) fn said(&self) -> [&str; 2] {
         match &self.record {

@@ -167,6 +167,7 @@ impl RefusedCall {
             | RefusalReason::ScopeNotKept { .. }
             | RefusalReason::NoTabKnown { .. }
             | RefusalReason::NoPageToHandOver { .. }
+            | RefusalReason::TabwirePage
             | RefusalReason::StoppedByUser { .. }
             | RefusalReason::ExtensionChanged { .. }
             | RefusalReason::KeyReused { .. }

@@ -6,6 +6,7 @@
 import { readIsolated, withLook } from '../analysis/isolated.js';
 import { lookAtPage } from '../browser/attached_page.js';
 import { pdfNote } from '../browser/pdf_page.js';
+import { policy } from '../browser/state.js';
 import { summarySource } from '../injected/summary.js';
 import { withoutEmpty } from '../lib/without_empty.js';
 import { originOf } from '../policy/pages.js';
@@ -14,5 +15,7 @@ import { originOf } from '../policy/pages.js';
 export async function page_summary(_, context) {
   const read = withLook(`${summarySource()}(look).read()`);
   const { value, url, dialogs } = await lookAtPage(context, async (id) => ({ ...await readIsolated(id, read), ...await pdfNote(id) }));
+  // A frame that would show a page of Tabwire is there without its address.
+  for (const frame of value.frames ?? []) if (policy.own.covers(frame.url ?? '')) delete frame.url;
   return { value: withoutEmpty(value), type: 'object', origin: originOf(url), dialogs };
 }

@@ -6,6 +6,7 @@
 
 import { noSuchTab } from '../lib/errors.js';
 import { handedOver } from '../policy/handed_over.js';
+import { ownPage } from '../policy/own_pages.js';
 import { drawnTab, originOf } from '../policy/pages.js';
 import { fileIn, hidesOwner } from '../policy/sites.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
@@ -107,6 +108,8 @@ export class Tabs {
     await this.load();
     const tab = this.known(tabId);
     if (hasId(tab)) return tab;
+    const meant = tabId === undefined ? this.#activeTab() : this.#tabs.get(this.#replaced.now(tabId));
+    if (meant && this.#isOwn(meant)) throw ownPage(false);
     if (this.#policy.handed.hasTab(tabId === undefined ? this.#activeTab()?.id : this.#replaced.now(tabId))) throw handedOver(tabId === undefined ? 'the tab in front' : `tab ${tabId}`, false);
     throw noSuchTab(absence(tabId));
   }
@@ -132,7 +135,7 @@ export class Tabs {
 
   /**
    * The tab that a command is meant for, as the events have it. A tab that a person draws in, or does a step in, is theirs
-   * alone: agents have the one that it came from.
+   * alone: agents have the one that it came from. So is a tab with a page of Tabwire.
    * @param {number | undefined} tabId absent: where the person is @returns {chrome.tabs.Tab | undefined}
    */
   known(tabId) {
@@ -142,7 +145,12 @@ export class Tabs {
 
   /** @param {chrome.tabs.Tab} tab whether it is for the person alone */
   #isPersons(tab) {
-    return drawnTab(tab) !== undefined || this.#policy.handed.hasTab(tab.id);
+    return drawnTab(tab) !== undefined || this.#isOwn(tab) || this.#policy.handed.hasTab(tab.id);
+  }
+
+  /** @param {chrome.tabs.Tab} tab whether it shows a page of Tabwire that is not for drawing */
+  #isOwn(tab) {
+    return drawnTab(tab) === undefined && this.#policy.own.hasTab(tab);
   }
 
   #activeTab() {

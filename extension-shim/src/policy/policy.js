@@ -11,6 +11,7 @@ import { once } from '../lib/once.js';
 import { HandedOver, handedOver } from './handed_over.js';
 import { LocalFiles } from './local_files.js';
 import { actKind } from './acts.js';
+import { OwnPages, ownPage } from './own_pages.js';
 import { isBrowserPage } from './pages.js';
 import { actBlockOf, askedSite, blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
 
@@ -29,6 +30,7 @@ export class Policy {
   #stopped = false;
   files = new LocalFiles();
   handed = new HandedOver();
+  own = new OwnPages();
   /** Why the person's last change of the rules does not count. */
   problem = '';
   /** Rules, or whether all is stopped, are others now. */
@@ -79,11 +81,11 @@ export class Policy {
    */
   isOpenFor({ params }, tab) {
     const urls = [...urlsIn(params), ...stepUrls(params), tab?.url, tab?.pendingUrl];
-    const mayBeFile = urls.some((url) => typeof url === 'string' && fileIn(url) !== null) || hidesOwner(tab?.url ?? '');
-    return !this.#stopped && this.allowsEverySite && !mayBeFile;
+    const mayBeClosed = urls.some((url) => typeof url === 'string' && (fileIn(url) !== null || this.own.covers(url))) || hidesOwner(tab?.url ?? '');
+    return !this.#stopped && this.allowsEverySite && !mayBeClosed;
   }
 
-  /** Whether there are no rules for sites. Local files are closed all the same. */
+  /** Whether there are no rules for sites. Local files and Tabwire's own pages are closed all the same. */
   get allowsEverySite() {
     return this.#rules !== null && isOpen(this.#rules) && !this.handed.isAny;
   }
@@ -115,6 +117,7 @@ export class Policy {
     const tab = await look().catch(() => null);
     // The browser keeps extensions out of its own pages; from there agents may go where they may go.
     if (!tab) return console.debug('tabwire: no such tab', tab_id);
+    if (this.own.hasTab(tab)) throw ownPage(false);
     const isBrowsers = isBrowserPage(tab.url ?? '');
     await this.admitTab(isBrowsers ? { pendingUrl: tab.pendingUrl } : tab);
     const owner = typeof tab.owner === 'string' && tab.owner !== 'null' ? tab.owner : '';
@@ -162,7 +165,7 @@ export class Policy {
 
   /** @param {string} url @returns {boolean} whether its site may not be used */
   blocks(url) {
-    return this.#rules === null || this.handed.covers(url) || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;
+    return this.#rules === null || this.own.covers(url) || this.handed.covers(url) || this.#isClosedFile(url) || blockOf(this.#rules, url) !== null;
   }
 
   /**
@@ -211,6 +214,7 @@ export class Policy {
    */
   assertUrl(url, { ran = false } = {}) {
     if (this.#rules === null) throw notHeard();
+    if (this.own.covers(url)) throw ownPage(ran);
     if (this.handed.covers(url)) throw handedOver('this site', ran);
     if (this.#isClosedFile(url)) throw closedFile(ran);
     const block = blockOf(this.#rules, url);

@@ -129,6 +129,15 @@ export function siteName(url) {
   return siteOf(placeOf(url));
 }
 
+/**
+ * @param {string} url @returns {{scheme: string, host: string, port: string, isHere: boolean}} the place that it shows or holds;
+ *   `isHere`: it leads to this computer itself
+ */
+export function shownPlace(url) {
+  const { scheme, host, port } = placeOf(url);
+  return { scheme, host, port, isHere: LOOPBACK.test(host) };
+}
+
 /** The origin of a page, in the one spelling of its host. @param {UrlParts} place */
 function siteOf({ scheme, host, port }) {
   if (host === '') return `${scheme || 'no site'}:`;

@@ -242,6 +242,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
   heldTabs = [];
   asks.forget();
   pairing.handleProven(config);
+  policy.own.setPort(config.port);
   connection = { ...connection, daemon_version: server_version };
   dispatcher.enterEpoch(epoch);
   link.send({

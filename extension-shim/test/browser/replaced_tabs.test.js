@@ -37,7 +37,7 @@ test('a tab is known by all ids that it has had, also by the next worker, and by
 
 test('a command for a former id goes to the tab, and lists name what sleeps', async () => {
   const replaced = new ReplacedTabs();
-  const policy = { blocks: () => false, handed: { hasTab: () => false } };
+  const policy = { blocks: () => false, handed: { hasTab: () => false }, own: { hasTab: () => false } };
   const tabs = new Tabs(/** @type {any} */ (policy), () => undefined, replaced);
   await tabs.load();
   replaced.handleReplaced(80, 8);

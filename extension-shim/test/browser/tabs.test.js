@@ -230,9 +230,25 @@ test('a tab that a person draws in is the page to agents: listed as in front, na
   }
   open.delete(7);
   await assert.rejects(tabs.fresh(undefined), { code: 'no_such_tab' }, 'its page is closed');
-  // A page of ours that is not for drawing is a tab as any.
-  open.set(8, { ...drawing, url: 'chrome-extension://ours/popup.html' });
-  assert.equal((await tabs.fresh(8)).id, 8);
+});
+
+test("a tab with a page of Tabwire's own is in no list, and each command for it is told why", async () => {
+  policy.own.setPort(7890);
+  const page = open.get(7);
+  const dashboard = 'http://localhost:7890/dashboard';
+  for (const shown of [{ url: dashboard }, { url: 'http://b/', pendingUrl: dashboard }, { url: 'chrome-extension://ours/popup/popup.html' }]) {
+    Object.assign(page, { active: false });
+    open.set(8, { id: 8, windowId: 1, title: 'Tabwire', active: true, ...shown });
+    await tabs.load();
+    assert.deepEqual(tabs.list().map(({ tab_id }) => tab_id), [7]);
+    assert.equal(tabs.known(8), undefined);
+    for (const tabId of [8, undefined]) await assert.rejects(tabs.fresh(tabId), { code: 'tabwire_page' });
+    for (const action of ['tab_close', 'tab_activate', 'navigate', 'screenshot', 'execute_js']) {
+      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
+      await assert.rejects(actions[action]({ url: 'http://a/', script: '1' }, context), { code: 'tabwire_page' }, action);
+    }
+  }
+  assert.deepEqual(done, []);
 });
 
 test('the tab that a window shows is known as soon as the browser tells it', async () => {

@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 44] = [
+static OF_CODES: [(&str, &str); 45] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -72,6 +72,11 @@ static OF_CODES: [(&str, &str); 44] = [
         "blocked_by_policy",
         "Use another site. Only the person can change the rules: with `tabwire sites`, or in the \
          popup of the Tabwire extension.",
+    ),
+    (
+        "tabwire_page",
+        "Name another tab in `tab_id`, or open one with interact({action:\"tab_open\", url}): Tabwire's \
+         own pages are the person's alone, and no rule opens them to agents.",
     ),
     (
         "denied_by_user",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Action, ActionSpec, BrowserAction, UploadFileAction};
-use crate::protocol::{in_short, is_local_file_url};
+use crate::protocol::in_short;
 
 /// Runs actions until one fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,12 +46,6 @@ impl BatchStep {
         action.and_then(Result::ok).is_none_or(|action| action.is_analysis())
     }
 
-    /// Whether its URL is a local file's. A URL that is made of an earlier result is known only to
-    /// the extension, which asks the daemon about each local file.
-    fn may_open_local_file(&self) -> bool {
-        self.params.get("url").and_then(Value::as_str).is_some_and(is_local_file_url)
-    }
-
     /// Whether it gives exactly these files to the page. Paths that are made of earlier results
     /// are never given: a page could have made them.
     fn gives_files(&self, paths: &[String]) -> bool {
@@ -84,8 +78,11 @@ impl BrowserAction for BatchAction {
         Some(in_short(&names.join(" ")))
     }
 
-    fn opens_local_file(&self) -> bool {
-        self.steps.iter().any(BatchStep::may_open_local_file)
+    fn opened_urls(&self) -> Vec<&str> {
+        self.steps
+            .iter()
+            .filter_map(|step| step.params.get("url").and_then(Value::as_str))
+            .collect()
     }
 
     fn gives_files(&self, paths: &[String]) -> bool {

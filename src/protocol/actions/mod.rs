@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::{LegacyAction, SavedFormat};
+use super::{LegacyAction, SavedFormat, is_local_file_url};
 pub use action_spec::{ActionEffect, ActionSpec, ActionTool, RegisteredAction, ToolGroup};
 pub use input_target::{
     ElementTarget, KeyModifier, MouseButton, PageAfterAct, PointTarget, SnapshotAfterAct,
@@ -89,6 +89,14 @@ macro_rules! actions {
             pub fn opens_local_file(&self) -> bool {
                 match self {
                     $(Self::$variant(params) => params.opens_local_file(),)*
+                }
+            }
+
+            /// See [`BrowserAction::opened_urls`].
+            #[must_use]
+            pub fn opened_urls(&self) -> Vec<&str> {
+                match self {
+                    $(Self::$variant(params) => params.opened_urls(),)*
                 }
             }
 
@@ -227,7 +235,13 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
 
     /// Whether it sends a tab to a local file.
     fn opens_local_file(&self) -> bool {
-        false
+        self.opened_urls().into_iter().any(is_local_file_url)
+    }
+
+    /// The URLs to which it sends tabs. A URL that is made of an earlier result of a batch is known
+    /// only to the extension, which asks the daemon about each local file.
+    fn opened_urls(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// The name of the file for its picture or its PDF, and the format, if that goes to a file. The

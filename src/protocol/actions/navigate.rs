@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{ActionSpec, BrowserAction};
-use crate::protocol::{LegacyAction, is_local_file_url, url_in_short};
+use crate::protocol::{LegacyAction, url_in_short};
 
 /// Opens a URL and waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +33,8 @@ impl BrowserAction for NavigateAction {
         Some(url_in_short(&self.url))
     }
 
-    fn opens_local_file(&self) -> bool {
-        is_local_file_url(&self.url)
+    fn opened_urls(&self) -> Vec<&str> {
+        vec![&self.url]
     }
 
     fn in_legacy_words(&self, _: u64) -> Option<LegacyAction> {

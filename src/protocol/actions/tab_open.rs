@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, BrowserAction};
-use crate::protocol::{is_local_file_url, url_in_short};
+use crate::protocol::url_in_short;
 
 /// Opens a tab; later calls use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ impl BrowserAction for TabOpenAction {
         self.url.as_deref().map(url_in_short)
     }
 
-    fn opens_local_file(&self) -> bool {
-        self.url.as_deref().is_some_and(is_local_file_url)
+    fn opened_urls(&self) -> Vec<&str> {
+        self.url.as_deref().into_iter().collect()
     }
 }

@@ -3,6 +3,7 @@
 mod asks;
 mod drawings;
 mod local_files;
+mod own_pages;
 mod pages;
 mod pollers;
 mod prompts;
