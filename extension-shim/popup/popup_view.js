@@ -171,8 +171,17 @@ export function moreWords(more) {
 /** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */
 export function changedLine({ client, emulation, rules }) {
   const parts = Object.entries(emulation).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value === true ? 'on' : value === false ? 'off' : value}`);
-  const does = [...(parts.length > 0 ? [`emulates ${parts.join(', ')}`] : []), ...(rules.length > 0 ? [`blocks requests to ${rules.join(', ')}`] : [])];
+  const does = [...(parts.length > 0 ? [`emulates ${parts.join(', ')}`] : []), ...ruleParts(rules)];
   return `${client || 'An agent'} ${does.join(' and ')}`;
+}
+
+/** @param {ChangedRow['rules']} rules @returns {string[]} */
+function ruleParts(rules) {
+  const named = (/** @type {'block' | 'answer' | 'headers'} */ deed, /** @type {string} */ does) => {
+    const urls = rules.filter((rule) => deed in rule.deed).map(({ url }) => url);
+    return urls.length > 0 ? [`${does} ${urls.join(', ')}`] : [];
+  };
+  return [...named('block', 'blocks requests to'), ...named('answer', 'answers requests to'), ...named('headers', 'changes headers of requests to')];
 }
 
 /** @param {OlderExtensionsFrame['asking'][number]} older */

@@ -745,12 +745,12 @@ export type ActionParams = {
   page_summary: Record<string, never>;
   /** Load times and layout shifts. */
   performance: Record<string, never>;
-  /** Performance trace: start, then load a page or act, then stop: tells the largest costs. */
+  /** Performance trace: start, load a page or act, stop: tells the largest costs. */
   trace: {
     /** Start or stop the trace of this tab. */
     phase: 'start' | 'stop';
   };
-  /** Records your acts in the tab as steps. */
+  /** Records your acts as steps. */
   record: {
     /** Start or stop. */
     phase: 'start' | 'stop';
@@ -933,7 +933,7 @@ export type ActionParams = {
     /** Picture whose pixels the points are in: `in` of its answer. */
     in?: string;
   };
-  /** Gives files to the page. The user may be asked first. */
+  /** Gives files to the page. */
   upload_file: {
     /** Element: a ref (b12), CSS selector, text=, role= or label=. */
     target: string;
@@ -1126,18 +1126,40 @@ export type ActionParams = {
     /** For how long in ms; default 5000. */
     duration_ms?: number;
   };
-  /** Blocks requests of the page. */
+  /** Blocks or changes requests. */
   network_rules: {
-    /** All rules, [] ends them; each {url: part of it or a pattern with * and **, block: true}. */
+    /** All rules, [] ends them; each {url: part of it or a pattern with * and **} and block: true, answer: {body, type, status} or headers: {name: value} for requests to the page's own site. */
     rules?: ({
       /** A part of the address, or a pattern with * and **. */
       url: string;
       /** The request is refused. */
-      block: boolean;
+      block?: boolean;
+      /** The page gets this in place of the server's answer. */
+      answer?: {
+        /** Its text. */
+        body: string;
+        /** Its media type; default application/json. */
+        type?: string;
+        /** Its status; default 200. */
+        status?: number;
+      };
+      /** Headers of the request. */
+      headers?: Record<string, string>;
     })[];
   };
-  /** Names of the page's cookies. */
+  /** Names of cookies. */
   cookies: Record<string, never>;
+  /** Stored values: area, operation, name, value. */
+  storage: {
+    /** Where they are; the user is asked first. */
+    area: 'cookies' | 'local' | 'session' | 'indexed_db';
+    /** What to do with them. */
+    operation: 'get' | 'set' | 'delete';
+    /** Name of one value; get without it: all. In indexed_db database/store. */
+    name?: string;
+    /** Value to set; never recorded. */
+    value?: string;
+  };
 };
 
 /** The codes of failures, each with a next step. */
@@ -1368,7 +1390,7 @@ export type CommandBody = {
 export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act' | 'close' | 'file';
+export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {

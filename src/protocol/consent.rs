@@ -32,11 +32,15 @@ pub enum ConsentKind {
     Close,
     /// It gives a page files that no folder rule opens. No word on that is kept.
     File,
+    /// It reads or changes values that a page keeps in the browser: cookies and stored data.
+    Values,
+    /// It answers requests of a page, or changes their headers.
+    Requests,
 }
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Act, Self::Close, Self::File];
+    pub const ALL: [Self; 5] = [Self::Act, Self::Close, Self::File, Self::Values, Self::Requests];
 
     /// The word on the wire and in the journal.
     #[must_use]
@@ -45,6 +49,8 @@ impl ConsentKind {
             Self::Act => "act",
             Self::Close => "close",
             Self::File => "file",
+            Self::Values => "values",
+            Self::Requests => "requests",
         }
     }
 
@@ -61,6 +67,8 @@ impl ConsentKind {
             Self::Act => "act on",
             Self::Close => "close a tab on",
             Self::File => "give files to",
+            Self::Values => "use cookies and stored values of",
+            Self::Requests => "answer or change requests of",
         }
     }
 
@@ -70,11 +78,11 @@ impl ConsentKind {
         match (self, answer) {
             (_, ConsentAnswer::Once | ConsentAnswer::Deny)
             | (
-                Self::Act | Self::Close,
+                Self::Act | Self::Close | Self::Values | Self::Requests,
                 ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never,
             )
             | (Self::File, ConsentAnswer::Folder) => true,
-            (Self::Act | Self::Close, ConsentAnswer::Folder)
+            (Self::Act | Self::Close | Self::Values | Self::Requests, ConsentAnswer::Folder)
             | (Self::File, ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never) => {
                 false
             }
@@ -277,7 +285,7 @@ mod tests {
     fn no_word_on_files_is_kept_and_no_other_question_opens_a_folder() {
         let kept = [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never];
         assert!(kept.iter().all(|word| !ConsentKind::File.takes(*word)));
-        for kind in [ConsentKind::Act, ConsentKind::Close] {
+        for kind in ConsentKind::ALL.into_iter().filter(|kind| *kind != ConsentKind::File) {
             assert!(
                 kept.iter().all(|word| kind.takes(*word)) && !kind.takes(ConsentAnswer::Folder)
             );

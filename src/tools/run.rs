@@ -30,7 +30,7 @@ const SCRIPTS: [&str; 2] = ["script", "function"];
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub(super) enum RecordedRequest {
-    /// Runs recorded steps; stops at the first that differs.
+    /// Runs recorded steps until one differs.
     Run(RunArguments),
 }
 

@@ -20,8 +20,8 @@ export async function cookies(_, context) {
   return { value, type: 'object', origin: originOf(url), dialogs };
 }
 
-/** @param {any} cookie as the protocol has it */
-function described({ name, domain, path, expires, httpOnly, secure, sameSite }) {
+/** Without its value. @param {any} cookie as the protocol has it */
+export function described({ name, domain, path, expires, httpOnly, secure, sameSite }) {
   return {
     name, domain, ...(path !== '/' && { path }),  ...(expires > 0 && { expires: new Date(expires * 1_000).toISOString() }), ...(httpOnly && { http_only: true }), ...(secure && { secure: true }),
     ...(sameSite && { same_site: sameSite.toLowerCase() }),

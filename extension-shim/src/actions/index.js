@@ -42,6 +42,7 @@ import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
 import { select_option } from './select_option.js';
 import { snapshot } from './snapshot.js';
+import { storage } from './storage.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
 import { trace } from './trace.js';
 import { type } from './type.js';
@@ -55,5 +56,5 @@ export const actions = {
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,
-  wait_for, batch, page_tools, call_page_tool, dialog, downloads, emulate, highlight, network_rules, cookies,
+  wait_for, batch, page_tools, call_page_tool, dialog, downloads, emulate, highlight, network_rules, cookies, storage,
 };

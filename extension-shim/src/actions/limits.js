@@ -30,6 +30,12 @@ export const FIND_MATCHES_USUAL = 10;
 export const ATTRIBUTE_NAMES_MAX = 100;
 /** How many cookies an answer has: browsers keep at most 180 for a site. */
 export const COOKIES_MAX = 200;
+/** The longest name and value that an agent sets. Browsers keep cookies of at most 4,096 bytes. */
+export const STORED_NAME_MAX = 1_000;
+export const STORED_VALUE_MAX = 100_000;
+/** How much of a page's stored values an answer has, in UTF-16 units, and how many entries of a database. */
+export const STORED_CHARS = 300_000;
+export const STORED_ENTRIES = 100;
 /** How long an element is shown to the person. */
 export const HIGHLIGHT_MS = { least: 100, most: 60_000 };
 export const HIGHLIGHT_USUAL_MS = 5_000;

@@ -9,8 +9,9 @@ import { cdp, onEventOf } from './debugger.js';
  *
  * @typedef {object} PausedRequest
  * @property {string} requestId
- * @property {{url: string, method: string}} request
+ * @property {{url: string, method: string, headers?: Record<string, string>}} request
  * @property {string} resourceType
+ * @property {string} [frameId]
  *
  * @typedef {object} Interceptor
  * @property {RequestPattern[]} patterns

@@ -35,6 +35,10 @@ export const CPU_SLOWDOWNS = { least: 1, most: 20 };
 /** Rules for requests of one tab, and the length of an address in one: each request is compared with all of them. */
 export const NETWORK_RULES_MAX = 100;
 export const RULE_URL_MAX = 1_000;
+/** The longest answer of a rule, in UTF-16 units, and the headers that it may set. */
+export const RULE_ANSWER_MAX = 200_000;
+export const RULE_HEADERS_MAX = 20;
+export const RULE_HEADER_MAX = 1_000;
 /** Hosts on which scripts of agents have run: more than agents use in a day. */
 export const SCRIPTED_HOSTS_MAX = 1_000;
 /** A daemon that is started anew is back by then; without one no agent can put back what it has changed about a tab. */

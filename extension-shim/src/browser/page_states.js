@@ -8,10 +8,11 @@
 /** @import {Policy} from '../policy/policy.js' */
 /** @import {BrowserIdentity, Emulation, ProtocolCommand} from './emulation.js' */
 /** @import {Interceptor} from './interception.js' */
-/** @import {NetworkRule} from './network_rules.js' */
+/** @import {NetworkRule, RuleDeed} from './network_rules.js' */
 /** @import {PageSize} from './page_size.js' */
 
 import { ActionError, messageOf } from '../lib/errors.js';
+import { siteName } from '../policy/sites.js';
 import { cdp, debuggerNews, hold, letGo, openRequests, withFocus } from './debugger.js';
 import { emulationChange, networkOf, ownIdentity } from './emulation.js';
 import { interception } from './interception.js';
@@ -20,9 +21,10 @@ import { decideByRules, patternsOf } from './network_rules.js';
 import { hasSize, sizeOfTab } from './page_size.js';
 
 /**
- * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, allowedOn: string | null}} TabState `interceptor`: of its
- *   rules; `allowedOn`: the site on which the person was asked first and has allowed it
- * @typedef {PageState & {client: string, emulation: Emulation, rules: string[]}} StateRow for the popup
+ * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, allowedOn: string | null, page: StatedPage | null}} TabState `interceptor`: of its
+ *   rules; `allowedOn`: the site on which the person was asked first and has allowed it; `page`: of rules that do more than block
+ * @typedef {{site: string, frameId: string}} StatedPage the page whose requests the person lets a client answer and change
+ * @typedef {PageState & {client: string, emulation: Emulation, rules: {url: string, deed: RuleDeed}[]}} StateRow for the popup
  */
 
 /** @type {ProtocolCommand} */
@@ -54,7 +56,7 @@ export class PageStates {
 
   /** @returns {StateRow[]} */
   rows() {
-    return [...this.#tabs].map(([tab_id, { clientId, client, emulation, rules }]) => ({ tab_id, client_id: clientId, client, emulation, rules: rules.map(({ url }) => url) }));
+    return [...this.#tabs].map(([tab_id, { clientId, client, emulation, rules }]) => ({ tab_id, client_id: clientId, client, emulation, rules: rules.map(({ url, deed }) => ({ url, deed })) }));
   }
 
   /** @param {number} tabId @param {Context} context @returns {Emulation} what the client emulates there; throws if another one does */
@@ -91,12 +93,13 @@ export class PageStates {
     }
   }
 
-  /** @param {number} tabId @param {Context} context @param {NetworkRule[]} rules all of them */
-  async setRules(tabId, context, rules) {
+  /** @param {number} tabId @param {Context} context @param {NetworkRule[]} rules all of them @param {StatedPage | null} page if they do more than block */
+  async setRules(tabId, context, rules, page) {
     const state = await this.#stateOf(tabId, context);
     const before = state.interceptor;
-    state.rules = rules;
-    state.interceptor = rules.length === 0 ? null : { patterns: patternsOf(rules), decide: (paused) => decideByRules(tabId, rules, paused, (url) => !this.#policy.blocks(url)) };
+    Object.assign(state, { rules, page });
+    const scope = { isTold: (/** @type {string} */ url) => !this.#policy.blocks(url), site: page?.site ?? null, isOfPage: (/** @type {string} */ frameId) => shows(tabId, page, frameId) };
+    state.interceptor = rules.length === 0 ? null : { patterns: patternsOf(rules), decide: (paused) => decideByRules(tabId, rules, paused, scope) };
     this.#tell();
     try {
       // The new ones first: between the two no request goes by.
@@ -114,7 +117,7 @@ export class PageStates {
     begin();
     const [tab] = await Promise.all([chrome.tabs.get(tabId), hold(tabId, 'page_state')]);
     // Another one may have come meanwhile.
-    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null, allowedOn: null };
+    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null, allowedOn: null, page: null };
     if (state.clientId !== clientId) throw taken(state);
     // The command has the person's word for this page, or it had not begun.
     state.allowedOn = this.#policy.askedSite(tab.url ?? '');
@@ -174,11 +177,13 @@ export class PageStates {
   }
 
   /** @param {TabState} state @param {string} url */
-  #isAdmitted({ allowedOn }, url) {
+  #isAdmitted({ allowedOn, rules, page }, url) {
+    if (page && siteName(url) !== page.site) return false;
     const asked = this.#policy.askedSite(url);
     if (this.#policy.isStopped || this.#policy.blocks(url) || (asked !== null && asked !== allowedOn)) return false;
     try {
-      for (const type of ['emulate', 'network_rules']) this.#policy.assertActRules({ type, params: {} }, url);
+      const params = { rules: rules.map(({ deed }) => deed) };
+      for (const type of ['emulate', 'network_rules']) this.#policy.assertActRules({ type, params }, url);
       return true;
     } catch {
       return false;
@@ -227,6 +232,13 @@ async function send(tabId, commands) {
   const sent = await Promise.allSettled(commands.map(([method, params]) => cdp(tabId, method, params)));
   const failed = sent.find(({ status }) => status === 'rejected');
   if (failed) throw /** @type {PromiseRejectedResult} */ (failed).reason;
+}
+
+/** The browser's word on what a tab shows. @param {number} tabId @param {StatedPage | null} page @param {string} frameId of a request */
+async function shows(tabId, page, frameId) {
+  if (page?.frameId !== frameId) return false;
+  const shown = await chrome.webNavigation.getFrame({ tabId, frameId: 0 });
+  return shown !== null && siteName(shown.url) === page.site;
 }
 
 /** @param {TabState} state */

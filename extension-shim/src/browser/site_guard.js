@@ -24,7 +24,7 @@ export async function assertPage(tabId, so) {
 }
 
 /** The page, as the browser has it. @param {number} tabId to which the debugger is attached @returns {Promise<{id: string, url: string}>} */
-async function mainFrame(tabId) {
+export async function mainFrame(tabId) {
   return (await cdp(tabId, 'Page.getFrameTree')).frameTree.frame;
 }
 

@@ -7,7 +7,7 @@
 import { ActionError } from './errors.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to' };
+const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {

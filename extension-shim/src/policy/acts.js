@@ -5,7 +5,7 @@
 /** They change the page that is there, or run code in it. */
 const ON_PAGE = new Set([
   'execute_js', 'click', 'hover', 'scroll', 'drag', 'draw', 'upload_file', 'type', 'press_key', 'select_option', 'check', 'uncheck', 'fill_form',
-  'clipboard', 'call_page_tool', 'dialog', 'emulate', 'network_rules',
+  'clipboard', 'call_page_tool', 'dialog', 'emulate', 'network_rules', 'storage',
 ]);
 /** They bring a page to a tab or close it. Who may read a site may open it. Of a batch each step is judged. */
 const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'record', 'pdf', 'batch', 'highlight']);
@@ -24,5 +24,26 @@ export function actKind(type, params) {
 
 /** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it runs an agent's code in the page, or has the page run it */
 export function runsScript(type, params) {
-  return type === 'execute_js' || type === 'call_page_tool' || type === 'wait_for' && typeof params?.function === 'string';
+  // A rule can answer the request for a script of the page.
+  const answers = type === 'network_rules' && rulesIn(params).some((rule) => rule?.answer !== undefined);
+  return answers || type === 'execute_js' || type === 'call_page_tool' || type === 'wait_for' && typeof params?.function === 'string';
+}
+
+/**
+ * The word that an act needs on each site, also where every site is allowed.
+ * @param {string} type @param {any} params of a command or of a step @returns {'values' | 'requests' | null} null: none of its own
+ */
+export function ownWord(type, params) {
+  if (type === 'storage') return 'values';
+  return type === 'network_rules' && rulesIn(params).some((rule) => rule?.answer !== undefined || rule?.headers !== undefined) ? 'requests' : null;
+}
+
+/** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it needs a word on acts where the person is asked first */
+export function isAskedFirst(type, params) {
+  return actKind(type, params).isOnPage && ownWord(type, params) === null;
+}
+
+/** @param {any} params @returns {any[]} */
+function rulesIn(params) {
+  return Array.isArray(params?.rules) ? params.rules : [];
 }

@@ -8,6 +8,7 @@ import { ConsentNeeded, consentStale } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
 import { siteName } from './sites.js';
 import { UPLOAD_FILES_MAX } from './limits.js';
+import { stepPages, stepsIn } from './step_pages.js';
 
 /** @typedef {(paths: string[], site: string) => Promise<AskedFile[]>} FileLook rejects if one of them can never be given */
 
@@ -20,14 +21,9 @@ function pathsOf(type, params) {
   return Array.isArray(paths) && paths.every((path) => typeof path === 'string') ? paths : [];
 }
 
-/** @param {any} params @returns {any[]} the steps of a batch */
-function stepsOf(params) {
-  return Array.isArray(params?.steps) ? params.steps : [];
-}
-
 /** @param {Pick<CommandBody, 'type' | 'params'>} command @returns {boolean} whether it names files for a page */
 export function givesFiles({ type, params }) {
-  return pathsOf(type, params).length > 0 || type === 'batch' && stepsOf(params).some((step) => pathsOf(step?.action, step).length > 0);
+  return pathsOf(type, params).length > 0 || type === 'batch' && stepsIn(params).some((step) => pathsOf(step?.action, step).length > 0);
 }
 
 /**
@@ -37,15 +33,9 @@ export function givesFiles({ type, params }) {
  */
 export function filesToGive({ type, params }, url) {
   if (type !== 'batch') return [{ url, isOpen: true, paths: pathsOf(type, params) }].filter(({ paths }) => paths.length > 0);
-  /** @type {{url: string, isOpen: boolean} | null} */
-  let page = { url, isOpen: true };
-  return stepsOf(params).flatMap((step) => {
-    const { action, url: next } = step ?? {};
-    if (action === 'navigate' || action === 'tab_open') page = typeof next === 'string' && !next.includes('{{') ? { url: next, isOpen: false } : null;
-    // Where these lead is known only then.
-    else if (action === 'back' || action === 'forward') page = null;
-    const paths = pathsOf(action, step);
-    return page && paths.length > 0 ? [{ ...page, paths }] : [];
+  return stepPages(params, [{ url, isOpen: true }]).flatMap(({ step, pages }) => {
+    const paths = pathsOf(step.action, step);
+    return paths.length > 0 ? pages.map((page) => ({ ...page, paths })) : [];
   });
 }
 

@@ -10,10 +10,11 @@ import { ActionError } from '../lib/errors.js';
 import { once } from '../lib/once.js';
 import { HandedOver, handedOver } from './handed_over.js';
 import { LocalFiles } from './local_files.js';
-import { actKind } from './acts.js';
+import { actKind, isAskedFirst } from './acts.js';
 import { OwnPages, ownPage } from './own_pages.js';
 import { isBrowserPage } from './pages.js';
 import { actBlockOf, askedSite, blockOf, fileIn, hidesOwner, isOpen } from './sites.js';
+import { stepPages, stepsIn } from './step_pages.js';
 
 const KEY = 'policy';
 /** Actions that open a URL. */
@@ -144,7 +145,7 @@ export class Policy {
    */
   assertAct(command, url, { ran = false } = {}) {
     this.assertActRules(command, url, { ran });
-    const site = this.#rules && actKind(command.type, command.params).isOnPage ? askedSite(this.#rules, url) : null;
+    const site = this.#rules && isAskedFirst(command.type, command.params) ? askedSite(this.#rules, url) : null;
     if (site) assertConsent(command, 'act', site, ran);
   }
 
@@ -243,11 +244,6 @@ function stoppedByUser() {
   return new ActionError('stopped_by_user', 'the person has stopped all agents in this browser', undefined, { mayHaveRun: false });
 }
 
-/** @param {any} params of a command @returns {any[]} the steps of a batch */
-function stepsIn(params) {
-  return Array.isArray(params?.steps) ? params.steps : [];
-}
-
 /** @param {any} params of a command @returns {string[]} URLs that it names */
 function urlsIn(params) {
   return [params?.url].filter((url) => typeof url === 'string');
@@ -255,20 +251,12 @@ function urlsIn(params) {
 
 /**
  * The pages that a command acts on, as far as that is known before it begins.
- * @param {CommandBody} command @param {string[]} urls of the page that is there @returns {{url: string, isOpen: boolean}[]} `isOpen`: it is there now
+ * @param {CommandBody} command @param {string[]} urls of the page that is there @returns {import('./step_pages.js').StepPage[]}
  */
 function actedPages({ type, params }, urls) {
   const here = urls.map((url) => ({ url, isOpen: true }));
-  if (type !== 'batch') return actKind(type, params).isOnPage ? here : [];
-  /** @type {{url: string, isOpen: boolean}[]} */
-  let pages = here;
-  return stepsIn(params).flatMap((step) => {
-    const { action } = step ?? {};
-    // Where a step leads that goes through the history is known only then.
-    if (OPENING.has(action)) pages = urlsIn(step).filter((url) => !url.includes('{{')).map((url) => ({ url, isOpen: false }));
-    else if (action === 'back' || action === 'forward') pages = [];
-    return actKind(action, step).isOnPage ? pages : [];
-  });
+  if (type !== 'batch') return isAskedFirst(type, params) ? here : [];
+  return stepPages(params, here).flatMap(({ step, pages }) => (isAskedFirst(step.action, step) ? pages : []));
 }
 
 /** @param {any} params of a batch @returns {string[]} URLs that its steps open; one that has an earlier result in it is known only at its step */

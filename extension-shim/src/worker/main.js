@@ -8,11 +8,13 @@
 
 import { actions } from '../actions/index.js';
 import { recordAct } from '../actions/record.js';
+import { checkedUse } from '../actions/storage.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
 import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
+import { checkedRules } from '../browser/network_rules.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
@@ -32,6 +34,7 @@ import { runsScript } from '../policy/acts.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
 import { askBeforeGiving, givesFiles } from '../policy/given_files.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
+import { askForOwnWord, assertOwnWord, needsOwnWord } from '../policy/own_words.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
@@ -47,7 +50,7 @@ const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
+  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && !needsOwnWord(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
   async check(command, { isStep, look }) {
     // Before the rules, which may change while the recording begins.
     await recorder.applied();
@@ -62,6 +65,11 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
       const given = await tab().catch(() => null);
       if (given) await askBeforeGiving(command, given.url ?? '', { look, documentNow });
     }
+    if (needsOwnWord(command)) {
+      assertCanBeDone(command);
+      const page = await tab().catch(() => null);
+      if (page) await askForOwnWord(command, page.url ?? '', { documentNow, isStep });
+    }
     if (!closesPersonsTab(command)) return;
     // One that is not there fails by itself, with better words.
     const closed = await tab().catch(() => null);
@@ -69,6 +77,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
   },
   assertAct(command, url, so) {
     policy.assertAct(command, url, so);
+    assertOwnWord(command, url, so);
     if (runsScript(command.type, command.params)) scriptedSites.note(url);
   },
   done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
@@ -196,6 +205,12 @@ async function tryNow() {
 /** As far as the command says which tab it is for. @param {CommandBody} command */
 function closesPersonsTab(command) {
   return closesItsTab(command) && !agentTabs.isAgents(command.tab_id);
+}
+
+/** Nobody is asked about an act that is refused whatever they say. @param {CommandBody} command */
+function assertCanBeDone({ type, params }) {
+  if (type === 'network_rules') checkedRules(params.rules);
+  if (type === 'storage') checkedUse(params);
 }
 
 const restored = once(async () => {

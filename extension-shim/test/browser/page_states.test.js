@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { drop, handleDetach, letGo } = await import('../../src/browser/debugger.js');
+const { drop, handleDetach, handleEvent, letGo } = await import('../../src/browser/debugger.js');
 const { checkedEmulation, emulationChange, EMULATION_OFF } = await import('../../src/browser/emulation.js');
 const { PageStates } = await import('../../src/browser/page_states.js');
 const { cdp, hold, isHeld } = await import('../../src/browser/debugger.js');
@@ -191,4 +191,46 @@ test('where the debugger is lost or dropped, which puts all back, nothing is tol
   // No command watches for dialogs here, so it is dropped.
   assert.equal(drop(7), true);
   assert.deepEqual(states.list(), []);
+});
+
+test('rules that do more than block end where the tab leaves the site of the word, or a rule forbids scripts there', async () => {
+  const page = { site: 'https://page.test', frameId: 'MAIN' };
+  const rule = { url: '/x', matched: 0, fits: () => true, deed: { answer: { body: '', type: 'text/css', status: 200 } } };
+  const set = (rules, stated) => states.setRules(7, context('a'), rules, stated);
+  await set([rule], page);
+  states.handleAddress(7, 'https://page.test/other');
+  await settled();
+  assert.deepEqual(states.rows().map(({ rules }) => rules), [[{ url: '/x', deed: rule.deed }]]);
+  states.handleAddress(7, 'https://bank.test/');
+  await settled();
+  assert.deepEqual(states.list(), []);
+  assert.ok(sent.some(([method]) => method === 'Fetch.disable'));
+
+  await set([{ ...rule, deed: { block: true } }], null);
+  states.handleAddress(7, 'https://bank.test/');
+  await settled();
+  assert.equal(states.list().length, 1, 'rules that block go on');
+  await set([rule], page);
+  policy.handleRules({ type: 'site_rules', allow: [], deny: [], deny_actions: [{ action: 'execute_js', pattern: 'page.test' }] });
+  await states.handleRules();
+  await settled();
+  assert.deepEqual(states.list(), []);
+});
+
+test('a rule of the page decides about no request of a page that came meanwhile', async () => {
+  const rule = { url: '/x', matched: 0, fits: () => true, deed: { answer: { body: '', type: 'text/css', status: 200 } } };
+  await states.setRules(7, context('a'), [rule], { site: 'https://page.test', frameId: 'MAIN' });
+  let shown = 'https://bank.test/';
+  chrome.webNavigation = { getFrame: async () => ({ url: shown }) };
+  const request = { requestId: 'R', frameId: 'MAIN', resourceType: 'Script', request: { url: 'https://bank.test/x', method: 'GET' } };
+  const decided = async () => {
+    sent.length = 0;
+    handleEvent({ tabId: 7 }, 'Fetch.requestPaused', request);
+    await settled();
+    return sent.map(([method]) => method);
+  };
+  assert.deepEqual(await decided(), ['Fetch.continueRequest']);
+  shown = 'https://page.test/cart';
+  assert.deepEqual(await decided(), ['Fetch.fulfillRequest']);
+  await states.end(7);
 });

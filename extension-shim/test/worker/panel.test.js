@@ -305,11 +305,15 @@ test('a tab that an agent opened is told with its end, and once: one that is hel
   assert.equal(openedLine(OPENED[0], { now: 0, keeps_tabs: false }), 'Claude Code opened it');
 });
 
+const blocking = (...urls) => urls.map((url) => ({ url, deed: { block: true } }));
+
 test('what an agent emulates is told with the tab, and is put back by a click', async () => {
   assert.deepEqual((await panel({ ask: 'state' })).changed, [{ ...CHANGED, tab_title: 'title of 9' }]);
   assert.equal(changedLine(CHANGED), 'Claude Code emulates viewport 390x844@3, color scheme dark, touch off');
-  assert.equal(changedLine({ client: '', emulation: { network: 'offline' }, rules: ['.png', '**/ads/*'] }), 'An agent emulates network offline and blocks requests to .png, **/ads/*');
-  assert.equal(changedLine({ client: '', emulation: {}, rules: ['.png'] }), 'An agent blocks requests to .png');
+  assert.equal(changedLine({ client: '', emulation: { network: 'offline' }, rules: blocking('.png', '**/ads/*') }), 'An agent emulates network offline and blocks requests to .png, **/ads/*');
+  assert.equal(changedLine({ client: '', emulation: {}, rules: blocking('.png') }), 'An agent blocks requests to .png');
+  const rules = [{ url: '/cart', deed: { answer: { body: '', type: 'text/css', status: 200 } } }, { url: '/api/', deed: { headers: { 'X-A': 'b' } } }, { url: '/items', deed: { headers: { 'X-A': 'b' } } }];
+  assert.equal(changedLine({ client: '', emulation: {}, rules }), 'An agent answers requests to /cart and changes headers of requests to /api/, /items');
   assert.equal((await panel({ ask: 'put_back', tab_id: 9 })).trouble, undefined);
   assert.deepEqual(done, ['put back 9']);
 });

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionSpec, BrowserAction, ToolGroup};
 
-/// Names of the page's cookies.
+/// Names of cookies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CookiesAction {}
 

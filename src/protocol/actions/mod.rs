@@ -204,6 +204,7 @@ actions! {
     highlight: Highlight HighlightAction,
     network_rules: NetworkRules NetworkRulesAction,
     cookies: Cookies CookiesAction,
+    storage: Storage StorageAction,
 }
 
 /// One browser action: its parameters, and the rules that depend on them.

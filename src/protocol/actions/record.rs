@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, RecordingPhase, ToolGroup};
 
-/// Records your acts in the tab as steps.
+/// Records your acts as steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordAction {
     /// Start or stop.

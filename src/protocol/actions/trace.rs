@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActionEffect, ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::SavedFormat;
 
-/// Performance trace: start, then load a page or act, then stop: tells the largest costs.
+/// Performance trace: start, load a page or act, stop: tells the largest costs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceAction {
     /// Start or stop the trace of this tab.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, BrowserAction, ElementTarget, ToolGroup};
 
-/// Gives files to the page. The user may be asked first.
+/// Gives files to the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadFileAction {
     /// The place where it acts.

@@ -11,30 +11,35 @@ use testkit::{
 };
 
 /// The buttons on a held command, in their order.
-const DENY: usize = 1;
-const NEVER: usize = 2;
-const ONCE: usize = 3;
+pub(crate) const DENY: usize = 1;
+pub(crate) const NEVER: usize = 2;
+pub(crate) const ONCE: usize = 3;
 const SESSION: usize = 4;
-const ALWAYS: usize = 5;
+pub(crate) const ALWAYS: usize = 5;
 
-struct ConsentStage {
-    daemon: TestDaemon,
-    client: McpClient,
-    pages: TestPages,
-    browser: Browser,
-    hand: BrowserUser,
-    tab: Value,
+pub(crate) struct ConsentStage {
+    pub(crate) daemon: TestDaemon,
+    pub(crate) client: McpClient,
+    pub(crate) pages: TestPages,
+    pub(crate) browser: Browser,
+    pub(crate) hand: BrowserUser,
+    pub(crate) tab: Value,
     _profile: Profile,
 }
 
 impl ConsentStage {
     async fn set() -> Self {
-        let daemon = TestDaemon::start().await;
-        let pages = TestPages::start().await;
-        let ran = finish(cli_of(&daemon, &["sites", "ask", "127.0.0.1"])).await;
+        let stage = Self::open(TestPages::start().await, "/form").await;
+        let ran = finish(cli_of(&stage.daemon, &["sites", "ask", "127.0.0.1"])).await;
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        stage
+    }
+
+    /// With every site allowed.
+    pub(crate) async fn open(pages: TestPages, page: &str) -> Self {
+        let daemon = TestDaemon::start().await;
         let profile = Profile::new(&daemon.home(), daemon.port());
-        let (browser, mut hand) = profile.open(&pages.url("/form")).await;
+        let (browser, mut hand) = profile.open(&pages.url(page)).await;
         let client = McpClient::legacy(&daemon).named("Order bot");
         let tab = first_tab(&client, &browser).await;
         hand.open_beside(&popup()).await;
@@ -42,24 +47,28 @@ impl ConsentStage {
         Self { daemon, client, pages, browser, hand, tab, _profile: profile }
     }
 
-    fn script(&self, text: &str) -> Value {
+    pub(crate) fn script(&self, text: &str) -> Value {
         json!({"action": "execute_js", "script": text, "tab_id": self.tab, "wait_ms": 20_000})
     }
 
     /// A call that has to wait for the person. Returns the command.
-    async fn held(&self, call: Value) -> String {
-        let answer = self.client.call("interact", call).await;
+    pub(crate) async fn held(&self, call: Value) -> String {
+        self.held_by(&self.client, call).await
+    }
+
+    pub(crate) async fn held_by(&self, client: &McpClient, call: Value) -> String {
+        let answer = client.call("interact", call).await;
         assert_eq!(answer["status"], "waiting_for_user", "{answer}");
         assert!(answer["message"].as_str().unwrap().contains(&self.site()), "{answer}");
         answer["correlation_id"].as_str().unwrap().to_owned()
     }
 
-    fn site(&self) -> String {
+    pub(crate) fn site(&self) -> String {
         self.pages.url("").trim_end_matches('/').to_owned()
     }
 
     /// The person presses a button of the question about this command.
-    async fn press(&mut self, id: &str, button: usize) {
+    pub(crate) async fn press(&mut self, id: &str, button: usize) {
         let row = format!("document.getElementById('{id}')");
         let asks = format!("{row}?.innerText.includes('wants to ')");
         soon("the question", until(async || self.hand.read(&asks).await == true)).await;
@@ -79,7 +88,7 @@ impl ConsentStage {
         Self { daemon, client, ..self }
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.browser.end().await;
         self.daemon.stop().await;
     }

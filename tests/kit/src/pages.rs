@@ -159,7 +159,7 @@ async fn serve_page(
     folders: Arc<[PathBuf]>,
 ) -> Option<()> {
     let mut stream = BufReader::new(stream);
-    let AskedPage { path, host, authorization } = asked_path(&mut stream).await?;
+    let AskedPage { path, host, authorization, head } = asked_path(&mut stream).await?;
     let hit = {
         let mut hits = hits.lock().unwrap();
         let hit = hits.entry(path.clone()).or_default();
@@ -169,10 +169,7 @@ async fn serve_page(
     if let Some(answer) = folders.iter().find_map(|folder| file_of(folder, &path, &host)) {
         return stream.write_all(&answer).await.ok();
     }
-    if path == "/members" {
-        return stream.write_all(members(&authorization).as_bytes()).await.ok();
-    }
-    if let Some(answer) = cart(&path) {
+    if let Some(answer) = answer_of_head(&path, &authorization, &head) {
         return stream.write_all(answer.as_bytes()).await.ok();
     }
     let headers = match path.as_str() {
@@ -251,6 +248,26 @@ struct AskedPage {
     path: String,
     host: String,
     authorization: String,
+    /// All of its headers.
+    head: String,
+}
+
+/// The answers to which the head of the request matters, and those of the cart.
+fn answer_of_head(path: &str, authorization: &str, head: &str) -> Option<String> {
+    match path {
+        "/members" => Some(members(authorization)),
+        "/headers" => Some(told_head(head)),
+        _ => cart(path),
+    }
+}
+
+/// The headers of a request, told to every page that asks.
+fn told_head(head: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nAccess-Control-Allow-Origin: *\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{head}",
+        head.len()
+    )
 }
 
 /// A page for one member, whose name is ann.
@@ -271,11 +288,12 @@ fn members(authorization: &str) -> String {
 async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<AskedPage> {
     let mut first = String::new();
     stream.read_line(&mut first).await.ok()?;
-    let (mut host, mut authorization) = (String::new(), String::new());
+    let (mut host, mut authorization, mut head) = (String::new(), String::new(), String::new());
     let mut line = String::from("-");
     while !line.trim().is_empty() {
         line.clear();
         stream.read_line(&mut line).await.ok()?;
+        head.push_str(&line);
         let Some((name, value)) = line.split_once(": ") else { continue };
         match name.to_ascii_lowercase().as_str() {
             "host" => value.trim().clone_into(&mut host),
@@ -283,7 +301,7 @@ async fn asked_path(stream: &mut BufReader<TcpStream>) -> Option<AskedPage> {
             _ => {}
         }
     }
-    Some(AskedPage { path: first.split(' ').nth(1)?.to_owned(), host, authorization })
+    Some(AskedPage { path: first.split(' ').nth(1)?.to_owned(), host, authorization, head })
 }
 
 /// A file of the folder with the headers that it states. `{{here}}` in it is the origin that it was

@@ -153,7 +153,7 @@ impl ActionStage {
     }
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/browser/actions/pages")
 }
 

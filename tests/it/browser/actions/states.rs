@@ -282,11 +282,15 @@ async fn requests_that_a_rule_blocks_reach_no_server_until_the_client_ends_the_r
 }
 
 #[tokio::test]
-async fn rules_that_would_answer_or_change_requests_or_documents_are_refused_by_name() {
+async fn rules_that_do_two_things_or_change_headers_of_security_are_refused_by_name() {
     let stage = ActionStage::open("requests.html").await;
     for (rule, says) in [
-        (json!({"url": "/second", "answer": {"body": "x"}}), "answer"),
-        (json!({"url": "/second", "block": true, "headers": {"Authorization": "x"}}), "headers"),
+        (json!({"url": "/second", "block": true, "answer": {"body": "x"}}), "must have one of"),
+        (json!({"url": "/second", "headers": {"Cookie": "x"}}), "cannot change Cookie"),
+        (
+            json!({"url": "/second", "headers": {"Authorization": "x"}}),
+            "cannot change Authorization",
+        ),
         (json!({"url": "/second", "block": false}), "block must be true"),
         (json!({"url": "", "block": true}), "url must be"),
     ] {

@@ -4,6 +4,7 @@ mod asks;
 mod drawings;
 mod local_files;
 mod own_pages;
+mod own_words;
 mod pages;
 mod pollers;
 mod prompts;

@@ -1,0 +1,194 @@
+//! Ways to a page's stored values, and to its requests, around the person's word on them.
+
+use serde_json::{Value, json};
+use tabwire::protocol::EXTENSION_ID;
+
+use super::asks::PAGE;
+use crate::browser::actions::folder;
+use crate::browser::ask_first::{ALWAYS, ConsentStage};
+use testkit::{McpClient, RowReport, TestPages, answer_ask, body, soon, until};
+
+const SECRET: &str = "s3cret";
+
+async fn answer(client: &McpClient, mut call: Value) -> Value {
+    call["wait_ms"] = 20_000.into();
+    body(&client.call_raw("interact", call).await)
+}
+
+fn use_of(area: &str, tab: &Value) -> Value {
+    json!({"action": "storage", "area": area, "operation": "get", "tab_id": tab, "wait_ms": 20_000})
+}
+
+/// Whether nothing of it has run, and the person is asked or it is refused.
+fn is_kept_out(answer: &Value) -> bool {
+    let is_asked = answer["status"] == "waiting_for_user";
+    let is_refused = [
+        "consent_needed",
+        "consent_stale",
+        "denied_by_user",
+        "blocked_by_policy",
+        "wrong_kind",
+        "invalid_params",
+    ]
+    .iter()
+    .any(|code| answer["reason"] == *code);
+    (is_asked || is_refused) && !answer.to_string().contains(SECRET)
+}
+
+/// A batch ends at the step that is refused.
+fn is_batch_kept_out(answer: &Value) -> bool {
+    let failed = answer.to_string();
+    is_kept_out(answer) || failed.contains("consent_needed") && !failed.contains(SECRET)
+}
+
+#[tokio::test]
+async fn row_48_no_stored_value_is_told_without_the_persons_word_on_this_client_and_site() {
+    let mut row = RowReport::new(48);
+    let pages = TestPages::with_folders(&[&folder()]).await;
+    let mut stage = ConsentStage::open(pages, "/cookies.html").await;
+    let (here, there) = (stage.site(), stage.site().replace("127.0.0.1", "localhost"));
+    let id = stage.held(use_of("cookies", &stage.tab)).await;
+    let is_held =
+        async |client: &McpClient| client.status(&id).await["status"] == "waiting_for_user";
+    for word in ["once", "session", "always"] {
+        let given =
+            answer_ask(&stage.daemon, &id, &json!({"kind": "consent", "consent": word})).await;
+        row.tried(
+            &format!("a program with the token: {word}"),
+            given.status == 403 && is_held(&stage.client).await,
+            &given.body,
+        );
+    }
+    let page = PAGE
+        .replace("ID", EXTENSION_ID)
+        .replace("ASK", &id)
+        .replace("PORT", &stage.daemon.port().to_string());
+    // In a tab of its own: a frame of an extension keeps the debugger out.
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
+    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
+    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
+    let ways = answer(&stage.client, attack).await;
+    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
+        let got_through = *result == true || result.is_object();
+        row.tried(&format!("a page: {way}"), !got_through && is_held(&stage.client).await, result);
+    }
+    stage.press(&id, ALWAYS).await;
+    let told = stage.client.outcome(&id).await;
+    assert!(told.to_string().contains(SECRET), "the person's word counts: {told}");
+
+    // The same client elsewhere, another client here, and words on other things.
+    let stranger = McpClient::legacy(&stage.daemon).named("Other bot");
+    for area in ["cookies", "local", "session", "indexed_db"] {
+        let came = answer(&stranger, use_of(area, &stage.tab)).await;
+        row.tried(&format!("another client: {area}"), is_kept_out(&came), &came);
+    }
+    let rule = json!([{"url": "/second", "answer": {"body": ""}}]);
+    let asks = json!({"action": "network_rules", "rules": rule, "tab_id": stage.tab});
+    let came = answer(&stage.client, asks).await;
+    row.tried("a word on values for rules", is_kept_out(&came), &came);
+    // To the other site within a batch: as a step that names it, by a script, and by a later result.
+    let to = format!("location.href = '{there}/cookies.html'; 1");
+    let get = json!({"action": "storage", "area": "cookies", "operation": "get"});
+    let slow = json!({"action": "wait_for", "url": there, "timeout_ms": 5_000});
+    for steps in [
+        json!([{"action": "navigate", "url": format!("{there}/cookies.html")}, get]),
+        json!([{"action": "execute_js", "script": format!("'{there}/cookies.html'"), "as": "u"}, {"action": "navigate", "url": "{{u}}"}, get]),
+        json!([{"action": "execute_js", "script": to}, slow, get]),
+    ] {
+        let came =
+            answer(&stage.client, json!({"action": "batch", "steps": steps, "tab_id": stage.tab}))
+                .await;
+        row.tried(
+            &format!("a batch to another site: {steps:.120}"),
+            is_batch_kept_out(&came),
+            &came,
+        );
+        answer(&stage.client, json!({"action": "navigate", "url": format!("{here}/cookies.html"), "tab_id": stage.tab})).await;
+    }
+    row.report();
+    stage.end().await;
+}
+
+/// Scripts that a rule would answer, if they were the page's own.
+async fn try_workers_and_frames(row: &mut RowReport, stage: &ConsentStage) {
+    let reached = stage.pages.hits("/pointer.js");
+    let worker = "navigator.serviceWorker.register('/pointer.js').then(() => 'there', (error) => String(error))";
+    let came = answer(&stage.client, stage.script(worker)).await;
+    let is_server = stage.pages.hits("/pointer.js") > reached;
+    row.tried("the script of a service worker", is_server, &came);
+    let reached = stage.pages.hits("/pointer.js");
+    let worker = "new Promise((done) => { const worker = new SharedWorker('/pointer.js'); worker.onerror = () => done('error'); setTimeout(() => done('there'), 1000); })";
+    let came = answer(&stage.client, stage.script(worker)).await;
+    row.tried("the script of a shared worker", stage.pages.hits("/pointer.js") > reached, &came);
+    let frame = "const frame = document.createElement('iframe'); frame.src = '/second'; document.body.append(frame); \
+                 await new Promise((done) => frame.onload = done); const inside = frame.contentDocument.createElement('script'); \
+                 inside.src = '/pointer.js'; frame.contentDocument.head.append(inside); \
+                 await new Promise((done) => inside.onload = inside.onerror = done); return frame.contentWindow.agents ?? 'none'";
+    let came = answer(&stage.client, stage.script(frame)).await;
+    row.tried("a script of a frame", came["result"]["value"] == "none", &came);
+}
+
+#[tokio::test]
+async fn row_48_no_rule_reaches_a_worker_a_frame_another_site_or_a_header_that_says_who_asks() {
+    let mut row = RowReport::new(48);
+    let pages = TestPages::with_folders(&[&folder()]).await;
+    let mut stage = ConsentStage::open(pages, "/requests.html").await;
+    let there = stage.site().replace("127.0.0.1", "localhost");
+    let tab = stage.tab.clone();
+    let rules = |rules: Value| json!({"action": "network_rules", "rules": rules, "tab_id": tab});
+    for header in [
+        "Cookie",
+        "Authorization",
+        "Origin",
+        "Referer",
+        "Content-Security-Policy",
+        "Sec-Fetch-Site",
+        "X-CSRF-Token",
+    ] {
+        let came =
+            answer(&stage.client, rules(json!([{"url": "/headers", "headers": {header: "x"}}])))
+                .await;
+        row.tried(header, came["reason"] == "invalid_params", &came);
+    }
+    let wanted = json!([
+        {"url": "/pointer.js", "answer": {"body": "globalThis.agents = 1", "type": "text/javascript"}},
+        {"url": "/headers", "headers": {"X-Variant": "of-the-agent"}},
+    ]);
+    let rules = json!({"action": "network_rules", "rules": wanted, "tab_id": stage.tab});
+    let mut first = rules.clone();
+    first["wait_ms"] = 20_000.into();
+    let id = stage.held(first).await;
+    stage.press(&id, ALWAYS).await;
+    let set = stage.client.outcome(&id).await;
+    assert_eq!(set["status"], "complete", "the word is on this site: {set}");
+
+    try_workers_and_frames(&mut row, &stage).await;
+    for url in [format!("{there}/headers"), format!("/to?{there}/headers")] {
+        let ask = format!("(await fetch('{url}')).text()");
+        let came = answer(&stage.client, stage.script(&ask)).await;
+        let head = came["result"]["value"].as_str().unwrap_or_default().to_ascii_lowercase();
+        let is_kept = head.contains("user-agent") && !head.contains("x-variant");
+        row.tried(&format!("a header to another site: {url}"), is_kept, &came);
+    }
+    // A page of another site that comes by a redirect of this one.
+    let to = format!("{}/to?{there}/pointer.html", stage.site());
+    answer(&stage.client, json!({"action": "navigate", "url": to, "tab_id": stage.tab})).await;
+    let came = answer(&stage.client, stage.script("globalThis.agents ?? 'none'")).await;
+    row.tried("a script of a page on another site", came["result"]["value"] == "none", &came);
+    let look = json!({"action": "network_rules", "tab_id": stage.tab});
+    let over =
+        async || answer(&stage.client, look.clone()).await["result"]["value"]["rules"] == json!([]);
+    soon("the end of the rules", until(over)).await;
+    // Where agents run no scripts they answer none either.
+    answer(&stage.client, json!({"action": "navigate", "url": stage.pages.url("/requests.html"), "tab_id": stage.tab})).await;
+    let ran = testkit::finish(testkit::cli_of(
+        &stage.daemon,
+        &["sites", "deny", "127.0.0.1", "--action", "execute_js"],
+    ))
+    .await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let came = answer(&stage.client, rules).await;
+    row.tried("an answer where scripts are denied", came["reason"] == "blocked_by_policy", &came);
+    row.report();
+    stage.end().await;
+}
