@@ -18,8 +18,11 @@ export type Dialog = { type: string; message: string; answer?: string };
 /** The result of an action. `origin` is the page's, for results taken from a page. */
 export type Outcome = { value: unknown; type: string; origin?: string; dialogs?: Dialog[]; notes?: ReportedNotes };
 
-/** What an answer says besides its value. `revived`: the page had been unloaded and was loaded anew. */
-export type ReportedNotes = { revived?: true; note: string };
+/**
+ * What an answer says besides its value. `revived`: the page had been unloaded and was loaded anew; `input`: a frame of another
+ * extension leaves the tab to scripts, for the reason `input_why`.
+ */
+export type ReportedNotes = { revived?: true; note?: string; input?: 'scripted'; input_why?: string };
 
 /** A result as it is reported. */
 export type ReportedResult = { success: true; value: unknown; type: string; dialogs?: Dialog[] } & Partial<ReportedNotes>;

@@ -75,8 +75,11 @@ The debugger is also refused on pages of the browser, of stores and of other ext
 that holds a frame of another extension, as password managers put them into pages. Such a frame is set aside while a
 command runs. Where the person types there, has switched that off, or the frame comes back each time, `click`, `check`,
 `uncheck`, `type`, `select_option`, `fill_form` and `scroll` are done by scripts, and their answers say `input: scripted`
-and why (`input_why`). What reads pages, and `wait_for`, needs no debugger for most. All else ends as
-`foreign_extension_frame`, which names the extension, with `may_have_run: false`. Two extensions can debug the same tab at the same time.
+and why (`input_why`). What reads pages, and `wait_for` but for `networkidle` and `function`, needs no debugger in any tab;
+the answers say `input: scripted` where nothing else works. `screenshot` has the browser picture the window, which shows
+the other extension's frame, too: only while the tab and its document stay in front, at most two a second, the others wait for their
+turn; of an element only if it is all in view. All else ends as `foreign_extension_frame`, which names the extension, with
+`may_have_run: false`. Two extensions can debug the same tab at the same time.
 
 Acts by script differ from those of a person: their clicks are not `isTrusted`; no keys go down or up, so `slowly` enters sign
 by sign and `submit` submits the form; a page in the background is not told of its focus and does not paint; a dialog of

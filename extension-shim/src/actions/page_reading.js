@@ -7,6 +7,7 @@
 
 import { meetDialogs } from '../browser/dialogs.js';
 import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
+import { readingNotes } from '../browser/scripted_way.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
@@ -28,11 +29,11 @@ export async function readPage(context, read) {
   begin();
   const watcher = { dialogs: [] };
   // A dialog that an act has left open would hang the page; where no debugger is, none can be told or dismissed.
-  const { value, type } = await meetDialogs(context, tab.id, watcher, () => read(tab.id));
+  const [{ value, type }, notes] = await Promise.all([meetDialogs(context, tab.id, watcher, () => read(tab.id)), readingNotes(tab.id)]);
   signal.throwIfAborted();
   // Another page may have come meanwhile, and may be the one that was read.
   const { url } = await documentNow(tab.id);
-  return { value, type, origin: originOf(url), dialogs: watcher.dialogs };
+  return { value, type, origin: originOf(url), dialogs: watcher.dialogs, ...(notes && { notes }) };
 }
 
 /** @param {number} tabId @param {unknown} target @param {AbortSignal} signal @returns {Promise<FoundElement>} */

@@ -8,9 +8,11 @@ import { withAttachedPage } from '../browser/attached_page.js';
 import { captureTab } from '../browser/capture_tab.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
 import { drawMarks, isIn, marksOf } from '../browser/picture_marks.js';
+import { toldWay } from '../browser/scripted_way.js';
 import { pictures } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
 import { waitForTarget } from '../browser/targets.js';
+import { captureVisible } from '../browser/visible_picture.js';
 import { checkedFlag, checkedInteger } from '../commands/params.js';
 import { patienceOf } from '../input/session.js';
 import { ActionError } from '../lib/errors.js';
@@ -27,15 +29,16 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   const isMarked = checkedFlag('marks', marks);
   const wanted = target === undefined ? null : parseTarget(target);
   if (wanted && frame.fullPage) throw new ActionError('invalid_params', 'give target or full_page, not both');
-  const { value: { url, ...value }, dialogs } = await withAttachedPage(context, async (tabId) => {
+  const { value: { url, ...value }, dialogs } = await withAttachedPage(context, async (tabId, scripted) => {
     context.begin();
-    await assertPaints(tabId);
+    if (!scripted) await assertPaints(tabId);
     const clip = wanted ? areaOf(await waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
     const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
-    const taken = await captureTab(tabId, isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }, context.signal);
+    const [coded, what] = [isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }];
+    const taken = scripted ? await captureVisible(tabId, coded, what, scripted, context.signal) : await captureTab(tabId, coded, what, context.signal);
     if (taken.data === '') return { data: '', url: taken.url };
     const { area, scale, view } = taken;
-    const place = { ...clickPlace(taken), in: pictures.keep({ tabId, view, area, scale }) };
+    const place = { ...clickPlace(taken), in: pictures.keep({ tabId, view, area, scale }), ...(scripted && toldWay(scripted)) };
     if (!isMarked) return { data: taken.data, ...place, url: taken.url };
     const shown = marked.filter((mark) => isIn(mark, taken.area));
     const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);

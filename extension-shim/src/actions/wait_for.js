@@ -8,6 +8,7 @@
 
 import { LOADING_LOOK_MS, LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
 import { askDocument, askFrames } from '../browser/page_world.js';
+import { readingNotes } from '../browser/scripted_way.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabEvents, tabs } from '../browser/state.js';
 import { WaitBell } from '../browser/tab_events.js';
@@ -38,8 +39,8 @@ export async function wait_for({ time, ...params }, context) {
   const told = conditions.length > 0 ? await new PageWait(tab.id, conditions, context.signal, end).run() : {};
   context.signal.throwIfAborted();
   // Another page may have come meanwhile.
-  const { url } = await documentNow(tab.id);
-  return { value: { waited_ms: Math.round(performance.now() - startedAt), ...told }, type: 'object', origin: originOf(url), ...(dialogs.length > 0 && { dialogs }) };
+  const [{ url }, notes] = await Promise.all([documentNow(tab.id), readingNotes(tab.id)]);
+  return { value: { waited_ms: Math.round(performance.now() - startedAt), ...told }, type: 'object', origin: originOf(url), ...(dialogs.length > 0 && { dialogs }), ...(notes && { notes }) };
 }
 
 class PageWait {

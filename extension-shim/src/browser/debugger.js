@@ -508,6 +508,14 @@ export function isPersonIn(tabId) {
   return asideFrames.isTyping(tabId, isOurs(tabId));
 }
 
+/**
+ * Why the debugger stays out of a tab, if it is for frames of other extensions. Asked without attaching it.
+ * @param {number} tabId @returns {Promise<{whose: string, why: string} | null>}
+ */
+export async function whyKeptOut(tabId) {
+  return isAttached(tabId) ? null : asideFrames.whyLeft(tabId, isOurs(tabId));
+}
+
 /** Whether a command, or a burst of them, needs it. @param {DebuggerSession} session */
 function isInUse({ watchers, focus, attaching }) {
   return attaching !== null || watchers.size > 0 || focus.users > 0;

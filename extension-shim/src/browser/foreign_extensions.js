@@ -39,7 +39,7 @@ export function isOfForeignFrame(message) {
   return /chrome-extension:\/\/ URL of different extension/i.test(message);
 }
 
-/** @typedef {{frameId: number, parentFrameId: number, parentDocumentId?: string, url: string, id: string}} ForeignFrame `id`: of its extension */
+/** @typedef {{frameId: number, parentFrameId: number, parentDocumentId?: string, url: string, id: string, isListed?: true}} ForeignFrame `id`: of its extension; `isListed`: it is there now */
 
 /** Frames that came without a `src` are in no list of the browser: only their arrival is told. @type {Map<number, Map<number, ForeignFrame>>} */
 const arrived = new Map();
@@ -69,7 +69,7 @@ export async function foreignFramesIn(tabId) {
   for (const frame of all) {
     const id = frame.frameId === 0 ? null : foreignIdOf(frame.url);
     if (id === null) found.delete(frame.frameId);
-    else found.set(frame.frameId, { ...frame, id });
+    else found.set(frame.frameId, { ...frame, id, isListed: true });
   }
   return [...found.values()].sort((a, b) => a.frameId - b.frameId);
 }

@@ -111,6 +111,27 @@ export class FramesAside {
     this.handlePage(tabId);
   }
 
+  /**
+   * Why frames of other extensions are left where they are in a tab, and keep the debugger out of it.
+   * @param {number} tabId @param {boolean} isOurs as of `setAside`
+   * @returns {Promise<{whose: string, why: string} | null>} null: there is none, or it would be set aside
+   */
+  async whyLeft(tabId, isOurs) {
+    await this.restore();
+    const frames = await foreignFramesIn(tabId);
+    if (frames.length === 0) return null;
+    const comesBack = (this.#hopeless.get(tabId) ?? 0) > performance.now();
+    const why = await this.#reasonNotTo(tabId, isOurs) ?? (comesBack ? COMES_BACK : null);
+    if (why === null || !(frames.some(({ isListed }) => isListed) || await this.#isShown(tabId))) return null;
+    return { whose: extensionNames(frames.map(({ id }) => id)), why };
+  }
+
+  /** Whether a document holds a frame that may be one whose arrival alone is known: its end is told by nothing. @param {number} tabId */
+  async #isShown(tabId) {
+    const answers = await this.#tell(tabId, { what: 'look' });
+    return answers.some(({ result }) => result && (result.addresses.length > 0 || result.unnamed > 0));
+  }
+
   /** @param {number} tabId @returns {Promise<string[]>} the addresses of the frames that are on their way aside */
   async #order(tabId) {
     const answers = await this.#tell(tabId, { what: 'aside' });

@@ -49,6 +49,10 @@ export const SCREENSHOT_MAX_SIDE = 1568;
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A picture that is encoded quickly and has more characters of base64 than this is encoded well: answers have room for 5 MB. */
 export const QUICK_PICTURE_MAX = 3_000_000;
+/** The browser refuses an extension a third picture of a window within a second. */
+export const VISIBLE_PAUSE_MS = 510;
+/** A page that a window shows paints two frames within this time. */
+export const VISIBLE_PAINT_MS = 1_000;
 /** A capture takes 40 to 100 ms; one that takes longer may need to be asked for again. */
 export const SCREENSHOT_PATIENCE_MS = 200;
 /** File systems take no longer names of files. */

@@ -5,6 +5,7 @@
 /** @import {PageArea, TabCapture} from './capture_tab.js' */
 /** @import {SeenDocument} from './page_world.js' */
 
+import { base64Of, bytesOf } from '../lib/base64.js';
 import { askDocument, askDocuments, askFrames, documentsOf } from './page_world.js';
 import { elementRefs } from './state.js';
 
@@ -56,7 +57,7 @@ export function isIn({ x, y, width, height }, area) {
 
 /** @param {TabCapture} picture as PNG @param {PictureMark[]} marks @param {string} format @returns {Promise<string>} base64 */
 export async function drawMarks({ data, area, scale }, marks, format) {
-  const picture = await createImageBitmap(new Blob([Uint8Array.from(atob(data), (char) => char.charCodeAt(0))]));
+  const picture = await createImageBitmap(new Blob([bytesOf(data)]));
   const canvas = new OffscreenCanvas(picture.width, picture.height);
   const paint = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
   paint.drawImage(picture, 0, 0);
@@ -82,11 +83,4 @@ function drawMark(paint, { ref, ...box }, area, scale, colour) {
   paint.fillRect(left, top, label, LABEL_PX + 3);
   paint.fillStyle = '#fff';
   paint.fillText(ref, left + 2, top + 2);
-}
-
-/** @param {Uint8Array} bytes @returns {string} */
-function base64Of(bytes) {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(text);
 }

@@ -86,7 +86,7 @@ export class PictureMemory {
 }
 
 /** @param {ShownView} then @param {ShownView} now @returns {string | null} why a picture of then is none of now */
-function changeOf(then, now) {
+export function changeOf(then, now) {
   const differs = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - b) > ROUNDING;
   if (then.document !== now.document) return 'shows another page than the tab does now';
   if (Math.abs(then.zoom - now.zoom) > 0.001 || Math.abs(then.pixelRatio - now.pixelRatio) > 0.01) return 'was taken at another zoom';

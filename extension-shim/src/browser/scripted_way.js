@@ -5,7 +5,7 @@
 
 import { ForeignFrameError } from '../lib/errors.js';
 import { fileIn } from '../policy/sites.js';
-import { attach } from './debugger.js';
+import { attach, whyKeptOut } from './debugger.js';
 
 /** @typedef {{whose: string, why: string}} ScriptedWay whose frame keeps the debugger out, and why it is there still */
 
@@ -24,9 +24,18 @@ export async function chosenWay({ id, url = '' }, hasScripts) {
   }
 }
 
+/**
+ * For the answer of a command that reads by scripts in all tabs: whether nothing but scripts works in this one.
+ * @param {number} tabId @returns {Promise<ReturnType<typeof toldWay> | null>}
+ */
+export async function readingNotes(tabId) {
+  const way = await whyKeptOut(tabId).catch(() => null);
+  return way && toldWay(way);
+}
+
 /** For the answer. @param {ScriptedWay} way */
 export function toldWay({ whose, why }) {
-  return { input: 'scripted', input_why: `a frame of ${whose} keeps the debugger out${why ? `: ${why}` : ''}` };
+  return { input: /** @type {const} */ ('scripted'), input_why: `a frame of ${whose} keeps the debugger out${why ? `: ${why}` : ''}` };
 }
 
 /** @param {ScriptedWay} way @param {string} what is not done without the debugger @param {boolean} mayHaveRun */

@@ -264,7 +264,7 @@ export class Dispatcher {
       const outcome = await this.#actions[type](params ?? {}, context);
       await this.#confirm(command, running);
       this.#gate.done?.(command, outcome);
-      return notes === null ? outcome : { ...outcome, notes };
+      return notes === null ? outcome : { ...outcome, notes: { ...outcome.notes, ...notes } };
     } catch (error) {
       // Its words may be those of the next page.
       if (isBounded(command)) await this.#confirm(command, running);

@@ -5,15 +5,15 @@
 
 /**
  * @typedef {object} AsideOrder
- * @property {'aside' | 'back' | 'keep'} what `keep`: for longer
+ * @property {'aside' | 'back' | 'keep' | 'look'} what `keep`: for longer; `look`: nothing is changed
  * @property {string} own our id
  * @property {string[]} [addresses] of the frames of this document that have no `src`, in the order of their elements
  * @property {number} keepMs after that they come back, whatever has become of the worker
  * @property {number} most as many are set aside within `withinMs`: an extension that puts its frame back each time is let be
  * @property {number} withinMs
  *
- * @typedef {{addresses: string[], unnamed: number}} AsideAnswer of the frames that are aside; `unnamed`: frames without `src`
- *   that may be another extension's
+ * @typedef {{addresses: string[], unnamed: number}} AsideAnswer of the frames that are aside, or that a look has found;
+ *   `unnamed`: frames without `src` that may be another extension's
  *
  * Sent to pages as text: it uses nothing but its argument.
  * @param {AsideOrder} order @returns {AsideAnswer}
@@ -23,6 +23,7 @@ export function framesAside(order) {
   // Empty, and of nobody: the page cannot read it, as it could `about:blank`, and messages for the frame reach nothing.
   const EMPTY = 'data:text/html,';
   if (!Object.hasOwn(globalThis, KEY)) {
+    if (order.what === 'look') return keeper()(order);
     if (order.what !== 'aside') return { addresses: [], unnamed: 0 };
     Object.defineProperty(globalThis, KEY, { value: keeper() });
   }
@@ -98,8 +99,22 @@ export function framesAside(order) {
       kept.clear();
     };
 
+    const seen = () => {
+      /** @type {AsideAnswer} */
+      const found = { addresses: [], unnamed: 0 };
+      const count = (/** @type {any} */ root) => walk(root, (element) => {
+        if (isFrame(element) && !kept.has(element) && isForeign(sourceOf(element))) found.addresses.push(sourceOf(element));
+        if (isUnnamed(element)) found.unnamed += 1;
+        const shadow = shadowOf(element);
+        if (shadow) count(shadow);
+      });
+      count(document);
+      return found;
+    };
+
     return (/** @type {AsideOrder} */ { what, addresses = [], keepMs, ...now }) => {
       ({ own, most, withinMs } = now);
+      if (what === 'look') return seen();
       if (what === 'back') {
         const addresses = [...kept.values()];
         back();

@@ -33,3 +33,18 @@ test('the text of a frame stands in its place, and that of a denied one is left 
   ]);
   assert.equal((await actions.get_text({}, context)).value, 'before\nin the frame\nbetween\n\nafter');
 });
+
+test('an answer of reading says where a frame of another extension leaves a tab to scripts, and nothing elsewhere', async () => {
+  const { asideFrames } = await import('../../src/browser/frames_aside.js');
+  const foreign = frame(4, 0, {}, { url: 'chrome-extension://nngceckbapebfimnlniiiahkandclblb/menu.html', refuses: true });
+  const page = frame(0, -1, { text: { found: 'words', place: -1 } });
+  installDocuments([page, foreign]);
+  assert.deepEqual((await actions.get_text({}, context)).notes, undefined, 'it would be set aside');
+  await asideFrames.setOn(false);
+  const { value, notes } = await actions.get_text({}, context);
+  assert.deepEqual([value, notes.input], ['words', 'scripted']);
+  assert.match(notes.input_why, /frame of Bitwarden .*switched off/);
+  installDocuments([page]);
+  assert.deepEqual((await actions.get_text({}, context)).notes, undefined);
+  await asideFrames.setOn(true);
+});

@@ -148,6 +148,12 @@ class PageWorld {
     this.#events.arm();
   }
 
+  /** How the page is shown, in CSS px. `whole`: with scroll bars. */
+  shown() {
+    const { pageLeft: left, pageTop: top, width, height, scale } = /** @type {VisualViewport} */ (visualViewport);
+    return { left, top, width, height, whole: { width: innerWidth / scale, height: innerHeight / scale }, pixelRatio: devicePixelRatio };
+  }
+
   /** Resolves when the page has painted. @returns {Promise<void>} */
   twoFrames() {
     return new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(() => resolve())); });

@@ -18,6 +18,7 @@ mod pictures;
 mod pointer;
 mod record;
 pub(crate) mod scripted;
+mod scripted_looks;
 mod states;
 mod tabs;
 

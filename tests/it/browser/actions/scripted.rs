@@ -14,7 +14,7 @@ use super::{ActionStage, Stage, folder};
 /// A page of which another extension has a frame, with the person of the browser, who has turned to
 /// that page without showing it.
 pub(crate) struct Beside {
-    stage: ActionStage,
+    pub(super) stage: ActionStage,
     pub(crate) hand: BrowserUser,
 }
 

@@ -17,6 +17,9 @@ async fn row_45_a_page_cannot_fool_the_scripts_that_act_without_the_debugger() {
     row.tried("redefined functions", log == json!(["go scripted"]), &log);
     let value = page.value("css=#name").await;
     row.tried("a redefined value", value == "ann", &value);
+    let told = page.front_picture().await;
+    let seen = page.hand.read("[innerWidth, innerHeight]").await;
+    row.tried("a false size", json!([told["width"], told["height"]]) == seen, &told);
     let lied = page.hand.read("lied").await;
     row.tried("functions of the page that were called", lied == 0, &lied);
 
