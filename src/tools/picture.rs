@@ -21,7 +21,10 @@ const LARGEST_SHOWN: u64 = 3 * 1024 * 1024;
 /// The largest picture that a model is shown, in bytes of base64, and the longest side in px: model
 /// APIs refuse the whole request for a larger one.
 const LARGEST_INLINE: usize = 5_000_000;
-const LONGEST_SIDE: u64 = 2_000;
+const LONGEST_SIDE: u32 = 2_000;
+
+/// The part of a picture in base64 that its size is looked for in: whole groups of four letters.
+const HEAD: usize = 512 * 1024;
 
 /// A picture, as MCP shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -47,7 +50,7 @@ pub(super) fn take_pictures(
     for step in steps {
         let Some(value) = whole.pointer_mut(&format!("/value/results/{step}")) else { continue };
         let Ok(picture) = serde_json::from_value::<InlinePicture>(value.clone()) else { continue };
-        if picture.is_too_large(value) {
+        if !picture.is_shown() {
             value["data"] = NOT_SHOWN.into();
             continue;
         }
@@ -74,7 +77,7 @@ fn take_picture(report: &mut CommandReport, files: Option<&AgentFiles>) -> Optio
     let mut whole: Map<String, Value> = serde_json::from_str(result.get()).ok()?;
     let value = whole.get_mut("value")?;
     let picture: InlinePicture = serde_json::from_value(value.clone()).ok()?;
-    let is_shown = is_picture && !picture.is_too_large(value);
+    let is_shown = is_picture && picture.is_shown();
     let saved = report.saved_path.as_deref().map(|name| picture.save(name, files));
     if is_picture {
         // It goes along as image content: base64 text would fill the model's context.
@@ -102,16 +105,12 @@ const NOT_SHOWN: &str = "(not shown: a picture in an answer has at most 2000 px 
                          path for a file)";
 
 impl InlinePicture {
-    /// Whether models refuse it, by its data or by the size in its description.
-    fn is_too_large(&self, described: &Value) -> bool {
-        if self.data.len() > LARGEST_INLINE {
-            return true;
-        }
-        match (described["width"].as_u64(), described["height"].as_u64()) {
-            (Some(width), Some(height)) => width.max(height) > LONGEST_SIDE,
-            // An extension that polls does not describe it.
-            (None, _) | (_, None) => STANDARD.decode(&self.data).is_ok_and(|it| is_too_long(&it)),
-        }
+    /// Whether models take it. Its own header tells, and not its description: a picture of unknown
+    /// size is not shown.
+    fn is_shown(&self) -> bool {
+        let head = &self.data.as_bytes()[..self.data.len().min(HEAD)];
+        self.data.len() <= LARGEST_INLINE
+            && STANDARD.decode(head).is_ok_and(|head| has_known_sides(&head))
     }
 
     /// Writes it to a new file below a folder that is open to agents; the file's path, or why it
@@ -126,10 +125,9 @@ impl InlinePicture {
     }
 }
 
-/// Whether a side of a picture is longer than models take.
-fn is_too_long(picture: &[u8]) -> bool {
-    let size = picture_size(picture);
-    size.is_some_and(|(width, height)| u64::from(width.max(height)) > LONGEST_SIDE)
+/// Whether both sides of a picture are known, and not longer than models take.
+fn has_known_sides(picture: &[u8]) -> bool {
+    picture_size(picture).is_some_and(|(width, height)| width.max(height) <= LONGEST_SIDE)
 }
 
 /// The screenshot of the drawing that came last, unless it is too large to be shown.
@@ -147,7 +145,7 @@ pub(super) fn newest_drawing(report: &CommandReport) -> Option<InlinePicture> {
     }
     let is_png = path.extension().is_some_and(|extension| extension == "png");
     let mime_type = if is_png { "image/png" } else { "image/jpeg" }.to_owned();
-    let bytes = fs::read(&path).ok().filter(|bytes| !is_too_long(bytes))?;
+    let bytes = fs::read(&path).ok().filter(|bytes| has_known_sides(bytes))?;
     Some(InlinePicture { data: STANDARD.encode(bytes), mime_type })
 }
 
@@ -167,19 +165,31 @@ mod tests {
     use super::*;
     use crate::tools::picture_size::tests::png_head;
 
-    fn picture(width: u32, height: u32) -> InlinePicture {
-        let data = STANDARD.encode(png_head(width, height));
-        InlinePicture { data, mime_type: "image/png".into() }
+    fn picture(bytes: Vec<u8>) -> InlinePicture {
+        InlinePicture { data: STANDARD.encode(bytes), mime_type: "image/png".into() }
     }
 
     #[test]
-    fn a_picture_whose_size_nobody_tells_is_measured() {
-        let unknown = json!({});
-        assert!(!picture(2_000, 2_000).is_too_large(&unknown));
-        assert!(picture(2_001, 10).is_too_large(&unknown));
-        assert!(picture(10, 2_001).is_too_large(&json!({"width": 10})));
-        assert!(picture(10, 10).is_too_large(&json!({"width": 10, "height": 2_001})));
-        let endless = InlinePicture { data: "A".repeat(LARGEST_INLINE + 1), ..picture(1, 1) };
-        assert!(endless.is_too_large(&unknown));
+    fn the_header_of_a_picture_decides_whether_models_are_shown_it() {
+        assert!(picture(png_head(2_000, 2_000)).is_shown());
+        assert!(!picture(png_head(2_001, 10)).is_shown());
+        assert!(!picture(png_head(10, 2_001)).is_shown());
+        for unknown in [&b"GIF89a"[..], b"", b"<svg/>"] {
+            assert!(!picture(unknown.to_vec()).is_shown(), "{unknown:?}");
+        }
+        assert!(
+            !InlinePicture { data: "no base64".into(), mime_type: "image/png".into() }.is_shown()
+        );
+    }
+
+    #[test]
+    fn a_picture_is_shown_up_to_5_mb_of_base64() {
+        let mut bytes = png_head(10, 10);
+        bytes.resize(LARGEST_INLINE / 4 * 3, 0);
+        let largest = picture(bytes.clone());
+        assert_eq!(largest.data.len(), LARGEST_INLINE);
+        assert!(largest.is_shown());
+        bytes.push(0);
+        assert!(!picture(bytes).is_shown());
     }
 }

@@ -13,7 +13,8 @@ use tokio::process::{Child, Command};
 
 use testkit::{
     AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, ProgramOutput,
-    ProgramSandbox, PseudoTerminal, ServedDaemon, active_tab, finish, signal, soon, tab, until,
+    ProgramSandbox, PseudoTerminal, ServedDaemon, active_tab, finish, png, signal, soon, tab,
+    until,
 };
 
 /// A page whose title is the script that asks for it.
@@ -250,7 +251,7 @@ async fn ctrl_c_cancels_the_command_of_the_call_and_no_other() {
 }
 
 fn picture(_: &DeliveredCommand) -> Value {
-    let data = STANDARD.encode(b"picture");
+    let data = STANDARD.encode(png(1, 1));
     let value = json!({"mime_type": "image/png", "data": data, "width": 1, "height": 1});
     json!({"success": true, "value": value})
 }
@@ -275,7 +276,7 @@ async fn a_picture_goes_to_a_new_file_whose_path_is_printed() {
         ran.stdout.contains("tabwire-screenshot-") && ran.stdout.ends_with(".png\n"),
         "{ran:?}"
     );
-    assert_eq!(fs::read(path).unwrap(), b"picture");
+    assert_eq!(fs::read(path).unwrap(), png(1, 1));
     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 
     let named = finish(shot(&["--out", "page.png", "--json"])).await;

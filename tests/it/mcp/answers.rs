@@ -1,8 +1,10 @@
 //! What an agent is shown: short answers, whole values, and pictures that every client passes on.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use testkit::{ExtensionBuilder, FakeExtension, McpClient, TestDaemon, active_tab, body};
+use testkit::{ExtensionBuilder, FakeExtension, McpClient, TestDaemon, active_tab, body, png};
 
 const PAGE: &str = "http://127.0.0.1:42189";
 
@@ -229,12 +231,13 @@ async fn a_long_answer_says_first_how_to_read_on_and_parts_make_the_whole() {
 #[tokio::test]
 async fn a_picture_stands_alone_beside_its_text() {
     let (_daemon, mut extension, client) = connected().await;
-    let shot = json!({"mime_type": "image/png", "data": "QUJD", "width": 8, "height": 6});
+    let data = STANDARD.encode(png(8, 6));
+    let shot = json!({"mime_type": "image/png", "data": data, "width": 8, "height": 6});
     let report = value_of(shot, "image");
     let call = json!({"action": "screenshot"});
     let result = answered(&client, &mut extension, call, "complete", report).await;
     assert!(result.get("structuredContent").is_none(), "{result}");
-    let image = json!({"type": "image", "data": "QUJD", "mimeType": "image/png"});
+    let image = json!({"type": "image", "data": data, "mimeType": "image/png"});
     assert_eq!(result["content"][1], image);
     assert_eq!(body(&result)["result"]["width"], 8);
     let title = value_of(json!("Example Domain"), "string");

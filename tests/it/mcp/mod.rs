@@ -7,6 +7,7 @@ mod golden_answers;
 mod handshakes;
 mod next_steps;
 mod notices;
+mod pictures;
 mod progress;
 mod protocol;
 mod split;

@@ -8,6 +8,14 @@ pub fn body(result: &Value) -> Value {
     body_of(result).unwrap_or_else(|| panic!("no body: {result}"))
 }
 
+/// A PNG whose header says this size. It has no pixels.
+#[must_use]
+pub fn png(width: u32, height: u32) -> Vec<u8> {
+    let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    [head, width.to_be_bytes().to_vec(), height.to_be_bytes().to_vec(), vec![8, 6, 0, 0, 0]]
+        .concat()
+}
+
 /// The most characters of an answer that every known MCP client shows its model: Codex cuts there.
 const SHOWN_WHOLE: usize = 12_000;
 

@@ -35,7 +35,7 @@ mod time;
 mod worker;
 
 pub use attempts::{AttemptStage, CommandAttempt, DeliveryReaction, ExtensionAttempts};
-pub use contents::body;
+pub use contents::{body, png};
 pub use cutter::CuttingRelay;
 pub use daemon::{StateDir, TestDaemon};
 pub use dice::{SeededRandom, any_seed};

@@ -52,6 +52,12 @@ async fn a_picture_is_of_the_view_of_an_element_or_of_the_page_in_each_format() 
     assert_eq!(refused["content"].as_array().unwrap().len(), 1, "{refused}");
     let said = refused["content"][0]["text"].as_str().unwrap();
     assert!(said.contains("at most 2000 px") && said.contains("smaller max_side"), "{said}");
+    let step = json!({"action": "screenshot", "full_page": true, "max_side": 8_192, "marks": true});
+    for (action, params) in [("screenshot", large.clone()), ("batch", json!({"steps": [step]}))] {
+        let refused = stage.raw(action, params, true).await;
+        assert_eq!(refused["content"].as_array().unwrap().len(), 1, "{action}");
+        assert!(refused.to_string().len() < 20_000, "{action}: it is there as text");
+    }
     let path = stage.stage.daemon.home().dir().canonicalize().unwrap().join("files/tall.png");
     let mut filed = large;
     filed["path"] = json!(path);
