@@ -37,7 +37,7 @@ use serde_json::json;
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
 use crate::home::StateDirectory;
-use crate::install::ServerEntry;
+use crate::install::{BROWSER_FLAG, OWNER_FLAG, ServerEntry};
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::protocol::{BrowserName, Owner};
 use crate::terminal::{OutputError, print_line};
@@ -233,9 +233,15 @@ enum CliCommand {
     },
     /// Print the JSON entry for an MCP client's configuration
     #[command(
-        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config | jq .mcpServers.tabwire"
+        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client. The command changes nothing: `tabwire scope OWNER own` chooses\nwhich tabs the programs of an owner see.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config --owner work\n  tabwire mcp-config | jq .mcpServers.tabwire"
     )]
     McpConfig {
+        /// Give the program this owner: `tabwire scope` chooses which tabs it sees
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+        /// Pin the program to the browser of this name: it uses no other
+        #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
+        browser: Option<BrowserName>,
         /// Accepted for uniformity: the output is JSON in any case
         #[arg(long)]
         json: bool,
@@ -404,7 +410,9 @@ impl Cli {
             CliCommand::Trace { id, json } => trace::trace(&location, &id, json).await,
             CliCommand::Token { owner, json } => token(&location, &owner, json),
             // Every subcommand takes --json, so that scripts need not know this exception.
-            CliCommand::McpConfig { json: _ } => mcp_config(&location),
+            CliCommand::McpConfig { owner, browser, json: _ } => {
+                mcp_config(&location, owner.as_deref(), browser.as_ref())
+            }
             CliCommand::Extension(command) => extension::run(&location, command),
             CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,
             CliCommand::Drawings { command, owner, json } => {
@@ -439,8 +447,19 @@ fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-fn mcp_config(location: &DaemonLocation) -> anyhow::Result<ExitCode> {
-    let ServerEntry { command, args } = install::server(location, location.port)?;
+fn mcp_config(
+    location: &DaemonLocation,
+    owner: Option<&str>,
+    browser: Option<&BrowserName>,
+) -> anyhow::Result<ExitCode> {
+    let owner = owner.map(read_owner).transpose()?;
+    let ServerEntry { command, mut args } = install::server(location, location.port)?;
+    if let Some(browser) = browser {
+        args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
+    }
+    if let Some(owner) = owner {
+        args.extend([OWNER_FLAG.to_owned(), owner.as_str().to_owned()]);
+    }
     let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
     print_line(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)

@@ -69,11 +69,18 @@ impl ProgramOwners {
             && arguments.owner.is_none()
             && scopes.of(&DEFAULT_OWNER.into()).is_all()
             && picked.iter().any(is_new);
-        let of_question = ProgramChoice { scope: if asks { ask()? } else { None }, ..of_none };
+        let asked: Vec<_> = picked.iter().copied().filter(|one| asks && is_new(one)).collect();
+        let answers = if asked.is_empty() { Vec::new() } else { ask(&asked)? };
         let mut owners = Self::default();
         for client in picked {
-            let choice = if asks && is_new(client) { &of_question } else { &of_line };
-            owners.add(installation, *client, choice);
+            let at = asked.iter().position(|asked| asked == client);
+            match at.and_then(|at| answers.get(at)) {
+                Some(scope) => {
+                    let of_question = ProgramChoice { scope: *scope, ..of_none };
+                    owners.add(installation, *client, &of_question);
+                }
+                None => owners.add(installation, *client, &of_line),
+            }
         }
         for client in had {
             owners.add(installation, *client, &of_none);
@@ -169,23 +176,43 @@ impl ProgramOwners {
     }
 }
 
-/// Asks which tabs the new programs see. `None`: every tab, as programs without an owner of their own.
-fn ask() -> anyhow::Result<Option<TabScope>> {
-    print_line("Which tabs do they see?")?;
+/// Asks which tabs each of the new programs sees. `None`: every tab, as programs without an owner of
+/// their own. Enter takes the answer for the program before.
+fn ask(programs: &[McpClient]) -> anyhow::Result<Vec<Option<TabScope>>> {
+    print_line(if programs.len() == 1 {
+        "Which tabs does it see?"
+    } else {
+        "Which tabs do they see?"
+    })?;
     print_line("  1  every tab")?;
-    print_line("  2  the tabs that they open")?;
+    print_line("  2  the tabs that it opens")?;
     print_line("  3  these, and the tabs that you share in the popup")?;
     let note = "This hides tabs and no accounts: a tab that a program opens has your log-ins.";
     print_line(wrapped_behind(note, 0))?;
+    let mut answers = Vec::new();
+    for program in programs {
+        let usual = answers.last().copied().flatten();
+        answers.push(ask_about(*program, usual)?);
+    }
+    Ok(answers)
+}
+
+fn ask_about(program: McpClient, usual: Option<TabScope>) -> anyhow::Result<Option<TabScope>> {
+    let number = match usual {
+        None | Some(TabScope::All) => 1,
+        Some(TabScope::Own) => 2,
+        Some(TabScope::Shared) => 3,
+    };
     loop {
-        print(format_args!("Which tabs? Enter for 1: "))?;
+        print(format_args!("{}: which tabs? Enter for {number}: ", program.name()))?;
         let mut answer = String::new();
         if io::stdin().lock().read_line(&mut answer)? == 0 {
             print_line("")?;
             bail!("standard input ended before an answer; nothing was changed");
         }
         match answer.trim() {
-            "" | "1" | "all" => return Ok(None),
+            "" => return Ok(usual),
+            "1" | "all" => return Ok(None),
             "2" | "own" => return Ok(Some(TabScope::Own)),
             "3" | "shared" => return Ok(Some(TabScope::Shared)),
             _ => print_line("Give 1, 2 or 3.")?,

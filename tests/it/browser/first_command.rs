@@ -224,7 +224,7 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     let mut terminal = Terminal::run(computer.command(&["install"]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
-    terminal.until_shows("Which tabs? Enter for 1").await;
+    terminal.until_shows("which tabs? Enter for 1").await;
     terminal.press("\n");
     terminal.until_shows("Which? Enter for 1").await;
     terminal.press("2\n");

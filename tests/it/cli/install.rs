@@ -246,10 +246,13 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
     let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
-    terminal.until_shows("Which tabs? Enter for 1").await;
+    terminal.until_shows("Cursor: which tabs? Enter for 1").await;
     terminal.press("x\n");
     terminal.until_shows("Give 1, 2 or 3").await;
     terminal.press("2\n");
+    // The answer before is the usual one.
+    terminal.until_shows("Gemini CLI: which tabs? Enter for 2").await;
+    terminal.press("\n");
     // Asking first is offered first.
     terminal.until_shows("Which? Enter for 1").await;
     terminal.press("x\n");
@@ -281,7 +284,7 @@ async fn at_a_terminal_enter_lets_new_programs_see_every_tab() {
     let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
-    terminal.until_shows("Which tabs? Enter for 1").await;
+    terminal.until_shows("Cursor: which tabs? Enter for 1").await;
     terminal.press("\n");
     terminal.until_shows("Which? Enter for 1").await;
     terminal.press("2\n");
@@ -292,6 +295,52 @@ async fn at_a_terminal_enter_lets_new_programs_see_every_tab() {
     assert_eq!(owner_in(&cursor), None);
     assert_eq!(scopes(&person).await, json!({"user": "all"}));
     person.run(&["stop"]).await;
+}
+
+#[tokio::test]
+async fn at_a_terminal_each_new_program_gets_the_scope_of_its_own_answer() {
+    let person = Person::new();
+    let settings =
+        [".cursor/mcp.json", ".gemini/settings.json", ".codeium/windsurf/mcp_config.json"];
+    let settings = settings.map(|file| person.write(file, "{}"));
+    // One that has Tabwire already is not asked about.
+    person.run(&["install", "--client", "windsurf"]).await;
+    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    terminal.until_shows("Add Tabwire to which? Enter for all").await;
+    terminal.press("\n");
+    terminal.until_shows("Cursor: which tabs? Enter for 1").await;
+    terminal.press("3\n");
+    terminal.until_shows("Gemini CLI: which tabs? Enter for 3").await;
+    terminal.press("1\n");
+    let screen = terminal.until_shows("Waiting for the extension").await;
+    assert!(!screen.iter().any(|line| line.contains("Windsurf: which tabs")), "{screen:#?}");
+    signal(terminal.pid(), Signal::INT);
+    terminal.ended().await;
+    let owners = settings.map(|file| owner_in(&file));
+    assert_eq!(owners, [Some("cursor".to_owned()), None, None]);
+    assert_eq!(scopes(&person).await, json!({"cursor": "shared", "user": "all"}));
+    person.run(&["stop"]).await;
+}
+
+#[tokio::test]
+async fn an_end_of_input_between_two_answers_changes_nothing() {
+    let person = Person::new();
+    let settings = [".cursor/mcp.json", ".gemini/settings.json"];
+    let settings = settings.map(|file| person.write(file, "{}"));
+    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    terminal.until_shows("Add Tabwire to which? Enter for all").await;
+    terminal.press("\n");
+    terminal.until_shows("Cursor: which tabs? Enter for 1").await;
+    terminal.press("2\n");
+    terminal.until_shows("Gemini CLI: which tabs? Enter for 2").await;
+    terminal.press("\u{4}");
+    let (code, screen) = terminal.ended().await;
+    assert_eq!(code, Some(1), "{screen:#?}");
+    assert!(screen.iter().any(|line| line.contains("nothing was changed")), "{screen:#?}");
+    for file in settings {
+        assert_eq!(fs::read_to_string(file).unwrap(), "{}");
+    }
+    assert_eq!(scopes(&person).await, json!({"user": "all"}));
 }
 
 /// The owner that the entry in a client's JSON settings names.

@@ -245,6 +245,24 @@ async fn the_configuration_for_mcp_clients_starts_this_program() {
 }
 
 #[tokio::test]
+async fn the_configuration_for_mcp_clients_names_an_owner_and_a_browser_if_it_is_told_to() {
+    let place = ProgramSandbox::with_port(47_891);
+    let told = ["mcp-config", "--owner", "work", "--browser", "Private"];
+    let config: Value = serde_json::from_str(&place.run(&told).await.stdout).unwrap();
+    let args = config["mcpServers"]["tabwire"]["args"].as_array().unwrap().clone();
+    let named = &args[args.len() - 4..];
+    assert_eq!(json!(named), json!(["--browser", "Private", "--owner", "work"]));
+    // The line is one that the program takes.
+    let line: Vec<_> = args.iter().map(|arg| arg.as_str().unwrap()).chain(["--help"]).collect();
+    assert_eq!(place.run(&line).await.code, Some(0));
+    for (wrong, says) in [(["--owner", "a b"], "owner"), (["--browser", ""], "--browser")] {
+        let refused = place.run(&[&["mcp-config"], &wrong[..]].concat()).await;
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.stdout.is_empty() && refused.stderr.contains(says), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_daemon_without_work_ends_by_itself_if_it_was_told_to() {
     let place = ProgramSandbox::new();
     let daemon = place.serve(&["--idle-exit", "1"]).await;
