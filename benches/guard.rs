@@ -25,6 +25,7 @@ use serde_json::Value;
 use tabwire::edge::{self, EdgeServer, PeerUser};
 use tabwire::home::StateDirectory;
 use tabwire::hub::Hub;
+use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::ToolSet;
@@ -97,7 +98,8 @@ async fn requests(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sampl
     let head = testkit::authorized("GET /nothing", PORT, &token);
     let request = format!("{head}Accept: application/json\r\nUser-Agent: bench\r\n\r\n");
     let tools = tools();
-    let server = EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None, Vec::new());
+    let server =
+        EdgeServer::new(PORT, StateDirectory::open(home)?, tools, None, BrowserFolders::default());
     let (mut to_guarded, guarded_end) = tokio::io::duplex(16 * 1024);
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     server.handle_connection(guarded_end, peer, PeerUser::Ours);
@@ -161,7 +163,8 @@ async fn reconnects(home: &std::path::Path) -> anyhow::Result<(SampleSeries, Sam
     let identity = ExtensionIdentity::new(address.port(), &StateDirectory::open(home)?, "bench");
     let stop = CancellationToken::new();
     let (home, tools) = (StateDirectory::open(home)?, tools());
-    let serving = edge::serve(vec![listener], home, tools, None, Vec::new(), stop.clone());
+    let serving =
+        edge::serve(vec![listener], home, tools, None, BrowserFolders::default(), stop.clone());
     let serving = tokio::spawn(serving);
     let (mut proving, mut whole) = (SampleSeries::default(), SampleSeries::default());
     for _ in 0..RECONNECTS {

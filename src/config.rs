@@ -8,7 +8,7 @@ use etcetera::AppStrategy as _;
 
 use crate::daemon;
 use crate::home::{PERSON_FOLDER, UsualFolder};
-use crate::install;
+use crate::install::BrowserFolders;
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
 
@@ -109,7 +109,7 @@ impl ServeOptions {
             ephemeral: self.ephemeral,
             monitor_roots: self.monitor_roots(),
             agent_files: location.agent_files()?,
-            browser_folders: install::browser_folders(),
+            browser_folders: BrowserFolders::of_user(),
         })
     }
 

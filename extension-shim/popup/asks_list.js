@@ -98,6 +98,7 @@ export class AsksList {
     if (ask.kind === 'hand_over') words.children[0].append(' asks you to do a step alone:');
     row.append(words);
     if (ask.tab_title) row.append(Object.assign(document.createElement('div'), { className: 'tab', textContent: ask.tab_title, title: ask.tab_title }));
+    if (ask.browser_label && ask.kind !== 'hand_over') row.append(Object.assign(document.createElement('div'), { className: 'tab', textContent: `In the browser ${ask.browser_label}` }));
     row.append(...this.#controls(ask));
     return row;
   }
@@ -136,7 +137,7 @@ export class AsksList {
   #stepControls(ask) {
     const text = Object.assign(document.createElement('p'), { className: 'step' });
     if (!ask.hand_over) {
-      text.textContent = 'It is to be done in another browser, whose popup shows it.';
+      text.textContent = `It is to be done in ${ask.browser_label ? `the browser ${ask.browser_label}` : 'another browser'}, whose popup shows it.`;
       return [text];
     }
     const { site, is_begun } = ask.hand_over;

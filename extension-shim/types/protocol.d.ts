@@ -1594,6 +1594,8 @@ export type OpenAsk = {
   client: string;
   /** The tab of this browser that it is about. */
   tab_id?: TabId;
+  /** What the person calls the browser of the tab that it is about, where that is another one. */
+  browser_label?: string;
   /** When it was asked. */
   asked_at: Timestamp;
   /** Until when it can be answered. */

@@ -179,7 +179,9 @@ fn lines(ask: &Value) -> Vec<String> {
         lines.push(format!("  on {}", clean(site)));
     }
     if let Some(page) = ask["page"].as_str() {
-        lines.push(format!("  page: {}", clean(page)));
+        let browser = ask["browser_label"].as_str();
+        let within = browser.map_or_else(String::new, |name| format!(" (in {})", clean(name)));
+        lines.push(format!("  page: {}{within}", clean(page)));
     }
     for (number, option) in (1..).zip(ask["options"].as_array().into_iter().flatten()) {
         lines.push(format!("  {number}. {}", clean(text(option))));

@@ -14,7 +14,7 @@ use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::hub::ClockSample;
 use crate::protocol::{CorrelationId, Timestamp};
-use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, print_line, shortened};
+use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, clean, print_line, shortened};
 
 /// The columns of a terminal, with the most characters of each: 80 with the gaps between them.
 const ACTION: (&str, usize) = ("ACTION", 13);
@@ -263,10 +263,15 @@ fn fields(commands: &[Value]) -> TextTable {
             (text(&command["command"]), TextStyle::Plain),
             (tab.as_deref().unwrap_or("-"), TextStyle::Plain),
             (text(&command["client"]), TextStyle::Plain),
-            (command["browser"].as_str().unwrap_or("-"), TextStyle::Dim),
+            (&clean(browser_words(command)), TextStyle::Dim),
         ]);
     }
     table
+}
+
+/// What the browser of a command is called.
+fn browser_words(command: &Value) -> &str {
+    command["browser_label"].as_str().or(command["browser"].as_str()).unwrap_or("-")
 }
 
 /// A duration in at most six characters: `24 ms`, `12.3 s`, `10 min`.

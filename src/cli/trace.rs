@@ -92,7 +92,7 @@ fn lines(story: &Value) -> Vec<String> {
         took.unwrap_or_default()
     )];
     let mut where_to = format!("client {}", clean(text(&story["client"])));
-    if let Some(browser) = story["browser"].as_str() {
+    if let Some(browser) = story["browser_label"].as_str().or(story["browser"].as_str()) {
         where_to.push_str(&format!(", browser {}", clean(browser)));
     }
     if let Some(tab) = story["tab_id"].as_i64() {

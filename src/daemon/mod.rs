@@ -19,6 +19,7 @@ use crate::edge;
 use crate::engine::RecordedHistory;
 use crate::home::{DaemonLock, DaemonRecord, StateDirectory, StateDirectoryError, UsualFolder};
 use crate::hub::{ClockSample, Hub};
+use crate::install::BrowserFolders;
 use crate::jobs::JobRunner;
 use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
@@ -63,7 +64,7 @@ pub struct DaemonSettings {
     /// The folder that agents may write files to without a person's doing.
     pub agent_files: UsualFolder,
     /// The folders in which browsers keep their profiles, to offer the person a profile's own name.
-    pub browser_folders: Vec<PathBuf>,
+    pub browser_folders: BrowserFolders,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].

@@ -22,7 +22,6 @@ mod ws;
 mod yield_budget;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +35,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::home::StateDirectory;
 use crate::hub::{Caller, CloseReason};
+use crate::install::BrowserFolders;
 use crate::lifecycle::limits;
 use crate::mcp::{CallRegistry, ExtraTools, JobCalls};
 use crate::protocol::SERVER_VERSION;
@@ -71,7 +71,7 @@ struct EdgeState {
     /// The streams of MCP clients for notices that belong to no call.
     streams: OpenStreams,
     /// The folders in which browsers keep their profiles.
-    browser_folders: Vec<PathBuf>,
+    browser_folders: BrowserFolders,
     tasks: TaskTracker,
 }
 
@@ -94,7 +94,7 @@ impl EdgeServer {
         home: StateDirectory,
         tools: ToolSet,
         extra: Option<ExtraTools>,
-        browser_folders: Vec<PathBuf>,
+        browser_folders: BrowserFolders,
     ) -> Self {
         let tasks = TaskTracker::new();
         tools.hub().set_own_port(port);
@@ -189,7 +189,7 @@ pub async fn serve(
     home: StateDirectory,
     tools: ToolSet,
     extra: Option<ExtraTools>,
-    browser_folders: Vec<PathBuf>,
+    browser_folders: BrowserFolders,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
     let port = match listeners.first() {

@@ -32,6 +32,9 @@ pub struct AskSummary {
     /// The page that it is about, if its tab is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
+    /// What the browser of that page is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// Until when it can be answered.
@@ -70,6 +73,9 @@ impl Engine {
             client: self.clients.label_of(&command.spec().client),
             ask,
             page: self.page_of_ask(&command.spec().id),
+            browser_label: self
+                .page_of_ask(&command.spec().id)
+                .and_then(|_| self.browser_label(self.tab_of_ask(&command.spec().id)?.0)),
             asked_at: asked_at(command),
             until: command.total_by(),
         })
@@ -118,6 +124,10 @@ impl Engine {
             tab_id: self
                 .tab_of_ask(&command.spec().id)
                 .and_then(|(of, tab)| (of == browser).then_some(tab)),
+            browser_label: self
+                .tab_of_ask(&command.spec().id)
+                .filter(|(of, _)| *of != browser)
+                .and_then(|(of, _)| self.browser_label(of)),
             asked_at: asked_at(command),
             until: command.total_by(),
         });

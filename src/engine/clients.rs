@@ -82,6 +82,9 @@ pub struct ClientSummary {
     /// The browser that it used last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub browser: Option<BrowserId>,
+    /// What a person calls that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// The tab that it used last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tab_id: Option<TabId>,
@@ -162,6 +165,7 @@ impl ClientState {
             last_seen: self.last_seen,
             pending: self.active.len(),
             browser: self.current.as_ref().map(|current| current.browser.clone()),
+            browser_label: None,
             tab_id: self.current.as_ref().and_then(|current| current.tab),
         }
     }
@@ -305,6 +309,7 @@ impl Engine {
             let is_inside = current
                 .is_some_and(|(browser, tab)| self.inside_since(owner, browser, tab).is_some());
             client.tab_id = client.tab_id.filter(|_| is_inside);
+            client.browser_label = client.browser.as_ref().and_then(|one| self.browser_label(one));
         }
         clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
         clients

@@ -3,8 +3,8 @@
 use super::entry::{JournalEntry, JournalSeq};
 use super::links::LinkId;
 use super::polling::{Assignment, PollId};
-use crate::lifecycle::{Command, Lane};
-use crate::protocol::{CorrelationId, PastAct, ToExtension};
+use crate::lifecycle::Command;
+use crate::protocol::{CommandSummary, CorrelationId, Owner, PastAct, TabScope, ToExtension};
 
 /// The effects of one transaction. The shell carries out each list in order, and the lists in the
 /// order of the fields, before the next transaction begins.
@@ -69,10 +69,12 @@ pub enum CommandUpdate {
 /// A command that was accepted or changed, for observers.
 #[derive(Debug)]
 pub struct CommandEvent {
-    /// The command.
-    pub command: Command,
-    /// Its lane, once it has one.
-    pub lane: Option<Lane>,
+    /// Its owner.
+    pub owner: Owner,
+    /// Which tabs the owner's clients saw when it was accepted.
+    pub scope: TabScope,
+    /// The command as it is now.
+    pub summary: CommandSummary,
 }
 
 /// A frame to send over a link.

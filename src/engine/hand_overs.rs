@@ -56,6 +56,7 @@ impl Transaction<'_> {
         if !known.hands_over() {
             return Err(RefusalReason::UnsupportedAction {
                 action: HAND_OVER,
+                browser: known.label().to_owned(),
                 extension_version: known.extension_version().to_owned(),
                 polls: known.poller().is_some(),
             });

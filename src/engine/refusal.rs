@@ -78,6 +78,8 @@ pub enum RefusalReason {
     TabGone {
         /// The tab that was asked for.
         wanted: TabId,
+        /// The label of the browser; `None`: no browser is connected.
+        browser: Option<String>,
         /// The tabs of the browser.
         tabs: Vec<BrowserTab>,
     },
@@ -90,6 +92,8 @@ pub enum RefusalReason {
     UnsupportedAction {
         /// The action's name.
         action: &'static str,
+        /// The label of the browser.
+        browser: String,
         /// The extension's version.
         extension_version: String,
         /// Whether the extension is an old one, which polls.
@@ -171,6 +175,9 @@ pub struct TabChoice {
     /// The browser that it is in, where the tabs are in several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub browser: Option<BrowserId>,
+    /// What a person calls that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// The tab.
     #[serde(flatten)]
     pub tab: BrowserTab,
@@ -287,13 +294,13 @@ impl RefusalReason {
             }
             Self::BrowserGone { wanted, .. } => format!("There is no browser `{wanted}`"),
             Self::Pinned(why) => why.message(),
-            Self::TabGone { wanted, .. } => format!("There is no tab {wanted} in this browser"),
+            Self::TabGone { wanted, browser, .. } => no_such_tab(*wanted, browser.as_deref()),
             Self::WhichTab { tabs } => too_many_used(tabs.len()),
-            Self::UnsupportedAction { action, extension_version, polls: true } => {
+            Self::UnsupportedAction { action, extension_version, polls: true, .. } => {
                 Self::too_old_for(action, extension_version)
             }
-            Self::UnsupportedAction { action, extension_version, polls: false } => format!(
-                "The extension in this browser (version {extension_version}) does not know `{action}`"
+            Self::UnsupportedAction { action, browser, extension_version, polls: false } => format!(
+                "The extension in `{browser}` (version {extension_version}) does not know `{action}`"
             ),
             Self::ControlSwitchedOff { browser } => {
                 format!("Control is switched off in the extension of `{browser}`")
@@ -456,6 +463,13 @@ fn hides_no_tabs(browser: &str) -> String {
     )
 }
 
+fn no_such_tab(wanted: TabId, browser: Option<&str>) -> String {
+    match browser {
+        Some(browser) => format!("There is no tab {wanted} in `{browser}`"),
+        None => format!("There is no tab {wanted}"),
+    }
+}
+
 /// A client that uses several tabs has to name one.
 fn too_many_used(tabs: usize) -> String {
     let minutes = limits::TABS_TOLD_APART.as_secs() / 60;
@@ -506,15 +520,18 @@ mod tests {
                 name: browser.clone(),
                 wanted: "home".to_owned(),
             }),
-            RefusalReason::TabGone { wanted, tabs },
+            RefusalReason::TabGone { wanted, browser: Some(browser.clone()), tabs },
+            RefusalReason::TabGone { wanted, browser: None, tabs: Vec::new() },
             RefusalReason::WhichTab { tabs: Vec::new() },
             RefusalReason::UnsupportedAction {
                 action: "dom",
+                browser: browser.clone(),
                 extension_version: "0.1.0".to_owned(),
                 polls: false,
             },
             RefusalReason::UnsupportedAction {
                 action: "click",
+                browser: browser.clone(),
                 extension_version: "5.6.0".to_owned(),
                 polls: true,
             },

@@ -4,7 +4,7 @@ use super::browsers::BrowserState;
 use super::leases::TabHolder;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandPhase};
-use crate::protocol::{BrowserId, BrowserTab, Owner, Timestamp};
+use crate::protocol::{BrowserId, BrowserTab, CommandSummary, Owner, Timestamp};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -45,6 +45,9 @@ pub struct BrowserSummary {
 pub struct TabSummary {
     /// The browser that it is in.
     pub browser: BrowserId,
+    /// What a person calls that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// The tab.
     #[serde(flatten)]
     pub tab: BrowserTab,
@@ -74,6 +77,21 @@ impl Engine {
             summary.tabs = known.map_or(0, |known| self.sight(owner).tabs(known).len());
         }
         browsers
+    }
+
+    /// What a person calls a browser; `None` if it has never said so.
+    #[must_use]
+    pub fn browser_label(&self, browser: &BrowserId) -> Option<String> {
+        let label = self.browsers.get(browser)?.label();
+        (!label.is_empty()).then(|| label.to_owned())
+    }
+
+    /// A command as the command line lists it.
+    #[must_use]
+    pub fn command_summary(&self, command: &Command) -> CommandSummary {
+        let summary = command.summary(self.lane_of(&command.spec().id));
+        let browser_label = summary.browser.as_ref().and_then(|one| self.browser_label(one));
+        CommandSummary { browser_label, ..summary }
     }
 
     /// How many browsers are connected.
@@ -120,6 +138,7 @@ impl Transaction<'_> {
         };
         let summary = |(browser, tab): (&BrowserId, &BrowserTab)| TabSummary {
             browser: browser.clone(),
+            browser_label: self.browser_label(browser),
             current: is_current(browser, tab.tab_id),
             held_by: self.holder_of(caller, browser, tab.tab_id, now),
             tab: tab.clone(),

@@ -91,6 +91,7 @@ pub(super) fn resolve(
         let polls = browser.poller().is_some();
         return Err(RefusalReason::UnsupportedAction {
             action: action.name(),
+            browser: label_of(id, browser),
             extension_version,
             polls,
         });
@@ -142,7 +143,7 @@ fn without_browser(
         return Ok(None);
     }
     Err(selector.tab.map_or(RefusalReason::NoTab { browser: None }, |wanted| {
-        RefusalReason::TabGone { wanted, tabs: Vec::new() }
+        RefusalReason::TabGone { wanted, browser: None, tabs: Vec::new() }
     }))
 }
 
@@ -175,7 +176,8 @@ pub(super) fn no_such_tab(
 ) -> RefusalReason {
     match wanted {
         Some(wanted) if browser.poller().is_none() => {
-            RefusalReason::TabGone { wanted, tabs: sight.tabs((id, browser)) }
+            let label = Some(label_of(id, browser));
+            RefusalReason::TabGone { wanted, browser: label, tabs: sight.tabs((id, browser)) }
         }
         Some(_) | None => {
             let polls = browser.poller().is_some();

@@ -283,8 +283,10 @@ impl<'a> Transaction<'a> {
     /// Shows observers the new state of a command.
     pub(super) fn notify_observers(&mut self, command: &Command) {
         if self.effects.is_observed {
-            let lane = self.scheduler.lane_of(&command.spec().id).cloned();
-            self.effects.events.push(CommandEvent { command: command.clone(), lane });
+            let spec = command.spec();
+            let (owner, scope) = (spec.owner.clone(), spec.scope);
+            let summary = self.command_summary(command);
+            self.effects.events.push(CommandEvent { owner, scope, summary });
         }
     }
 

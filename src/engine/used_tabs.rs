@@ -164,6 +164,7 @@ impl Transaction<'_> {
             former_ids: Vec::new(),
         };
         let tab = known.or_else(|| (!browser.is_connected()).then(unknown))?;
-        Some(TabChoice { browser: Some(used.browser.clone()), tab })
+        let browser_label = self.browser_label(&used.browser);
+        Some(TabChoice { browser: Some(used.browser.clone()), browser_label, tab })
     }
 }

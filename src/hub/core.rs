@@ -148,7 +148,7 @@ impl HubCore {
         commands.into_iter().for_each(|update| publish(inner, update));
         for event in events {
             // An error means that the last observer has just gone.
-            let _ = inner.changes.send(CommandChange::of(&event));
+            let _ = inner.changes.send(CommandChange::of(event));
         }
         frames.into_iter().for_each(|frame| self.send(frame));
         if let Some(keeper) = inner.past_acts.get() {

@@ -29,10 +29,8 @@ pub(super) struct CommandChange {
 }
 
 impl CommandChange {
-    pub(super) fn of(CommandEvent { command, lane }: &CommandEvent) -> Self {
-        let spec = command.spec();
-        let (owner, scope) = (spec.owner.clone(), spec.scope);
-        Self { owner, scope, command: Arc::new(command.summary(lane.as_ref())) }
+    pub(super) fn of(CommandEvent { owner, scope, summary }: CommandEvent) -> Self {
+        Self { owner, scope, command: Arc::new(summary) }
     }
 }
 
@@ -112,7 +110,7 @@ impl Hub {
     pub fn commands(&self, owner: &Owner) -> Vec<CommandSummary> {
         let mut commands: Vec<_> = self.view(|engine| {
             let own = engine.commands().filter(|command| command.spec().owner == *owner);
-            own.map(|command| command.summary(engine.lane_of(&command.spec().id))).collect()
+            own.map(|command| engine.command_summary(command)).collect()
         });
         commands.sort_by(|a, b| {
             (a.created_at, &a.correlation_id).cmp(&(b.created_at, &b.correlation_id))
@@ -126,7 +124,10 @@ impl Hub {
         if let Some(tracked) = self.tracked(caller, id) {
             let (target, files) =
                 self.view(|engine| (engine.lane_of(id).cloned(), engine.given_files(id).to_vec()));
-            let story = tracked.borrow().story(target.as_ref());
+            let mut story = tracked.borrow().story(target.as_ref());
+            story.summary.browser_label = self.view(|engine| {
+                story.summary.browser.as_ref().and_then(|browser| engine.browser_label(browser))
+            });
             return StoryLookup::Story(Box::new(CommandStory { files, ..story }));
         }
         match self.lookup_evicted(caller, id) {

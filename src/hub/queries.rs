@@ -93,6 +93,12 @@ impl Hub {
         self.view(|engine| engine.capture_of(browser))
     }
 
+    /// What a person calls a browser.
+    #[must_use]
+    pub fn browser_label(&self, browser: &BrowserId) -> Option<String> {
+        self.view(|engine| engine.browser_label(browser))
+    }
+
     /// Notes the program that a client says it is.
     pub fn note_program(&self, caller: &Caller, program: ClientProgram) {
         self.transact(|tx| tx.note_program(caller, program));

@@ -19,20 +19,54 @@ pub(crate) struct ChromiumBrowser {
     linux: Option<&'static str>,
     /// The same below `~/Library/Application Support`.
     mac_os: &'static str,
+    /// On Linux its folders of profiles below the home directory where it was installed as a Snap or a
+    /// Flatpak.
+    packaged: &'static [&'static str],
 }
 
 /// All browsers that are known.
 pub(crate) static BROWSERS: [ChromiumBrowser; 6] = [
-    ChromiumBrowser { name: "Chrome", linux: Some("google-chrome"), mac_os: "Google/Chrome" },
-    ChromiumBrowser { name: "Chromium", linux: Some("chromium"), mac_os: "Chromium" },
-    ChromiumBrowser { name: "Edge", linux: Some("microsoft-edge"), mac_os: "Microsoft Edge" },
+    ChromiumBrowser {
+        name: "Chrome",
+        linux: Some("google-chrome"),
+        mac_os: "Google/Chrome",
+        packaged: &[".var/app/com.google.Chrome/config/google-chrome"],
+    },
+    ChromiumBrowser {
+        name: "Chromium",
+        linux: Some("chromium"),
+        mac_os: "Chromium",
+        packaged: &[
+            "snap/chromium/common/chromium",
+            ".var/app/org.chromium.Chromium/config/chromium",
+            ".var/app/io.github.ungoogled_software.ungoogled_chromium/config/chromium",
+        ],
+    },
+    ChromiumBrowser {
+        name: "Edge",
+        linux: Some("microsoft-edge"),
+        mac_os: "Microsoft Edge",
+        packaged: &[".var/app/com.microsoft.Edge/config/microsoft-edge"],
+    },
     ChromiumBrowser {
         name: "Brave",
         linux: Some("BraveSoftware/Brave-Browser"),
         mac_os: "BraveSoftware/Brave-Browser",
+        packaged: &[
+            "snap/brave/current/.config/BraveSoftware/Brave-Browser",
+            ".var/app/com.brave.Browser/config/BraveSoftware/Brave-Browser",
+        ],
     },
-    ChromiumBrowser { name: "Vivaldi", linux: Some("vivaldi"), mac_os: "Vivaldi" },
-    ChromiumBrowser { name: "Arc", linux: None, mac_os: "Arc/User Data" },
+    ChromiumBrowser {
+        name: "Vivaldi",
+        linux: Some("vivaldi"),
+        mac_os: "Vivaldi",
+        packaged: &[
+            "snap/vivaldi/current/.config/vivaldi",
+            ".var/app/com.vivaldi.Vivaldi/config/vivaldi",
+        ],
+    },
+    ChromiumBrowser { name: "Arc", linux: None, mac_os: "Arc/User Data", packaged: &[] },
 ];
 
 impl ChromiumBrowser {
@@ -42,6 +76,14 @@ impl ChromiumBrowser {
             OperatingSystem::Linux => self.linux.map(|folder| user_folders.settings.join(folder)),
             OperatingSystem::MacOs => Some(user_folders.settings.join(self.mac_os)),
         }
+    }
+
+    /// All folders in which it may keep profiles.
+    pub(crate) fn profile_folders(&self, user_folders: &UserFolders) -> Vec<PathBuf> {
+        let is_packaged = user_folders.system == OperatingSystem::Linux;
+        let packaged = self.packaged.iter().filter(|_| is_packaged);
+        let packaged = packaged.map(|folder| user_folders.home.join(folder));
+        self.folder(user_folders).into_iter().chain(packaged).collect()
     }
 
     /// The file in which it looks for our host; `None`: no such browser on this system.
@@ -111,6 +153,21 @@ mod tests {
             let path = format!("/h/Library/Application Support/{folder}/{tail}");
             assert_eq!(at(name, &mac), Some(path.into()));
         }
+    }
+
+    #[test]
+    fn a_snap_and_a_flatpak_keep_their_profiles_elsewhere_and_on_linux_only() {
+        let user_folders = |system| UserFolders::in_home(system, Path::new("/h"));
+        let chromium = of("Chromium").profile_folders(&user_folders(OperatingSystem::Linux));
+        for folder in [
+            "/h/.config/chromium",
+            "/h/snap/chromium/common/chromium",
+            "/h/.var/app/org.chromium.Chromium/config/chromium",
+        ] {
+            assert!(chromium.contains(&folder.into()), "{folder}: {chromium:?}");
+        }
+        let mac = of("Chromium").profile_folders(&user_folders(OperatingSystem::MacOs));
+        assert_eq!(mac, [PathBuf::from("/h/Library/Application Support/Chromium")]);
     }
 
     #[test]

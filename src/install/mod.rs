@@ -24,7 +24,7 @@ pub(crate) use browsers::{BROWSERS, ChromiumBrowser};
 pub(crate) use clients::McpClient;
 pub(crate) use host_files::{HostFile, HostFileState};
 pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
-pub use profiles::{BrowserProfile, browser_folders, find_profile};
+pub use profiles::{BrowserFolders, BrowserProfile, find_profile};
 use record::{EditRecord, SettingsEdit};
 pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
 pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};

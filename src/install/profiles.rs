@@ -2,14 +2,18 @@
 //! it is found by the id that our extension keeps in the profile's storage.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::process::getuid;
 use serde::Deserialize;
 
 use super::browsers::BROWSERS;
-use super::user_folders::UserFolders;
+use super::user_folders::{OperatingSystem, UserFolders};
 use crate::protocol::{BrowserId, EXTENSION_ID};
 
 /// The shortest id that is looked for, in bytes: a shorter one could stand in a storage by chance.
@@ -24,6 +28,11 @@ const ENTRIES_MAX: usize = 512;
 const FILES_MAX: usize = 16;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 const SEARCH_BYTES_MAX: u64 = 256 << 20;
+
+/// The most processes that are looked at, bytes of the command line of one, and folders that they name.
+const PROCESSES_MAX: usize = 4096;
+const COMMAND_LINE_MAX: u64 = 64 << 10;
+const STARTED_FOLDERS_MAX: usize = 32;
 
 /// The most bytes of a browser's `Local State` that are read.
 const LOCAL_STATE_MAX: u64 = 16 << 20;
@@ -55,24 +64,91 @@ struct ListedProfile {
     name: Option<String>,
 }
 
-/// Where the browsers of this user keep their profiles; none if there is no home directory.
-#[must_use]
-pub fn browser_folders() -> Vec<PathBuf> {
-    let Ok(user_folders) = UserFolders::current() else { return Vec::new() };
-    BROWSERS.iter().filter_map(|browser| browser.folder(&user_folders)).collect()
+/// Where browsers keep their profiles.
+#[derive(Clone, Debug, Default)]
+pub struct BrowserFolders {
+    /// The usual folders.
+    pub usual: Vec<PathBuf>,
+    /// Where the system shows the processes: browsers that run with a folder of their own name it.
+    /// `None`: nobody looks there.
+    pub processes: Option<PathBuf>,
+}
+
+impl BrowserFolders {
+    /// Those of this user; none if there is no home directory.
+    #[must_use]
+    pub fn of_user() -> Self {
+        let Ok(user_folders) = UserFolders::current() else { return Self::default() };
+        let usual = BROWSERS.iter().flat_map(|browser| browser.profile_folders(&user_folders));
+        let shows_processes = user_folders.system == OperatingSystem::Linux;
+        let processes = shows_processes.then(|| PathBuf::from("/proc"));
+        Self { usual: usual.collect(), processes }
+    }
+
+    /// Whether there is nothing to look into.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.usual.is_empty() && self.processes.is_none()
+    }
+
+    /// All that are there now, each once: a link to a folder is not a second profile.
+    fn now(&self) -> Vec<PathBuf> {
+        let of_processes = self.processes.as_deref().map(folders_of_processes).unwrap_or_default();
+        let mut folders = Vec::new();
+        for folder in self.usual.iter().chain(&of_processes) {
+            if let Ok(folder) = folder.canonicalize()
+                && !folders.contains(&folder)
+            {
+                folders.push(folder);
+            }
+        }
+        folders
+    }
+}
+
+/// The folders that this user's browsers were started with.
+fn folders_of_processes(processes: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(processes) else { return Vec::new() };
+    let is_process = |name: &OsStr| name.as_bytes().iter().all(u8::is_ascii_digit);
+    let own = getuid().as_raw();
+    let mut folders = Vec::new();
+    let found = entries.flatten().filter(|entry| is_process(&entry.file_name()));
+    for entry in found.take(PROCESSES_MAX) {
+        // A browser of another user has no profile of this one.
+        if entry.metadata().is_ok_and(|about| about.uid() == own)
+            && let Some(line) = read(&entry.path().join("cmdline"), COMMAND_LINE_MAX)
+            && let Some(folder) = folder_in(&line)
+            && !folders.contains(&folder)
+        {
+            folders.push(folder);
+        }
+        if folders.len() == STARTED_FOLDERS_MAX {
+            break;
+        }
+    }
+    folders
+}
+
+/// The folder of profiles that a command line names. A relative one depends on where the browser was
+/// started.
+fn folder_in(command_line: &[u8]) -> Option<PathBuf> {
+    let mut words = command_line.split(|byte| *byte == 0);
+    let folder = words.find_map(|word| word.strip_prefix(b"--user-data-dir="))?;
+    Some(PathBuf::from(OsStr::from_bytes(folder))).filter(|folder| folder.is_absolute())
 }
 
 /// The profile whose storage of our extension holds this id. `None` also where several do: of a
 /// profile and its copy nobody can say which one speaks. Reads files: for threads that may wait for
 /// the disk.
 #[must_use]
-pub fn find_profile(browser_folders: &[PathBuf], id: &BrowserId) -> Option<BrowserProfile> {
+pub fn find_profile(browser_folders: &BrowserFolders, id: &BrowserId) -> Option<BrowserProfile> {
     if id.as_str().len() < ID_MIN {
         return None;
     }
     let mut search = StorageSearch { wanted: id.as_str().as_bytes(), bytes_left: SEARCH_BYTES_MAX };
     let mut found = None;
-    for browser in browser_folders {
+    let folders = browser_folders.now();
+    for browser in &folders {
         for (profile, storage) in storages(browser) {
             if search.is_in(&storage)? && found.replace((browser, profile)).is_some() {
                 return None;
@@ -138,6 +214,7 @@ fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
     use std::process::Command;
     use std::sync::mpsc;
     use std::time::Duration;
@@ -169,7 +246,11 @@ mod tests {
     }
 
     fn found(browser: &Path) -> Option<BrowserProfile> {
-        find_profile(&[browser.to_owned()], &BrowserId::from(ID))
+        find_profile(&usual(&[browser.to_owned()]), &BrowserId::from(ID))
+    }
+
+    fn usual(folders: &[PathBuf]) -> BrowserFolders {
+        BrowserFolders { usual: folders.to_vec(), processes: None }
     }
 
     #[test]
@@ -180,10 +261,59 @@ mod tests {
         write(&storage(&browser, "Profile 1", EXTENSION_ID).join("000003.log"), b"nothing");
         write(&storage(&browser, "Profile 1", EXTENSION_ID).join("LOCK"), &held());
         let folders = [dir.path().join("none"), browser.clone()];
-        let profile = find_profile(&folders, &BrowserId::from(ID)).unwrap();
-        assert_eq!(profile, BrowserProfile { folder: browser.join("Profile 2"), name: None });
-        assert_eq!(find_profile(&folders, &BrowserId::from(&ID[..15])), None, "too short");
-        assert_eq!(find_profile(&folders[..1], &BrowserId::from(ID)), None);
+        let profile = find_profile(&usual(&folders), &BrowserId::from(ID)).unwrap();
+        let folder = browser.canonicalize().unwrap().join("Profile 2");
+        assert_eq!(profile, BrowserProfile { folder, name: None });
+        assert_eq!(find_profile(&usual(&folders), &BrowserId::from(&ID[..15])), None, "too short");
+        assert_eq!(find_profile(&usual(&folders[..1]), &BrowserId::from(ID)), None);
+        // A link to it is not a second one.
+        symlink(&browser, dir.path().join("link")).unwrap();
+        let twice = [browser.clone(), dir.path().join("link"), browser];
+        assert!(find_profile(&usual(&twice), &BrowserId::from(ID)).is_some());
+    }
+
+    #[test]
+    fn a_browser_that_was_started_with_a_folder_of_its_own_is_found_by_its_command_line() {
+        let (dir, browser) = browser();
+        let processes = dir.path().join("proc");
+        let folders = BrowserFolders { usual: Vec::new(), processes: Some(processes.clone()) };
+        let found = || find_profile(&folders, &BrowserId::from(ID)).is_some();
+        assert!(!found(), "there are no processes");
+        let start = |name: &str, words: &[&str]| {
+            write(&processes.join(name).join("cmdline"), words.join("\0").as_bytes());
+        };
+        let flag = format!("--user-data-dir={}", browser.display());
+        let relative = "--user-data-dir=chromium";
+        for (name, words) in [
+            ("17", &["/usr/bin/chromium", relative][..]),
+            ("18", &["/usr/bin/chromium", "--user-data-dir", &flag[16..]]),
+            // A page's process has its words in one, and its browser names the folder.
+            ("19", &[&format!("/usr/bin/chromium --type=renderer {flag}")]),
+            ("self", &["/usr/bin/chromium", &flag]),
+            ("20", &[""]),
+        ] {
+            start(name, words);
+            assert!(!found(), "{name}");
+        }
+        fs::create_dir(processes.join("21")).unwrap();
+        start("22", &["/usr/bin/chromium", "--no-first-run", &flag, "about:blank"]);
+        assert!(found());
+        start("23", &["/usr/bin/chromium", &flag]);
+        assert!(found(), "two processes of one folder");
+        let long = "x".repeat(usize::try_from(COMMAND_LINE_MAX).unwrap());
+        start("22", &["/usr/bin/chromium", &long, &flag]);
+        start("23", &[]);
+        assert!(!found(), "the flag stands behind the part that is read");
+    }
+
+    #[test]
+    fn no_more_folders_of_processes_are_looked_into_than_a_person_starts() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..STARTED_FOLDERS_MAX + 5 {
+            let line = format!("chromium\0--user-data-dir=/folder/{number}\0");
+            write(&dir.path().join(number.to_string()).join("cmdline"), line.as_bytes());
+        }
+        assert_eq!(folders_of_processes(dir.path()).len(), STARTED_FOLDERS_MAX);
     }
 
     #[test]

@@ -129,6 +129,9 @@ pub struct OpenAsk {
     /// The tab of this browser that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tab_id: Option<TabId>,
+    /// What the person calls the browser of the tab that it is about, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// Until when it can be answered.

@@ -339,6 +339,9 @@ pub struct CommandSummary {
     /// Its browser, once one is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub browser: Option<BrowserId>,
+    /// What a person calls that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser_label: Option<String>,
     /// Its tab, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tab_id: Option<TabId>,

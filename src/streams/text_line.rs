@@ -49,6 +49,12 @@ impl TextLine {
         }
     }
 
+    /// Adds a value that a caller gives back as it is, in the quotes of JSON.
+    pub fn quoted(&mut self, name: &str, value: &str) {
+        let shown: String = value.chars().filter(|char| is_shown(*char)).collect();
+        let _ = write!(self.0, " {name}:{}", serde_json::Value::from(shown));
+    }
+
     /// Adds a measured number, if there is one: whole ones from 10 on.
     pub(super) fn number(&mut self, number: Option<&Number>, unit: &str) {
         let Some(number) = number.and_then(Number::as_f64) else { return };

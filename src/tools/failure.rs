@@ -151,7 +151,11 @@ impl RefusedCall {
                 Self { browsers: Some(browsers.clone()), ..plain }
             }
             RefusalReason::TabGone { tabs, .. } => {
-                let choice = |tab: &BrowserTab| TabChoice { browser: None, tab: tab.clone() };
+                let choice = |tab: &BrowserTab| TabChoice {
+                    browser: None,
+                    browser_label: None,
+                    tab: tab.clone(),
+                };
                 plain.with_tabs(tabs.iter().map(choice))
             }
             RefusalReason::WhichTab { tabs } => plain.with_tabs(tabs.iter().cloned()),

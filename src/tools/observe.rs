@@ -269,12 +269,13 @@ fn tabs(hub: &Hub, caller: &Caller, with_trace: bool) -> ToolResult {
     ToolResult::of(&TabsAnswer { count: tabs.len(), tabs, page: PageMark::any(), hint })
 }
 
-/// `7 active focused current yours refs:b https://example.com/ Example Domain`
+/// `7 browser:"work" active focused current yours refs:b https://example.com/ Example Domain`
 fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
-    let TabSummary { browser, tab, current, held_by } = summary;
+    let TabSummary { browser, browser_label, tab, current, held_by } = summary;
     let mut line = TextLine::of(&tab.tab_id.to_string());
     if with_browser {
-        line.named("browser", Some(browser.as_str()));
+        let name = browser_label.as_deref().unwrap_or(browser.as_str());
+        line.quoted("browser", name);
     }
     let words = [
         (tab.active, "active"),

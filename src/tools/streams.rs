@@ -104,6 +104,9 @@ struct StreamAnswer {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PageAnswer {
     browser: BrowserId,
+    /// What a person calls that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser_label: Option<String>,
     tab_id: TabId,
     url: String,
     title: String,
@@ -325,6 +328,7 @@ pub(super) async fn page(
         .is_empty()
         .then_some("Recording is off for this page: configure({action:\"capture\"}) starts it.");
     ToolResult::of(&PageAnswer {
+        browser_label: hub.browser_label(&browser),
         browser,
         tab_id: tab.tab_id,
         page: PageMark::of_address(&tab.url),

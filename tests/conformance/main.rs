@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use serde_json::json;
 use tabwire::daemon::{Daemon, DaemonSettings};
 use tabwire::home::UsualFolder;
+use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ async fn main() -> anyhow::Result<()> {
         ephemeral: false,
         monitor_roots: Vec::new(),
         agent_files: UsualFolder { base: home, below: "files".into() },
-        browser_folders: Vec::new(),
+        browser_folders: BrowserFolders::default(),
     };
     let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(settings).await?;

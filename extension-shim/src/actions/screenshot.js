@@ -43,7 +43,7 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
     const shown = marked.filter((mark) => isIn(mark, taken.area));
     const lines = shown.map(({ ref, role, name }) => `${ref} ${role}${name ? ` ${JSON.stringify(name)}` : ''}`);
     return { data: await drawMarks(taken, shown, format), ...place, marks: lines.join('\n'), url: taken.url };
-  });
+  }, { hasScripts: true });
   return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(url), dialogs };
 }
 

@@ -73,7 +73,7 @@ function notificationOf(ask) {
     iconUrl: chrome.runtime.getURL('icons/icon-128.png'),
     title: titleOf(ask),
     message: ask.question,
-    contextMessage: 'Tabwire',
+    contextMessage: ask.browser_label ? `Tabwire, about the browser ${ask.browser_label}` : 'Tabwire',
     buttons: buttonsOf(ask).map(({ title }) => ({ title })),
     requireInteraction: true,
   };

@@ -61,6 +61,15 @@ test('files are allowed by a notification only where it shows their whole names'
   assert.deepEqual(made['ask:long'].buttons, [{ title: 'Deny' }]);
 });
 
+test('a notification about a tab of another browser names that browser', async () => {
+  const notifications = new AskNotifications();
+  notifications.listen();
+  notifications.follow([APPROVE, { ...CONSENT, tab_id: undefined, browser_label: 'work' }]);
+  await settled();
+  assert.equal(made[`ask:${APPROVE.correlation_id}`].contextMessage, 'Tabwire');
+  assert.equal(made[`ask:${CONSENT.correlation_id}`].contextMessage, 'Tabwire, about the browser work');
+});
+
 test('a notification shows each question in its words, answers what has two buttons, and goes with its question', async () => {
   const notifications = new AskNotifications();
   const answers = [];

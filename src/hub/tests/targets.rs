@@ -23,7 +23,7 @@ async fn a_tab_that_is_gone_is_refused_and_a_browser_that_is_away_is_waited_for(
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
     let refused = hub.submit(&agent("a"), script_in(99)).await.unwrap_err();
-    let RefusalReason::TabGone { wanted: TabId(99), tabs } = refused.why else {
+    let RefusalReason::TabGone { wanted: TabId(99), tabs, .. } = refused.why else {
         panic!("{refused:?}")
     };
     assert_eq!(tabs.len(), 10);

@@ -34,7 +34,8 @@ static OF_CODES: [(&str, &str); 45] = [
     (
         "foreign_extension_frame",
         "Unless may_have_run is false, look at the page before you call again. What needs no debugger works: \
-         snapshot, find, get_text, wait_for, navigate, click, type, fill_form, scroll. Close the other extension's box \
+         snapshot, find, get_text, wait_for, navigate, click, type, fill_form, scroll, and screenshot of a tab in front. \
+         Close the other extension's box \
          if the page has a button for that, or ask the person to.",
     ),
     ("restricted_page", "Navigate to a web page, or name another tab in `tab_id`."),

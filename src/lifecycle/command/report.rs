@@ -231,6 +231,8 @@ impl Command {
             command: self.spec.work.name(),
             client: self.spec.client.clone(),
             browser: target.map(|lane| lane.browser.clone()).or(holder),
+            // The engine knows the browsers.
+            browser_label: None,
             tab_id: target.and_then(|lane| lane.tab),
             status,
             phase: self.furthest(),

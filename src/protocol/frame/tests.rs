@@ -384,6 +384,7 @@ fn golden_asks() -> Vec<OpenAsk> {
         correlation_id: format!("ask_1795298985123_0123456789abcdef0123456789abcde{number}").into(),
         client: "Claude Code".into(),
         ask,
+        browser_label: tab_id.is_none().then(|| "work".to_owned()),
         tab_id,
         asked_at: Timestamp::from_unix_micros(1_763_763_345_123_000),
         until: Timestamp::from_unix_micros(1_763_763_945_123_000),

@@ -140,7 +140,7 @@ async fn names_outlive_browser_and_daemon_and_a_pinned_program_uses_its_browser_
 async fn the_profiles_own_name_is_offered_and_a_kept_one_outlives_an_extension_loaded_anew() {
     let folder = Profile::folder();
     let profiles = folder.path().join("profile");
-    let daemon = TestDaemon::with(|settings| settings.browser_folders = vec![profiles]).await;
+    let daemon = TestDaemon::with(|settings| settings.browser_folders.usual = vec![profiles]).await;
     let profile = Profile::within(folder, &daemon.home(), daemon.port());
     profile.is_called("Ann <b>work</b>");
     let (browser, mut hand) = profile.open("about:blank").await;
@@ -170,6 +170,28 @@ async fn the_profiles_own_name_is_offered_and_a_kept_one_outlives_an_extension_l
     let has_it_back = until(async || labels(&client).await.contains(&is_named[0]));
     soon("the name of the profile", has_it_back).await;
     browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_profile_in_a_folder_of_its_own_is_offered_its_name_while_its_browser_runs() {
+    let daemon = TestDaemon::with(|settings| {
+        settings.browser_folders.processes = Some("/proc".into());
+    })
+    .await;
+    // Two browsers, each started with a folder that nobody has told the daemon of.
+    let profiles = ["Ann", "Bob"].map(|name| {
+        let profile = Profile::new(&daemon.home(), daemon.port());
+        profile.is_called(name);
+        (name, profile)
+    });
+    for (name, profile) in &profiles {
+        let (browser, mut hand) = profile.open("about:blank").await;
+        open_naming(&mut hand).await;
+        let offered = "document.getElementById('name').value";
+        soon("the offer", until(async || hand.read(offered).await == *name)).await;
+        browser.end().await;
+    }
     daemon.stop().await;
 }
 

@@ -10,6 +10,7 @@ use rustix::thread::set_thread_res_uid;
 use serde_json::{Value, json};
 use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::hub::Hub;
+use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::tools::ToolSet;
@@ -104,7 +105,7 @@ async fn serve_unknown_users(dir: &StateDir) -> (u16, EdgeServer) {
     let tools = ToolSet::new(Hub::start(Limits::default()), Duration::ZERO);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let server = EdgeServer::new(port, dir.home(), tools, None, Vec::new());
+    let server = EdgeServer::new(port, dir.home(), tools, None, BrowserFolders::default());
     let accepting = server.clone();
     tokio::spawn(async move {
         while let Ok((stream, peer)) = listener.accept().await {

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod asks;
+mod browser_labels;
 pub(crate) mod cancel;
 mod jobs;
 mod one_lifecycle;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::daemon::{Daemon, DaemonSettings};
+use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +47,7 @@ impl WithFixtures {
             ephemeral: true,
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
-            browser_folders: Vec::new(),
+            browser_folders: BrowserFolders::default(),
         };
         let daemon = Daemon::start(settings).await.unwrap();
         let client = client(daemon.port(), &dir.home()).of_any_tools();

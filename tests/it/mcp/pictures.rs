@@ -141,7 +141,7 @@ fn pictures(answer: &Value) -> Vec<&Value> {
     let inner = match answer {
         Value::Array(list) => list.iter().flat_map(pictures).collect(),
         Value::Object(fields) => fields.values().flat_map(pictures).collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     let is_picture = answer["type"] == "image" && answer["mimeType"].is_string();
     if is_picture { vec![answer] } else { inner }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::engine::JournalEntry;
 use tabwire::hub::{CallRefusal, Caller, CommandLookup, Hub, Submission};
+use tabwire::install::BrowserFolders;
 use tabwire::journal::{Journal, JournalReader};
 use tabwire::lifecycle::{Command, CommandState, Limits, Tombstone, limits};
 use tabwire::protocol::{CorrelationId, Timestamp};
@@ -59,7 +60,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
     let tools = ToolSet::new(hub, Duration::ZERO);
-    let server = EdgeServer::new(PORT, world.home(), tools, None, Vec::new());
+    let server = EdgeServer::new(PORT, world.home(), tools, None, BrowserFolders::default());
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
     loop {
         tokio::select! {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tabwire::daemon::{self, DaemonSettings};
 use tabwire::home::{StateDirectory, UsualFolder};
+use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
 use tokio::runtime::{Handle, Runtime};
@@ -92,7 +93,7 @@ impl TestDaemon {
             ephemeral: false,
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
-            browser_folders: Vec::new(),
+            browser_folders: BrowserFolders::default(),
         };
         change(&mut settings);
         let stop = CancellationToken::new();

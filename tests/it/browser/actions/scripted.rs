@@ -61,7 +61,7 @@ impl Beside {
         beside
     }
 
-    async fn turn_to(&mut self, page: &str) {
+    pub(super) async fn turn_to(&mut self, page: &str) {
         self.stage.turn_to(page).await;
         self.is_here().await;
         self.hand.turn_to(&self.stage.url(page)).await;
