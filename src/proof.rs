@@ -80,6 +80,13 @@ impl AuthKey {
         format!("{name}.{}", encode(&self.derive(&format!("tabwire mcp {name}"))))
     }
 
+    /// The key with which `tabwire open` asks for a code. It is no token of an owner: a program that has
+    /// one sees less than the dashboard shows.
+    #[must_use]
+    pub fn dashboard_key(&self) -> String {
+        encode(&self.derive("tabwire dashboard"))
+    }
+
     /// The owner of a token, if it is valid. All wrong tokens of one form take the same time, so that
     /// time gives nothing away.
     #[must_use]

@@ -58,6 +58,18 @@ impl DaemonClient {
 
     /// The same with the token of this owner.
     pub(super) fn of_owner(location: &DaemonLocation, owner: &Owner) -> anyhow::Result<Self> {
+        let (home, record) = Self::running(location)?;
+        let token = home.auth().token(owner);
+        Ok(Self::with_token(record, &token))
+    }
+
+    /// The same with the key that opens the dashboard.
+    pub(super) fn for_dashboard(location: &DaemonLocation) -> anyhow::Result<Self> {
+        let (home, record) = Self::running(location)?;
+        Ok(Self::with_token(record, &home.auth().dashboard_key()))
+    }
+
+    fn running(location: &DaemonLocation) -> anyhow::Result<(StateDirectory, DaemonRecord)> {
         let dir = location.home()?;
         let home = StateDirectory::find(&dir)?;
         let not_running = |message: String| ExitFailure { code: NOT_RUNNING, message };
@@ -79,17 +91,16 @@ impl DaemonClient {
         let record =
             // A daemon takes the lock before it writes its record.
             record.ok_or_else(|| not_running("a daemon is starting; try again".to_owned()))?;
-        Ok(Self::with_token_of(&home, record, owner))
+        Ok((home, record))
     }
 
     /// A client for the daemon of this record. A daemon must hold the lock of the state directory:
     /// otherwise another program may listen on the port and would get the token.
     pub(super) fn new(home: &StateDirectory, record: DaemonRecord) -> Self {
-        Self::with_token_of(home, record, &DEFAULT_OWNER.into())
+        Self::with_token(record, &home.auth().token(&DEFAULT_OWNER.into()))
     }
 
-    fn with_token_of(home: &StateDirectory, record: DaemonRecord, owner: &Owner) -> Self {
-        let token = home.auth().token(owner);
+    fn with_token(record: DaemonRecord, token: &str) -> Self {
         let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         Self { record, http, authorization: format!("Bearer {token}") }
     }

@@ -16,6 +16,7 @@ mod legacy;
 mod logs;
 mod mcp;
 mod monitor_roots;
+mod open;
 mod output_file;
 mod overview;
 mod pair;
@@ -58,7 +59,7 @@ Exit codes:
   0   success (also: a daemon already runs; the reader of the output closed it)
   1   failure; for `doctor`: something is broken
   2   invalid arguments
-  3   no daemon runs (`status`, `commands`, `trace`, `asks`)
+  3   no daemon runs (`status`, `open`, `commands`, `trace`, `asks`)
   69  port in use (`serve`)
   75  the wait ended before the command did (`call`)
   77  the command would widen what agents may do, and no person agreed: run it in a
@@ -186,6 +187,18 @@ enum CliCommand {
         after_help = "Exit codes: 0 it runs, 3 no daemon runs, 1 it does not answer.\n\nExamples:\n  tabwire status\n  tabwire status --json | jq -r '.browsers[].label'"
     )]
     Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show agents, tabs and commands live, in your browser
+    #[command(
+        after_help = "The command writes a file that only you can read and opens it in your browser. The file holds a code\nthat counts once, within 30 s. Agents cannot open, see or record the page.\n\nExamples:\n  tabwire open\n  tabwire open --print   print the file's path, and open nothing\n  tabwire open --json"
+    )]
+    Open {
+        /// Print the path of the file to open, and start no browser
+        #[arg(long)]
+        print: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -404,6 +417,7 @@ impl Cli {
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,
             CliCommand::Status { json } => status::status(&location, json).await,
+            CliCommand::Open { print, json } => open::open(&location, print, json).await,
             CliCommand::Doctor(asked) => doctor::doctor(&location, asked).await,
             CliCommand::Commands { follow: false, json } => commands::list(&location, json).await,
             CliCommand::Commands { follow: true, json } => commands::follow(&location, json).await,

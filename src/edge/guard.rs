@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
 
 use super::connections::{ConnectionHandle, ConnectionHolder};
+use super::dashboard::access::DashboardAccess;
 use super::http_error::HttpError;
 use super::routes::{RouteAccess, RouteRule, TABLE};
 use crate::admission::PollerAdmission;
@@ -39,6 +40,9 @@ pub(super) const SESSION_BODY: usize = 64 * 1024;
 /// The largest body of an answer to an agent's question, in bytes.
 pub(super) const ANSWER_BODY: usize = 16 * 1024;
 
+/// The largest form with a code for the dashboard, in bytes.
+pub(super) const CODE_BODY: usize = 1024;
+
 /// How many wrong tokens are looked at in a minute.
 const WRONG_TOKENS: usize = 20;
 
@@ -63,6 +67,10 @@ pub(super) enum Principal {
         /// The extension that asks, if the browser says so.
         extension: Option<String>,
     },
+    /// `tabwire open`, which has read the secret.
+    Opener,
+    /// A dashboard, which shows the commands of all owners and submits none.
+    Viewer,
     /// The holder of a token.
     Caller(Caller),
 }
@@ -74,6 +82,7 @@ impl Principal {
         match self {
             Self::Caller(caller) => Some(ConnectionHolder::Owner(caller.owner.clone())),
             Self::Poller(id) => Some(ConnectionHolder::Extension(id.clone())),
+            Self::Opener | Self::Viewer => Some(ConnectionHolder::Owner(DEFAULT_OWNER.into())),
             Self::Anyone | Self::Extension(_) | Self::Asker(_) | Self::Session { .. } => None,
         }
     }
@@ -89,6 +98,7 @@ pub(super) struct RequestGuard {
     token: String,
     wrong_tokens: Mutex<TokenBucket>,
     admission: PollerAdmission,
+    dashboard: DashboardAccess,
 }
 
 impl RequestGuard {
@@ -96,7 +106,8 @@ impl RequestGuard {
         let token = home.auth().token(&DEFAULT_OWNER.into());
         let wrong_tokens = Mutex::new(TokenBucket::new(WRONG_TOKENS, hub.now()));
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
-        Self { home, port, hub, token, wrong_tokens, admission }
+        let dashboard = DashboardAccess::default();
+        Self { home, port, hub, token, wrong_tokens, admission, dashboard }
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -110,6 +121,11 @@ impl RequestGuard {
     /// Who decides which extensions that only poll are let in.
     pub(super) const fn admission(&self) -> &PollerAdmission {
         &self.admission
+    }
+
+    /// Who may open the dashboard.
+    pub(super) const fn dashboard(&self) -> &DashboardAccess {
+        &self.dashboard
     }
 
     /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
@@ -131,9 +147,22 @@ impl RequestGuard {
             check_user(request.extensions.get())?;
         }
         let extension = self.check_origin(&request.headers, rule)?;
-        check_content_type(request)?;
+        check_content_type(request, rule)?;
         match (rule.map(|rule| rule.access), extension) {
-            (Some(RouteAccess::Program), _) => Ok(Principal::Anyone),
+            (Some(RouteAccess::Program | RouteAccess::Page | RouteAccess::HandOver), _) => {
+                Ok(Principal::Anyone)
+            }
+            (Some(RouteAccess::Opener), _) => {
+                let key = self.home.auth().dashboard_key();
+                self.check_other_token(&request.headers, |token| {
+                    subtle::ConstantTimeEq::ct_eq(token.as_bytes(), key.as_bytes()).into()
+                })?;
+                Ok(Principal::Opener)
+            }
+            (Some(RouteAccess::Viewer), _) => {
+                self.check_other_token(&request.headers, |token| self.dashboard.admits(token))?;
+                Ok(Principal::Viewer)
+            }
             (Some(RouteAccess::Extension), Some(id)) => Ok(Principal::Extension(id)),
             (Some(RouteAccess::Poller), Some(id)) => Ok(Principal::Poller(id)),
             (Some(RouteAccess::Asker), Some(id)) => Ok(Principal::Asker(id)),
@@ -194,12 +223,21 @@ impl RequestGuard {
             return Ok(None);
         };
         match rule.map(|rule| rule.access) {
-            Some(RouteAccess::Owner) | None => {
+            // A page from a file, as the link of `tabwire open` is, has no origin to name. So has a
+            // page in a sandbox, which knows no code.
+            Some(RouteAccess::HandOver) if origin == "null" => Ok(None),
+            Some(
+                RouteAccess::Owner
+                | RouteAccess::Page
+                | RouteAccess::HandOver
+                | RouteAccess::Viewer,
+            )
+            | None => {
                 // Only a page that this daemon serves itself could have this origin.
                 let own = origin.strip_prefix("http://").is_some_and(|host| self.is_own(host));
                 if own { Ok(None) } else { Err(HttpError::ForeignOrigin) }
             }
-            Some(RouteAccess::Program) => Err(HttpError::ForeignOrigin),
+            Some(RouteAccess::Program | RouteAccess::Opener) => Err(HttpError::ForeignOrigin),
             Some(
                 access @ (RouteAccess::Extension
                 | RouteAccess::Session
@@ -214,6 +252,10 @@ impl RequestGuard {
                     RouteAccess::Extension
                     | RouteAccess::Session
                     | RouteAccess::Owner
+                    | RouteAccess::Page
+                    | RouteAccess::HandOver
+                    | RouteAccess::Opener
+                    | RouteAccess::Viewer
                     | RouteAccess::Program => {
                         self.check_may_connect(id)?;
                     }
@@ -280,14 +322,25 @@ impl RequestGuard {
         if let Some(owner) = self.home.auth().owner_of(token) {
             return Ok(owner);
         }
+        Err(self.note_wrong_token())
+    }
+
+    /// The same for a token of another kind.
+    fn check_other_token(
+        &self,
+        headers: &HeaderMap,
+        is_right: impl FnOnce(&str) -> bool,
+    ) -> Result<(), HttpError> {
+        let token = bearer(headers).ok_or(HttpError::NoToken)?;
+        if is_right(token) { Ok(()) } else { Err(self.note_wrong_token()) }
+    }
+
+    fn note_wrong_token(&self) -> HttpError {
         // Only wrong tokens are counted: a guesser cannot lock the owner out.
         let mut wrong = self.wrong_tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match wrong.take(self.hub.now()) {
-            Ok(()) => Err(HttpError::NoToken),
-            Err(wait) => {
-                let retry_after_secs = wait.as_secs() + 1;
-                Err(HttpError::TooManyWrongTokens { retry_after_secs })
-            }
+            Ok(()) => HttpError::NoToken,
+            Err(wait) => HttpError::TooManyWrongTokens { retry_after_secs: wait.as_secs() + 1 },
         }
     }
 }
@@ -327,27 +380,46 @@ fn check_size(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpE
 /// page of our own would be of the same origin, and it has a token.
 fn check_fetch_site(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpError> {
     static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-    let is_owners = rule.is_none_or(|rule| rule.access == RouteAccess::Owner);
+    let access = rule.map(|rule| rule.access);
+    let is_own_pages = matches!(
+        access,
+        None | Some(
+            RouteAccess::Owner | RouteAccess::Page | RouteAccess::HandOver | RouteAccess::Viewer
+        )
+    );
+    let is_page = matches!(access, Some(RouteAccess::Page | RouteAccess::HandOver));
     match single(headers, &SEC_FETCH_SITE) {
         Ok(None | Some("none")) => Ok(()),
-        Ok(Some("same-origin")) if is_owners => Ok(()),
+        Ok(Some("same-origin")) if is_own_pages => Ok(()),
+        // The person's tab may come from anywhere; no page frames this one or reads it.
+        Ok(Some(_)) if is_page && is_whole_tab(headers) => Ok(()),
         Ok(Some(_)) | Err(()) => Err(HttpError::ForeignOrigin),
     }
 }
 
+/// Whether a browser goes there with a whole tab: it shows the answer to the person and to no page.
+fn is_whole_tab(headers: &HeaderMap) -> bool {
+    static SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+    static SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+    single(headers, &SEC_FETCH_MODE) == Ok(Some("navigate"))
+        && single(headers, &SEC_FETCH_DEST) == Ok(Some("document"))
+}
+
 /// A page can send forms and plain text anywhere, but JSON only after a preflight, which
 /// is never granted.
-fn check_content_type(request: &Parts) -> Result<(), HttpError> {
+fn check_content_type(request: &Parts, rule: Option<&RouteRule>) -> Result<(), HttpError> {
     if request.method != Method::POST {
         return Ok(());
     }
+    let is_form = rule.is_some_and(|rule| rule.access == RouteAccess::HandOver);
+    let (wanted, refused) = if is_form {
+        ("application/x-www-form-urlencoded", HttpError::NotForm)
+    } else {
+        ("application/json", HttpError::NotJson)
+    };
     let given = single(&request.headers, &CONTENT_TYPE).ok().flatten().unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") {
-        Ok(())
-    } else {
-        Err(HttpError::NotJson)
-    }
+    if media_type.eq_ignore_ascii_case(wanted) { Ok(()) } else { Err(refused) }
 }
 
 /// The caller: the owner from the token, the client from its header. A client of another

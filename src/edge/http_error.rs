@@ -37,6 +37,8 @@ pub(super) enum HttpError {
     UnknownUser,
     /// The `Content-Type` is not JSON.
     NotJson,
+    /// The `Content-Type` is not that of a form.
+    NotForm,
     /// The route answers with events, and the caller does not accept events.
     NotEvents,
     /// The body is not the route's JSON.
@@ -95,6 +97,8 @@ pub(super) enum HttpError {
     NoSession,
     /// More sessions than a person has browsers.
     TooManySessions,
+    /// More dashboards than a person looks at.
+    TooManyViewers,
 }
 
 impl HttpError {
@@ -119,11 +123,11 @@ impl HttpError {
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotJson | Self::NotForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::NoToken | Self::NoSession => StatusCode::UNAUTHORIZED,
-            Self::TooManySessions => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManySessions | Self::TooManyViewers => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooManyWrongTokens { .. } | Self::TooManyBytes { .. } => {
                 StatusCode::TOO_MANY_REQUESTS
             }
@@ -143,6 +147,7 @@ impl HttpError {
             Self::PollingSwitchedOff => "polling_switched_off",
             Self::UnknownUser => "unknown_user",
             Self::NotJson => "not_json",
+            Self::NotForm => "not_a_form",
             Self::NotEvents => "not_acceptable",
             Self::MalformedJson => "malformed_json",
             Self::BadDrawing { .. } => "malformed_drawing",
@@ -163,6 +168,7 @@ impl HttpError {
             Self::BadFrames => "bad_frames",
             Self::NoSession => "no_session",
             Self::TooManySessions => "too_many_sessions",
+            Self::TooManyViewers => "too_many_viewers",
         }
     }
 
@@ -193,6 +199,9 @@ impl HttpError {
             }
             Self::NotEvents => "This route answers with events only".to_owned(),
             Self::NotJson => "The Content-Type must be application/json".to_owned(),
+            Self::NotForm => {
+                "The Content-Type must be application/x-www-form-urlencoded".to_owned()
+            }
             Self::TooLarge { limit } => {
                 format!("The body is larger than {limit} bytes; the daemon ignored all of it")
             }
@@ -224,6 +233,7 @@ impl HttpError {
             Self::BadFrames => "The frames or the query are malformed".to_owned(),
             Self::NoSession => "No such session".to_owned(),
             Self::TooManySessions => "Too many sessions".to_owned(),
+            Self::TooManyViewers => "Too many dashboards are open".to_owned(),
         }
     }
 
@@ -245,6 +255,7 @@ impl HttpError {
             }
             Self::UnknownUser => "`tabwire install` sets up the Tabwire extension, which has a key",
             Self::NotJson => "Send Content-Type: application/json",
+            Self::NotForm => "Open the dashboard with `tabwire open`",
             Self::NotEvents => "Send Accept: text/event-stream",
             Self::MalformedJson
             | Self::BadDrawing { .. }
@@ -272,6 +283,7 @@ impl HttpError {
             Self::BadFrames => "docs/protocol.md describes the frames",
             Self::NoSession => "Begin a session with POST /session",
             Self::TooManySessions => "Close sessions that nobody needs",
+            Self::TooManyViewers => "Close the tab of another dashboard",
         }
         .to_owned()
     }
@@ -297,6 +309,7 @@ impl HttpError {
             | Self::PollingSwitchedOff
             | Self::UnknownUser
             | Self::NotJson
+            | Self::NotForm
             | Self::NotEvents
             | Self::MalformedJson
             | Self::BadDrawing { .. }
@@ -311,7 +324,8 @@ impl HttpError {
             | Self::Undeclared
             | Self::BadHandshake
             | Self::BadFrames
-            | Self::TooManySessions => None,
+            | Self::TooManySessions
+            | Self::TooManyViewers => None,
         }
     }
 }
@@ -366,6 +380,7 @@ mod tests {
             HttpError::PollingSwitchedOff,
             HttpError::UnknownUser,
             HttpError::NotJson,
+            HttpError::NotForm,
             HttpError::NotEvents,
             HttpError::MalformedJson,
             HttpError::BadDrawing { why: "the screenshot is not valid base64".to_owned() },
@@ -386,6 +401,7 @@ mod tests {
             HttpError::BadFrames,
             HttpError::NoSession,
             HttpError::TooManySessions,
+            HttpError::TooManyViewers,
         ];
         let walked: BTreeSet<_> = all.iter().map(HttpError::code).collect();
         assert_eq!(walked, codes_named_in(include_str!("http_error.rs")));

@@ -275,6 +275,8 @@ fn poller(principal: Principal) -> Result<String, HttpError> {
         | Principal::Extension(_)
         | Principal::Asker(_)
         | Principal::Session { .. }
+        | Principal::Opener
+        | Principal::Viewer
         | Principal::Caller(_) => Err(HttpError::Undeclared),
     }
 }

@@ -10,6 +10,7 @@ mod body;
 mod connection;
 mod connections;
 mod conversation;
+mod dashboard;
 mod frames;
 mod guard;
 mod http_error;

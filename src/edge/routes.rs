@@ -16,9 +16,11 @@ use hyper::body::Incoming;
 use tower::Service as _;
 
 use super::connections::ConnectionHandle;
-use super::guard::{ANSWER_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY};
+use super::guard::{
+    ANSWER_BODY, CODE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY,
+};
 use super::http_error::HttpError;
-use super::{EdgeState, admin, body, frames, health, legacy, mcp, ws};
+use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, ws};
 use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
 use crate::streams::LegacyStream;
 
@@ -38,6 +40,14 @@ pub(super) enum RouteAccess {
     Session,
     /// The holder of a token.
     Owner,
+    /// The person's browser, for the page of the dashboard: a public constant.
+    Page,
+    /// The person's browser, with a code from the file of `tabwire open`.
+    HandOver,
+    /// `tabwire open`, which has read the secret.
+    Opener,
+    /// A dashboard, with the token that it got for its code.
+    Viewer,
 }
 
 /// Makes the handler of a route for its method.
@@ -66,7 +76,7 @@ impl RouteRule {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 35] = [
+pub(super) static TABLE: [RouteRule; 41] = [
     read("/health", RouteAccess::Program, |method| on(method, health)),
     read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |method| on(method, frames::begin)),
@@ -112,6 +122,12 @@ pub(super) static TABLE: [RouteRule; 35] = [
         on(method, admin::forget_consents)
     }),
     post("/api/sites", RouteAccess::Owner, 0, |method| on(method, admin::reload_sites)),
+    post("/dashboard/codes", RouteAccess::Opener, 0, |method| on(method, dashboard::code)),
+    read("/dashboard", RouteAccess::Page, |method| on(method, dashboard::page)),
+    post("/dashboard", RouteAccess::HandOver, CODE_BODY, |method| on(method, dashboard::hand_over)),
+    read("/dashboard/files/{id}", RouteAccess::Page, |method| on(method, dashboard::file)),
+    read("/dashboard/feed", RouteAccess::Viewer, |method| on(method, dashboard::feed)),
+    read("/dashboard/commands/{id}", RouteAccess::Viewer, |method| on(method, dashboard::command)),
 ];
 
 /// A route that is read: it takes no body.

@@ -54,7 +54,7 @@ pub enum AskReply {
 
 impl Engine {
     /// The open questions of all owners, oldest first.
-    fn open_asks(&self) -> Vec<(&Command, PersonAsk)> {
+    pub(super) fn open_asks(&self) -> Vec<(&Command, PersonAsk)> {
         let all = self.commands.all();
         let mut asks: Vec<_> =
             all.filter_map(|command| Some((command, open_question(command)?))).collect();

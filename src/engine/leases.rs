@@ -161,7 +161,7 @@ impl Engine {
     }
 
     /// The tabs of a browser that clients of any owner hold.
-    fn held_tabs(&self, browser: &BrowserId) -> Vec<HeldTab> {
+    pub(super) fn held_tabs(&self, browser: &BrowserId) -> Vec<HeldTab> {
         let of_it = self.leases.0.values().filter(|lease| lease.browser == *browser);
         let mut held: Vec<_> = of_it
             .map(|lease| HeldTab {

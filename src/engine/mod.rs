@@ -26,6 +26,7 @@ mod keys;
 mod leases;
 mod links;
 mod opened_tabs;
+mod overview;
 mod own_pages;
 mod page_states;
 mod past_acts;
@@ -67,6 +68,7 @@ pub use host_tasks::HostTask;
 pub use leases::{LeaseKind, TabHolder, TabLease};
 pub use links::{LinkId, NewLink};
 pub use opened_tabs::ClientTab;
+pub use overview::{Overview, OverviewAsk, OverviewBrowser, OverviewCommand, OverviewTab};
 pub use polling::{
     Assignment, BegunSync, KnockList, KnockSummary, NamelessPoller, PendingQuerySummary, PollId,
     PollRequest, ReportDisposition,

@@ -6,6 +6,7 @@
 
 mod agent_files;
 mod browser_names;
+mod dashboard;
 mod drawings;
 mod files;
 mod legacy;

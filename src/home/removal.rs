@@ -8,10 +8,11 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 17] = [
+const FILES: [&str; 18] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
+    "dashboard.html",
     "daemon.lock",
     "extensions.json",
     "installed.json",

@@ -51,7 +51,8 @@ pub enum ObserverEvent {
 #[derive(Debug)]
 pub struct CommandObserver {
     changes: broadcast::Receiver<CommandChange>,
-    owner: Owner,
+    /// `None`: those of all owners, for the person.
+    owner: Option<Owner>,
     hub: Hub,
     closed: CancellationToken,
 }
@@ -68,6 +69,12 @@ pub enum StoryLookup {
 }
 
 impl CommandObserver {
+    fn may_see(&self, change: &CommandChange) -> bool {
+        let Some(owner) = &self.owner else { return true };
+        // A slow observer reads changes from before its owner's scope was narrowed.
+        change.owner == *owner && change.scope <= self.hub.scope_of(owner)
+    }
+
     /// The next event; `None` once the hub has shut down.
     ///
     /// Cancel safe.
@@ -79,11 +86,8 @@ impl CommandObserver {
                 change = self.changes.recv() => change,
             };
             match change {
-                Ok(change) if change.owner == self.owner => {
-                    // A slow observer reads changes from before its owner's scope was narrowed.
-                    if change.scope <= self.hub.scope_of(&self.owner) {
-                        return Some(ObserverEvent::Changed(change.command));
-                    }
+                Ok(change) if self.may_see(&change) => {
+                    return Some(ObserverEvent::Changed(change.command));
                 }
                 Ok(_of_another_owner) => {}
                 Err(broadcast::error::RecvError::Lagged(lost)) => {
@@ -100,9 +104,19 @@ impl Hub {
     /// between the two.
     #[must_use]
     pub fn events(&self, owner: &Owner) -> CommandObserver {
+        self.observer(Some(owner.clone()))
+    }
+
+    /// Observes the commands of all owners, for the person.
+    #[must_use]
+    pub fn all_events(&self) -> CommandObserver {
+        self.observer(None)
+    }
+
+    fn observer(&self, owner: Option<Owner>) -> CommandObserver {
         let changes = self.0.changes.subscribe();
         let (hub, closed) = (self.clone(), self.0.closed.clone());
-        CommandObserver { changes, owner: owner.clone(), hub, closed }
+        CommandObserver { changes, owner, hub, closed }
     }
 
     /// All commands of this owner with a record, oldest first.

@@ -300,6 +300,18 @@ impl Command {
         self.trace.iter().rev().find(|mark| mark.phase == phase).map(|mark| mark.at)
     }
 
+    /// When it last reached a phase or told its progress.
+    #[must_use]
+    pub fn changed_at(&self) -> Timestamp {
+        let reached = self.trace.last().map_or(self.spec.created, |mark| mark.at);
+        let (CommandState::Started { progress, .. } | CommandState::Working { progress }) =
+            &self.state
+        else {
+            return reached;
+        };
+        progress.as_ref().map_or(reached, |progress| progress.at.max(reached))
+    }
+
     fn trace(&self) -> Vec<TraceEntry> {
         let transport = |mark: &super::TracePoint| {
             let last = self.delivery().filter(|delivery| Some(delivery.attempt) == mark.attempt)?;

@@ -13,6 +13,7 @@ mod cancel;
 mod capture;
 mod capture_observed;
 mod crash;
+mod dashboard;
 pub(crate) mod draw;
 mod draw_observed;
 mod first_command;

@@ -6,6 +6,7 @@
 mod agent_files;
 mod browser;
 mod consent;
+mod dashboard;
 mod keys;
 mod load;
 mod other_users;

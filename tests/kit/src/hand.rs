@@ -270,6 +270,15 @@ impl BrowserUser {
         self.ask("Page.bringToFront", json!({})).await;
     }
 
+    /// Gives the page this size, and these colours: `light` or `dark`.
+    pub async fn set_view(&mut self, width: u32, height: u32, colours: &str) {
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.ask("Emulation.setDeviceMetricsOverride", size).await;
+        let features = json!([{"name": "prefers-color-scheme", "value": colours}]);
+        self.ask("Emulation.setEmulatedMedia", json!({"features": features})).await;
+    }
+
     /// Stops the page, as the browser does with pages that nobody has seen for long.
     pub async fn freeze(&mut self) {
         self.ask("Page.setWebLifecycleState", json!({"state": "frozen"})).await;

@@ -30,9 +30,9 @@ impl Victim {
         Self { daemon, client, pages, browser, hand, tab, _folder: folder }
     }
 
-    /// A page of the daemon that any person can open.
+    /// The page of the daemon that any person can open.
     fn own(&self) -> String {
-        format!("http://127.0.0.1:{}/health", self.daemon.port())
+        format!("http://127.0.0.1:{}/dashboard", self.daemon.port())
     }
 
     /// Every spelling of the daemon's and the extension's pages.
@@ -129,7 +129,7 @@ async fn row_47_an_agent_opens_no_page_of_tabwire_by_any_name_or_way() {
     // The daemon does not see an address that an earlier step has made.
     let port = victim.daemon.port();
     for host in ["127.0.0.1", "localhost", "127.1", "0x7f.1", "[::1]", "2130706433", "0.0.0.0"] {
-        let script = format!("'http://{host}:' + {port} + '/health'");
+        let script = format!("'http://{host}:' + {port} + '/dashboard'");
         let steps = json!([{"action": "execute_js", "script": script, "as": "made"},
                            {"action": "navigate", "url": "{{made}}"}]);
         let batch = json!({"action": "batch", "tab_id": victim.tab, "steps": steps});

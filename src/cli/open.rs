@@ -1,0 +1,68 @@
+//! `tabwire open`: shows the dashboard in the person's browser.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::daemon_client::DaemonClient;
+use crate::config::DaemonLocation;
+use crate::home::StateDirectory;
+use crate::terminal::print_line;
+
+/// The program that opens a file as the person's desktop does.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// How long the program may take to fail. One that runs on has opened a browser.
+const OPENER_FAILS: Duration = Duration::from_millis(1_500);
+
+pub(super) async fn open(
+    location: &DaemonLocation,
+    is_printed: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let home = StateDirectory::open(&location.home()?)?;
+    let daemon = DaemonClient::for_dashboard(location)?;
+    let issued = daemon.post("/dashboard/codes").await?.ok()?;
+    let code = issued["code"].as_str().context("the daemon has sent no code")?;
+    let file = home.write_dashboard_link(daemon.record.port, code)?;
+    let opened = if is_printed { false } else { start_browser(&file).await };
+    if json {
+        let told = json!({
+            "file": file, "opened": opened, "expires_in_ms": issued["expires_in_ms"],
+        });
+        print_line(told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if opened {
+        print_line("The dashboard opens in your browser.")?;
+    } else {
+        if !is_printed {
+            print_line(format!("`{OPENER}` opened no browser. Open this file within 30 s:"))?;
+        }
+        print_line(file.display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a browser was started with this file.
+async fn start_browser(file: &Path) -> bool {
+    let opener = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
+    let opener = opener.as_deref().unwrap_or(OsStr::new(OPENER));
+    let started = Command::new(opener)
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = started else { return false };
+    let ended = tokio::task::spawn_blocking(move || child.wait());
+    match tokio::time::timeout(OPENER_FAILS, ended).await {
+        Ok(Ok(Ok(status))) => status.success(),
+        Ok(_) => false,
+        Err(_runs_on) => true,
+    }
+}

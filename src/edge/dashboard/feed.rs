@@ -1,0 +1,180 @@
+//! The stream of a viewer: a snapshot, then changes, one line of JSON each.
+//!
+//! A task of its own makes the lines and has room for a few. Several changes of a command within a
+//! moment are one row, so that a viewer costs the same at any rate. A viewer that does not read is
+//! dropped after a while; it goes on from the place of its last line.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::EdgeState;
+use crate::hub::{CommandObserver, CommandRow, ObserverEvent, StorageStatus};
+use crate::protocol::{CorrelationId, SERVER_VERSION, Timestamp};
+
+/// How many lines wait for a viewer.
+const LINES: usize = 8;
+
+/// How long a viewer may not read.
+const STUCK: Duration = Duration::from_secs(15);
+
+/// How long changes are gathered.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// How often the state beside the commands is sent. It also shows that the daemon is there.
+const STATE: Duration = Duration::from_secs(1);
+
+/// The most rows of one line, and the most that are read under one lock.
+const ROWS: usize = 100;
+
+/// Commands that changed this shortly before a viewer's place are sent again.
+const OVERLAP: Duration = Duration::from_secs(1);
+
+/// The stream of a viewer that was at this place before, if it was anywhere.
+pub(super) fn open(
+    edge: Arc<EdgeState>,
+    after: Option<&str>,
+    place: OwnedSemaphorePermit,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + use<> {
+    let (lines, receiver) = mpsc::channel(LINES);
+    let since = after.and_then(|after| read_place(&edge.tools.hub().epoch(), after));
+    let feed = ViewerFeed {
+        events: edge.tools.hub().all_events(),
+        edge: edge.clone(),
+        lines,
+        changed: HashSet::new(),
+    };
+    edge.tasks.spawn(async move {
+        // It ends with the daemon, with its viewer, or when that is stuck.
+        let _ = feed.run(since).await;
+        drop(place);
+    });
+    futures_util::stream::unfold(receiver, |mut receiver| async move {
+        let line: Bytes = receiver.recv().await?;
+        Some((Ok(line), receiver))
+    })
+}
+
+/// The time in a place of this run of the daemon.
+fn read_place(epoch: &str, after: &str) -> Option<Timestamp> {
+    let millis: u64 = after.strip_prefix(epoch)?.strip_prefix('.')?.parse().ok()?;
+    let overlap = u64::try_from(OVERLAP.as_millis()).unwrap_or_default();
+    Some(Timestamp::from_unix_micros(millis.saturating_sub(overlap).checked_mul(1_000)?))
+}
+
+struct ViewerFeed {
+    edge: Arc<EdgeState>,
+    events: CommandObserver,
+    lines: mpsc::Sender<Bytes>,
+    /// The commands that have changed since the last line.
+    changed: HashSet<CorrelationId>,
+}
+
+impl ViewerFeed {
+    /// `None`: it is over.
+    async fn run(mut self, since: Option<Timestamp>) -> Option<()> {
+        self.send_all(since).await?;
+        let mut state = interval(STATE);
+        state.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first change after a pause goes out at once, the next ones together.
+        let mut gather = interval(GATHER);
+        gather.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.lines.closed() => return None,
+                _ = state.tick() => {
+                    let state = self.state();
+                    self.send(json!({"state": state})).await?;
+                }
+                _ = gather.tick(), if !self.changed.is_empty() => {
+                    let changed: Vec<_> = std::mem::take(&mut self.changed).into_iter().collect();
+                    self.send_rows(&changed).await?;
+                }
+                event = self.events.next() => match event? {
+                    ObserverEvent::Changed(command) => {
+                        self.changed.insert(command.correlation_id.clone());
+                    }
+                    // The changes that are lost are in the commands as they are now.
+                    ObserverEvent::Skipped(_) => {
+                        self.changed.clear();
+                        self.send_all(since).await?;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Sends the commands that are kept, or those that changed since a time.
+    async fn send_all(&self, since: Option<Timestamp>) -> Option<()> {
+        let ids = self.edge.tools.hub().commands_since(since);
+        // A viewer without commands must still see that it is connected.
+        self.send(json!({"commands": []})).await?;
+        self.send_rows(&ids).await
+    }
+
+    async fn send_rows(&self, ids: &[CorrelationId]) -> Option<()> {
+        for part in ids.chunks(ROWS) {
+            let rows: Vec<CommandRow> = self.edge.tools.hub().rows(part);
+            self.send(json!({"commands": rows})).await?;
+        }
+        Some(())
+    }
+
+    /// Sends a line with its place. `None`: the viewer is gone, or does not read.
+    async fn send(&self, mut line: Value) -> Option<()> {
+        let hub = self.edge.tools.hub();
+        line["place"] = format!("{}.{}", hub.epoch(), hub.now().unix_millis()).into();
+        let sent = timeout(STUCK, self.lines.send(format!("{line}\n").into())).await;
+        sent.ok()?.ok()
+    }
+
+    /// The daemon, the browsers with their tabs, and the open questions.
+    fn state(&self) -> Value {
+        let hub = self.edge.tools.hub();
+        let (health, overview) = (hub.health(), hub.overview());
+        let storage = match hub.storage() {
+            StorageStatus::Journal { .. } => "journal",
+            StorageStatus::Ephemeral => "off",
+            StorageStatus::Unavailable { .. } => "unavailable",
+        };
+        let mut daemon = json!({
+            "version": SERVER_VERSION, "port": self.edge.guard.port(),
+            "uptime_seconds": health.uptime.as_secs(), "kept": health.kept,
+            "pending": health.pending, "clients": health.clients, "requests": health.requests,
+            "storage": storage,
+        });
+        if let Some(memory) = resident_memory() {
+            daemon["memory"] = memory.into();
+        }
+        json!({"daemon": daemon, "browsers": overview.browsers, "asks": overview.asks})
+    }
+}
+
+/// The memory that the daemon takes, in bytes, where the system tells it.
+fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_in_the_run_that_named_it_alone() {
+        let at = read_place("1-a", "1-a.5000").unwrap();
+        assert_eq!(at.unix_millis(), 4_000);
+        for other in ["2-b.5000", "1-a", "1-a.", "1-a.x", "", "1-a.18446744073709551615"] {
+            assert_eq!(read_place("1-a", other), None, "{other}");
+        }
+    }
+}

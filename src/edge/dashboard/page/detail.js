@@ -1,0 +1,108 @@
+// @ts-check
+// The details of one command: every phase, the arguments, the result, the error and the next step.
+
+import { drawSegments } from './commands.js';
+import { ask } from './feed.js';
+import { byId, clock, element, length, say } from './parts.js';
+
+/** @import {Row} from './commands.js' */
+
+/** @type {Record<string, string>} */
+const PHASES = {
+  queued: 'accepted', delivered: 'sent to the browser', requeued: 'back in the queue', claimed: 'claimed', held: 'waits for you', started: 'began',
+  first_pending: 'still runs', done: 'over', late_result: 'a late report', first_read: 'read by the agent',
+};
+
+export class CommandDetail {
+  #token;
+  #shown = '';
+  /** Of the state that is on the screen. */
+  #about = '';
+  #asked = 0;
+  onClose = () => {};
+
+  /** @param {string} token */
+  constructor(token) {
+    this.#token = token;
+    byId('close').addEventListener('click', () => this.close());
+    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden) this.close(); });
+  }
+
+  close() {
+    this.#shown = '';
+    this.#about = '';
+    byId('detail').hidden = true;
+    delete byId('board').dataset.detail;
+    this.onClose();
+  }
+
+  /** @param {Row | undefined} row */
+  async show(row) {
+    if (!row) return;
+    this.#shown = row.id;
+    byId('detail').hidden = false;
+    byId('board').dataset.detail = '';
+    say(byId('detail-h'), row.action);
+    await this.update(row);
+  }
+
+  /** The id of the command that is shown. */
+  get shown() {
+    return this.#shown;
+  }
+
+  /** @param {Row | undefined} row as it is now */
+  async update(row) {
+    const about = row && `${row.id} ${row.status} ${row.told.trace.length}`;
+    if (!row || row.id !== this.#shown || about === this.#about) return;
+    this.#about = about ?? '';
+    this.#asked += 1;
+    const asked = this.#asked;
+    this.#draw(row, null);
+    const response = await ask(`/dashboard/commands/${encodeURIComponent(row.id)}`, this.#token).catch(() => null);
+    const more = response?.ok ? await response.json().catch(() => null) : null;
+    // Another one may have been chosen meanwhile.
+    if (asked === this.#asked && row.id === this.#shown) this.#draw(row, more ?? { isGone: true });
+  }
+
+  /** @param {Row} row @param {any} more null: on its way */
+  #draw(row, more) {
+    const { told } = row;
+    const facts = element('dl', {}, ...Object.entries({
+      Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
+      Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
+      Target: row.target || '–',
+      Tab: [row.where, told.browser_label].filter(Boolean).join(' in ') || '–',
+      Began: clock(row.from),
+      Took: row.to === undefined ? 'not over' : length(row.to - row.from),
+      Id: element('span', { class: 'mono' }, row.id),
+    }).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
+    const parts = [facts];
+    if (told.error) parts.push(part('Error', element('p', { class: 'note' }, told.error)));
+    if (told.message && row.to === undefined) parts.push(part('Now', element('p', {}, told.message)));
+    if (told.hint && row.end === 'bad') parts.push(part('Next step for the agent', element('p', {}, told.hint)));
+    const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
+    drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });
+    parts.push(part('Phases', whole, phasesOf(row)));
+    if (more?.arguments) parts.push(part('Arguments', element('pre', { tabindex: '0' }, more.arguments)));
+    if (more?.result) parts.push(part('Result', element('pre', { tabindex: '0' }, more.result)));
+    if (more?.isGone) parts.push(element('p', { class: 'hint' }, 'The daemon has dropped the arguments and the result: it keeps them for a minute after the end.'));
+    byId('detail-body').replaceChildren(...parts);
+  }
+}
+
+/** @param {string} title @param {...Node} content */
+function part(title, ...content) {
+  return element('div', {}, element('h3', {}, title), ...content);
+}
+
+/** @param {Row} row */
+function phasesOf({ told }) {
+  const rows = told.trace.map((/** @type {any} */ { phase, after_ms, carrier }, /** @type {number} */ number) => {
+    const before = number === 0 ? 0 : told.trace[number - 1].after_ms;
+    const name = (PHASES[phase] ?? phase) + (carrier ? ` by ${carrier}` : '');
+    return element('tr', {}, element('td', {}, name), element('td', {}, number === 0 ? '' : `+${length(after_ms - before)}`), element('td', {}, length(after_ms)));
+  });
+  const head = element('tr', {}, element('th', { scope: 'col' }, 'Phase'), element('th', { scope: 'col' }, 'Step'), element('th', { scope: 'col' }, 'In all'));
+  return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows));
+}

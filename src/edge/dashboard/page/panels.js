@@ -1,0 +1,130 @@
+// @ts-check
+// What is beside the list: numbers, browsers with their tabs, questions, jobs, failures.
+
+import { byId, clock, element, length, say, size } from './parts.js';
+
+/** @import {CommandStore, Row} from './commands.js' */
+
+const [RECENT_MS, SLOT_MS] = [300_000, 10_000];
+const FAILURES = 6;
+/** Tabs of a browser that are shown. */
+const TABS = 40;
+
+/** @param {CommandStore} store @param {(id: string) => void} open */
+export function drawCommands(store, open) {
+  const now = Date.now();
+  const recent = store.since(now - RECENT_MS);
+  const isOpen = store.all.filter(({ end }) => end === 'open');
+  const held = store.all.filter(({ end }) => end === 'held');
+  say(byId('n-running'), String(isOpen.length));
+  say(byId('n-waiting'), held.length > 0 ? `${held.length} wait for you` : 'none waits for you');
+  say(byId('n-recent'), String(recent.length));
+  const lengths = Float64Array.from(recent.filter(({ end }) => end === 'done').map(({ from, to }) => (to ?? from) - from)).sort();
+  for (const [id, part] of /** @type {[string, number][]} */ ([['n-p50', 0.5], ['n-p95', 0.95], ['n-p99', 0.99]])) {
+    say(byId(id), length(lengths[Math.ceil(lengths.length * part) - 1] ?? NaN));
+  }
+  const failed = recent.filter(({ end }) => end === 'bad');
+  say(byId('n-failed'), String(failed.length));
+  say(byId('n-reason'), failed.length > 0 ? `last: ${reasonOf(failed[failed.length - 1])}` : 'in the last 5 minutes');
+  drawPlot(recent, now);
+  drawJobs(store);
+  drawFailures(store, open);
+}
+
+/** @param {Row} row */
+function reasonOf(row) {
+  return row.told.reason ?? row.status;
+}
+
+/** @param {Row[]} recent @param {number} now */
+function drawPlot(recent, now) {
+  const slots = RECENT_MS / SLOT_MS;
+  const counts = Array.from({ length: slots }, () => ({ all: 0, bad: 0 }));
+  for (const { from, end } of recent) {
+    const slot = counts[slots - 1 - Math.floor((now - from) / SLOT_MS)];
+    if (!slot) continue;
+    slot.all += 1;
+    if (end === 'bad') slot.bad += 1;
+  }
+  const most = Math.max(1, ...counts.map(({ all }) => all));
+  const plot = byId('plot');
+  while (plot.children.length < slots * 2) plot.append(document.createElementNS('http://www.w3.org/2000/svg', 'rect'));
+  counts.forEach(({ all, bad }, number) => {
+    const whole = Math.max(all > 0 ? 2 : 0.6, all / most * 24);
+    bar(plot.children[number * 2], number, whole, '');
+    bar(plot.children[number * 2 + 1], number, bad / most * 24, 'bad');
+  });
+  plot.setAttribute('aria-label', `Commands in each 10 seconds: ${counts.slice(-6).map(({ all }) => all).join(', ')} in the last minute`);
+}
+
+/** @param {Element} rect @param {number} number @param {number} height @param {string} kind */
+function bar(rect, number, height, kind) {
+  const attributes = { x: number * 5, y: 24 - height, width: 4, height, class: kind };
+  for (const [name, value] of Object.entries(attributes)) rect.setAttribute(name, String(value));
+}
+
+/** The list is made anew only if it says something else. @param {HTMLElement} list @param {unknown} about @param {() => Node[]} make */
+function renew(list, about, make) {
+  const text = JSON.stringify(about);
+  if (list.dataset.about === text) return;
+  list.dataset.about = text;
+  list.replaceChildren(...make());
+}
+
+/** @param {CommandStore} store */
+function drawJobs(store) {
+  const jobs = store.all.filter(({ told, end }) => told.is_job && end === 'open');
+  byId('jobs').hidden = jobs.length === 0;
+  renew(byId('job-list'), jobs.map(({ told }) => [told.correlation_id, told.progress]), () => jobs.map(({ told, action, agent }) => {
+    const { message = told.message ?? '', progress } = told.progress ?? {};
+    const bar = element('progress', { 'aria-label': `${action} of ${agent}`, max: '1', ...(progress !== undefined && { value: String(progress) }) });
+    return element('li', {}, element('p', {}, action), bar, element('p', { class: 'hint' }, message));
+  }));
+}
+
+/** @param {CommandStore} store @param {(id: string) => void} open */
+function drawFailures(store, open) {
+  /** One line a code, with the newest command that failed so. @type {Map<string, {row: Row, count: number}>} */
+  const codes = new Map();
+  for (const row of store.all) {
+    if (row.end !== 'bad' || !row.told.hint) continue;
+    const count = (codes.get(reasonOf(row))?.count ?? 0) + 1;
+    codes.delete(reasonOf(row));
+    codes.set(reasonOf(row), { row, count });
+  }
+  const shown = [...codes.values()].reverse().slice(0, FAILURES);
+  byId('failures').hidden = shown.length === 0;
+  renew(byId('failure-list'), shown.map(({ row, count }) => [row.id, count]), () => shown.map(({ row, count }) => {
+    const times = count > 1 ? ` · ${count} times` : '';
+    const button = element('button', { type: 'button' }, element('span', { class: 'code' }, reasonOf(row)), ` ${row.action} · ${clock(row.from)}${times}`);
+    button.addEventListener('click', () => open(row.id));
+    return element('li', {}, button, element('p', { class: 'hint' }, row.told.hint));
+  }));
+}
+
+/** @param {any} state */
+export function drawState({ daemon, browsers, asks }) {
+  say(byId('n-memory'), daemon.memory === undefined ? length(daemon.uptime_seconds * 1_000) : size(daemon.memory));
+  say(byId('n-daemon'), `up ${length(daemon.uptime_seconds * 1_000)}, ${daemon.kept} kept, ${daemon.clients} ${daemon.clients === 1 ? 'agent' : 'agents'}`);
+  say(byId('daemon'), `${daemon.version} · port ${daemon.port} · ${daemon.storage === 'journal' ? 'journal on' : `journal ${daemon.storage}`}`);
+  byId('asks').hidden = asks.length === 0;
+  renew(byId('ask-list'), asks, () => asks.map((/** @type {any} */ ask) => element('li', {},
+    element('p', {}, ask.text),
+    element('p', { class: 'hint' }, `${ask.client} · until ${clock(Date.parse(ask.until))} · answer in the Tabwire popup`))));
+  renew(byId('browser-list'), browsers, () => (browsers.length > 0 ? browsers.map(browserOf) : [element('li', { class: 'soft' }, 'No browser has connected. Run tabwire install.')]));
+}
+
+/** @param {any} browser */
+function browserOf({ label, connected, stopped, extension_changed, tabs }) {
+  const [state, word] = stopped ? ['stopped', 'stopped by you'] : extension_changed ? ['changed', 'extension changed'] : connected ? ['here', `${tabs.length} ${tabs.length === 1 ? 'tab' : 'tabs'}`] : ['away', 'not connected'];
+  // Held ones first: they are the ones that agents act in.
+  const first = [...tabs].sort((a, b) => Number(b.holder !== undefined) - Number(a.holder !== undefined)).slice(0, TABS);
+  const list = element('ul', { class: 'tabs', 'aria-label': `Tabs of ${label}` }, ...first.map((/** @type {any} */ tab) => {
+    const name = tab.title || tab.site || 'a page without a name';
+    const holder = tab.holder === undefined ? [] : [element('span', { class: 'chip', title: `held by ${tab.holder}` }, tab.holder)];
+    return element('li', { class: 'tab', ...(tab.front && { 'data-front': '' }) },
+      element('span', { class: 'name', title: tab.site ?? '' }, name, element('span', { class: 'soft' }, ` ${tab.site ?? ''}`)), ...holder);
+  }));
+  if (tabs.length > TABS) list.append(element('li', { class: 'soft' }, `and ${tabs.length - TABS} more`));
+  return element('li', {}, element('p', { class: 'browser', 'data-state': state }, label, element('span', {}, word)), ...(tabs.length > 0 && connected ? [list] : []));
+}

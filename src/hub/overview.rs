@@ -1,0 +1,93 @@
+//! The commands and browsers of all owners, as the person sees them. No client of any owner gets this.
+
+use serde::Serialize;
+use std::sync::Arc;
+
+use super::Hub;
+use crate::engine::{Overview, OverviewCommand};
+use crate::lifecycle::Command;
+use crate::protocol::{
+    CommandProgress, CommandStatus, CommandStory, CorrelationId, Owner, Timestamp, WorkKind,
+};
+use crate::streams::redact;
+
+/// A command of any owner, without its parameters and its result.
+#[derive(Debug, Serialize)]
+pub struct CommandRow {
+    #[serde(flatten)]
+    story: CommandStory,
+    owner: Owner,
+    /// The name of its client.
+    agent: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser_label: Option<String>,
+    /// A URL without its query, a selector, the beginning of a script, or a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_job: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<CommandProgress>,
+}
+
+impl CommandRow {
+    fn of(known: &OverviewCommand) -> Self {
+        let OverviewCommand { command, lane, agent, browser_label } = known;
+        let spec = command.spec();
+        let mut story = command.story(lane.as_ref());
+        // The browser's message may have a part of the page in it.
+        story.error = story.error.map(|error| redact(&error).into_owned().into());
+        Self {
+            story,
+            owner: spec.owner.clone(),
+            agent: agent.clone(),
+            browser_label: browser_label.clone(),
+            target: spec.work.target().map(|target| redact(&target).into_owned()),
+            is_job: spec.work.kind() == WorkKind::Job,
+            progress: progress_of(command),
+        }
+    }
+}
+
+/// The last progress of a command that is not over. A dialog's text stays with the agent.
+fn progress_of(command: &Command) -> Option<CommandProgress> {
+    let CommandStatus::Pending { progress, .. } = command.report(false).status else { return None };
+    progress.map(|progress| CommandProgress { dialog: None, ..progress })
+}
+
+impl Hub {
+    /// The browsers of this daemon, and the open questions of all owners.
+    #[must_use]
+    pub fn overview(&self) -> Overview {
+        self.view(|engine| engine.overview())
+    }
+
+    /// The ids of the commands of all owners that are kept, oldest first; with `since` those that
+    /// changed from then on.
+    #[must_use]
+    pub fn commands_since(&self, since: Option<Timestamp>) -> Vec<CorrelationId> {
+        let has_changed =
+            |command: &&Command| since.is_none_or(|since| command.changed_at() >= since);
+        let mut found: Vec<_> = self.view(|engine| {
+            let commands = engine.commands().filter(has_changed);
+            commands.map(|command| (command.spec().created, command.spec().id.clone())).collect()
+        });
+        found.sort();
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// These commands, as far as they are kept.
+    #[must_use]
+    pub fn rows(&self, ids: &[CorrelationId]) -> Vec<CommandRow> {
+        // Copied under the lock, and put into words without it.
+        let known: Vec<_> =
+            self.view(|engine| ids.iter().filter_map(|id| engine.overview_command(id)).collect());
+        known.iter().map(CommandRow::of).collect()
+    }
+
+    /// A command of any owner, for the person.
+    #[must_use]
+    pub fn inspected(&self, id: &CorrelationId) -> Option<Command> {
+        self.view(|engine| engine.command(id).cloned())
+    }
+}

@@ -1,0 +1,175 @@
+//! The dashboard in a real Chromium: opened by the file of `tabwire open`, live, and usable by all.
+
+use serde_json::{Value, json};
+use tabwire::demo::Browser;
+
+use testkit::{
+    BrowserUser, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab, soon, until,
+};
+
+const AXE: &str = include_str!("../../../extension-shim/third_party/axe-core/axe.min.js");
+
+/// An agent at work in one tab, and the person with the dashboard in another.
+struct Viewing {
+    daemon: TestDaemon,
+    agent: McpClient,
+    pages: TestPages,
+    browser: Browser,
+    hand: BrowserUser,
+    tab: Value,
+    link: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Viewing {
+    async fn begin() -> Self {
+        let daemon = TestDaemon::start().await;
+        let agent = McpClient::legacy(&daemon).named("painter");
+        let pages = TestPages::start().await;
+        let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        let tab = first_tab(&agent, &browser).await;
+        let mut hand = BrowserUser::reach(&folder.path().join("profile")).await;
+        hand.open_beside(&pages.url("/second")).await;
+        let printed = finish(cli_of(&daemon, &["open", "--print"])).await.stdout;
+        let link = format!("file://{}", printed.trim());
+        let mut viewing = Self { daemon, agent, pages, browser, hand, tab, link, _folder: folder };
+        viewing.agent_does(json!({"action": "execute_js", "script": "'first'"})).await;
+        viewing.hand.leave_for(&viewing.link.clone()).await;
+        viewing.shows("Live").await;
+        viewing
+    }
+
+    async fn agent_does(&self, mut act: Value) -> Value {
+        act["tab_id"] = self.tab.clone();
+        act["wait_ms"] = 20_000.into();
+        body(&self.agent.call_raw("interact", act).await)
+    }
+
+    async fn shows(&mut self, words: &str) {
+        let shown = "document.body?.innerText ?? ''";
+        let hand = &mut self.hand;
+        let comes =
+            async { while !hand.read(shown).await.as_str().unwrap_or_default().contains(words) {} };
+        soon(words, comes).await;
+    }
+
+    async fn becomes(&mut self, expression: &str) {
+        let hand = &mut self.hand;
+        soon(expression, async { while hand.read(expression).await != true {} }).await;
+    }
+
+    async fn end(self) {
+        self.browser.end().await;
+        self.daemon.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_link_opens_it_once_and_the_token_is_in_no_address_and_in_no_history() {
+    let mut viewing = Viewing::begin().await;
+    let address = format!("http://127.0.0.1:{}/dashboard", viewing.daemon.port());
+    assert_eq!(viewing.hand.read("location.href").await, json!(address));
+    assert_eq!(
+        viewing.hand.read("document.querySelector('meta[name=tabwire-token]')").await,
+        Value::Null
+    );
+    assert_eq!(viewing.hand.read("sessionStorage.getItem('tabwire-token').length").await, 64);
+    // A reload asks for the page without the code, and goes on.
+    viewing.hand.read("(window.before = 1, location.reload())").await;
+    viewing.becomes("!window.before && document.readyState === 'complete'").await;
+    viewing.shows("Live").await;
+    viewing.shows("execute_js").await;
+    // The link a second time, in a tab that has no token.
+    viewing.hand.open_beside(&viewing.pages.url("/second")).await;
+    viewing.hand.leave_for(&viewing.link.clone()).await;
+    viewing.shows("tabwire open").await;
+    assert_eq!(viewing.hand.read("location.href").await, json!(address));
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_after_a_failure() {
+    let mut viewing = Viewing::begin().await;
+    viewing.shows("painter").await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 300})).await;
+    viewing.shows("target_not_found").await;
+    viewing.becomes("document.querySelector('#failure-list .hint')?.textContent.length > 10").await;
+    viewing.becomes("document.querySelectorAll('.row:not([hidden]) .track i').length > 2").await;
+    // Its own tab is no agent's: it is in no list, here neither.
+    viewing.becomes("document.querySelectorAll('.tab').length === 1").await;
+    viewing.hand.click(".row[data-end=bad]").await;
+    viewing.shows("Next step for the agent").await;
+    viewing.shows("Arguments").await;
+    viewing.shows("#nowhere").await;
+    let shown = viewing.hand.read("document.body.innerText").await;
+    assert!(!shown.to_string().contains("a secret word"), "typed texts are not shown: {shown}");
+    viewing.hand.press("Escape", 1).await;
+    viewing.becomes("document.querySelector('#detail').hidden").await;
+    // By keys alone.
+    viewing.becomes("document.activeElement.id === 'list'").await;
+    viewing.hand.press("Home", 1).await;
+    viewing.hand.press("Enter", 1).await;
+    viewing
+        .becomes(
+            "!document.querySelector('#detail').hidden && document.activeElement.id === 'detail'",
+        )
+        .await;
+    viewing.becomes("document.querySelector('#detail-h').textContent === 'type'").await;
+    let logged = viewing.hand.read("performance.getEntriesByType('navigation')[0].name").await;
+    assert!(logged.as_str().unwrap().ends_with("/dashboard"), "{logged}");
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn texts_of_pages_are_texts_and_no_page_or_agent_gets_in() {
+    let mut viewing = Viewing::begin().await;
+    let script = "document.title = '<img src=x onerror=\"window.owned = 1\">'; throw new Error('<b id=owned>b</b>')";
+    viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
+    viewing.shows("script_threw").await;
+    viewing.shows("onerror").await;
+    viewing.hand.click(".row[data-end=bad]").await;
+    viewing.shows("<b id=owned>").await;
+    assert_eq!(
+        viewing.hand.read("window.owned === undefined && !document.querySelector('#owned')").await,
+        true
+    );
+    let tabs = viewing.agent_does(json!({"action": "tab_list"})).await;
+    assert_eq!(tabs["result"]["value"].as_array().unwrap().len(), 1, "{tabs}");
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_serious_on_a_wide_and_on_a_narrow_screen_in_light_and_dark() {
+    let mut viewing = Viewing::begin().await;
+    viewing
+        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 300}))
+        .await;
+    viewing.shows("target_not_found").await;
+    viewing.hand.click(".row[data-end=bad]").await;
+    viewing.shows("Phases").await;
+    for (width, scheme) in [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")] {
+        viewing.hand.set_view(width, 900, scheme).await;
+        viewing.hand.read(&format!("{AXE};1")).await;
+        let found = viewing.hand.read(
+            "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations\
+             .filter(({impact}) => impact === 'serious' || impact === 'critical')\
+             .map(({id, nodes}) => id + ': ' + nodes.map(({html}) => html).join(' | ')))",
+        );
+        assert_eq!(found.await, json!([]), "{width} {scheme}");
+        let wide = viewing.hand.read("document.documentElement.scrollWidth <= innerWidth").await;
+        assert_eq!(wide, true, "nothing is beyond the screen at {width}");
+    }
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn it_says_so_when_its_daemon_has_ended_and_a_new_one_does_not_know_it() {
+    let mut viewing = Viewing::begin().await;
+    viewing.daemon = viewing.daemon.restart().await;
+    viewing.shows("This page has ended").await;
+    assert_eq!(viewing.hand.read("sessionStorage.length").await, 0);
+    let at_end = async || viewing.agent.call_raw("configure", json!({"action": "health"})).await;
+    soon("the new daemon", until(async || at_end().await.to_string().contains("ok"))).await;
+    viewing.browser.end().await;
+    viewing.daemon.stop().await;
+}
