@@ -61,7 +61,7 @@ async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> RawAnswer {
 #[tokio::test]
 async fn row_49_a_program_with_a_token_gets_no_code_and_a_code_counts_once() {
     let daemon = TestDaemon::start().await;
-    let mut row = RowReport::new(48);
+    let mut row = RowReport::new(49);
     for token in [daemon.token(), daemon.token_of("ci"), viewer(&daemon).await, "guess".to_owned()]
     {
         let answer = ask_for_code(&daemon, &token).await;
@@ -82,7 +82,7 @@ async fn row_49_a_program_with_a_token_gets_no_code_and_a_code_counts_once() {
 #[tokio::test]
 async fn row_49_a_page_neither_frames_nor_fetches_nor_sends_a_code() {
     let daemon = TestDaemon::start().await;
-    let mut row = RowReport::new(48);
+    let mut row = RowReport::new(49);
     let code = code(&daemon).await;
     for site in ["cross-site", "same-site"] {
         let site = format!("Sec-Fetch-Site: {site}");
@@ -141,7 +141,7 @@ async fn row_49_a_page_neither_frames_nor_fetches_nor_sends_a_code() {
 async fn row_49_the_dashboards_token_submits_nothing_opens_no_other_route_and_dies_with_the_daemon()
 {
     let daemon = TestDaemon::start().await;
-    let mut row = RowReport::new(48);
+    let mut row = RowReport::new(49);
     let token = viewer(&daemon).await;
     let line = authorization(&token);
     for path in ["/api/status", "/api/commands", "/api/asks", "/frames", "/mcp"] {
