@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, RawQuery, State};
+use axum::extract::{Extension, RawQuery, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -19,6 +19,7 @@ use super::body::read_body;
 use super::connections::ConnectionHandle;
 use super::guard::{ANSWER_BODY, Principal};
 use super::http_error::{HttpError, json_response};
+use super::routes::id_in;
 use crate::hub::{AskReply, CommandObserver, ObserverEvent, StoryLookup};
 use crate::lifecycle::Tombstone;
 use crate::protocol::{AnswerChannel, AskAnswer, AskRefusal, CorrelationId, SERVER_VERSION};
@@ -107,11 +108,11 @@ impl CommandEventLines {
 pub(super) async fn command(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    uri: Uri,
 ) -> Response {
     let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
     let hub = edge.tools.hub();
-    let told = hub.story(&caller, &id.as_str().into());
+    let told = hub.story(&caller, &id_in(&uri).into());
     hub.flush_journal().await;
     let (status, body) = match told {
         StoryLookup::Story(story) => (StatusCode::OK, json!(story)),

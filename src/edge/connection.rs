@@ -17,8 +17,8 @@ use axum::http::{Request, Response};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +48,7 @@ pub(super) async fn serve(
     let connection = permit.connection().clone();
     let service = {
         let (phase, connection) = (phase.clone(), connection.clone());
-        tower::service_fn(move |request| {
+        service_fn(move |request| {
             answer(request, connection.clone(), routes.clone(), phase.clone())
         })
     };
@@ -57,7 +57,7 @@ pub(super) async fn serve(
     let mut http = hyper::server::conn::http1::Builder::new();
     // hyper's timeout covers the idle time; `late` measures the head from its first byte.
     http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(READ);
-    let serving = http.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
+    let serving = http.serve_connection(stream, service).with_upgrades();
     tokio::pin!(serving);
     let mut is_ending = false;
     let late = phase.late_head();

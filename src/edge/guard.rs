@@ -128,17 +128,22 @@ impl RequestGuard {
         &self.dashboard
     }
 
-    /// Whether a request may pass, and whose it is. `routed`: the router knows the path.
-    pub(super) fn check(&self, request: &Parts, routed: bool) -> Result<Principal, HttpError> {
-        // Counted here, so that no way through `decide` escapes the statistics.
-        let decided = self.decide(request, routed);
-        self.hub.count_request(decided.is_ok());
-        decided
-    }
-
-    fn decide(&self, request: &Parts, routed: bool) -> Result<Principal, HttpError> {
+    /// Whether a request may pass, whose it is, and its route.
+    pub(super) fn check(
+        &self,
+        request: &Parts,
+    ) -> Result<(Principal, &'static RouteRule), HttpError> {
         let rule =
             TABLE.iter().find(|r| r.method == request.method && r.is_for(request.uri.path()));
+        // Counted here, so that no way through `decide` escapes the statistics.
+        let decided = self.decide(request, rule);
+        self.hub.count_request(decided.is_ok());
+        let principal = decided?;
+        // Nobody passes without a rule.
+        Ok((principal, rule.ok_or(HttpError::Undeclared)?))
+    }
+
+    fn decide(&self, request: &Parts, rule: Option<&RouteRule>) -> Result<Principal, HttpError> {
         check_size(&request.headers, rule)?;
         self.check_host(request)?;
         check_fetch_site(&request.headers, rule)?;
@@ -184,7 +189,7 @@ impl RequestGuard {
             (None, _) => {
                 // Without a token a caller must not learn which routes exist.
                 self.check_token(&request.headers)?;
-                Err(undeclared(request.uri.path(), routed))
+                Err(undeclared(request.uri.path()))
             }
         }
     }
@@ -361,12 +366,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The error of a request that the table lacks, for the holder of a token.
-fn undeclared(path: &str, routed: bool) -> HttpError {
+fn undeclared(path: &str) -> HttpError {
     let mut methods = TABLE.iter().filter(|rule| rule.is_for(path)).map(|r| r.method.as_str());
     if let Some(method) = methods.next() {
         return HttpError::NoMethod { allow: [Some(method), methods.next()] };
     }
-    if routed { HttpError::Undeclared } else { HttpError::NoRoute }
+    HttpError::NoRoute
 }
 
 fn check_size(headers: &HeaderMap, rule: Option<&RouteRule>) -> Result<(), HttpError> {
@@ -474,17 +479,14 @@ mod tests {
             request.body(()).unwrap().into_parts().0
         };
         let right = ask(&guard.token);
-        assert_eq!(guard.check(&right, true), Err(HttpError::Undeclared));
-        assert_eq!(guard.check(&right, false), Err(HttpError::NoRoute));
-        for routed in [true, false] {
-            assert_eq!(guard.check(&ask("wrong"), routed), Err(HttpError::NoToken));
-        }
+        assert_eq!(guard.check(&right).err(), Some(HttpError::NoRoute));
+        assert_eq!(guard.check(&ask("wrong")).err(), Some(HttpError::NoToken));
     }
 
     #[test]
     fn a_wrong_method_is_told_which_ones_there_are() {
         let allowed = |path| {
-            let error = undeclared(path, true);
+            let error = undeclared(path);
             let HttpError::NoMethod { allow } = error else { panic!("{path}: {error:?}") };
             allow.into_iter().flatten().collect::<Vec<_>>()
         };
@@ -527,7 +529,7 @@ mod tests {
                 request = request.header(ORIGIN, origin);
             }
             let request = request.header(CONTENT_TYPE, "application/json").body(()).ok()?;
-            Some(guard.check(&request.into_parts().0, true))
+            Some(guard.check(&request.into_parts().0))
         };
         let (hosts, origins) = (garbled::nearly(&HOSTS), garbled::nearly(&samples));
         proptest!(garbled::cases(2_000), |(host in hosts, origin in option::of(origins))| {

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
@@ -49,13 +50,11 @@ const COUNTED: usize = 8 * 1024;
 pub(super) async fn serve(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Response {
     // The table lets only callers in here.
     let Principal::Caller(caller) = principal else { return HttpError::Undeclared.into_response() };
+    let (Parts { method, uri, headers, .. }, body) = request.into_parts();
     match method {
         Method::GET => stream::open(&edge, &caller, &headers),
         _ => match tool_surface(&uri, &headers) {

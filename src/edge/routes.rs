@@ -1,19 +1,17 @@
 //! Every route: its callers, the size of its body, and its handler.
 //!
-//! One table. The router is made of it and of nothing else, so there is no route that does
-//! not say who may call it.
+//! One table, and no router beside it: there is no route that does not say who may call it, and
+//! a request costs no more than the look into the table.
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Extension, MatchedPath, Request, State};
-use axum::http::Method;
-use axum::middleware::{self, Next};
+use axum::extract::{Extension, Request, State};
+use axum::handler::Handler;
+use axum::http::{Method, Uri};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodFilter, MethodRouter, any, on};
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
-use tower::Service as _;
 
 use super::connections::ConnectionHandle;
 use super::guard::{
@@ -50,13 +48,13 @@ pub(super) enum RouteAccess {
     Viewer,
 }
 
-/// Makes the handler of a route for its method.
-type RouteHandler = fn(MethodFilter) -> MethodRouter<Arc<EdgeState>>;
+/// Answers a request of a route, once the guard let it pass.
+type RouteHandler = fn(Arc<EdgeState>, Request) -> BoxFuture<'static, Response>;
 
 /// One route: its callers and its handler.
 pub(super) struct RouteRule {
     pub(super) method: Method,
-    /// As the router has it: a last part `{id}` stands for any one part.
+    /// A last part `{id}` stands for any one part.
     pub(super) path: &'static str,
     pub(super) access: RouteAccess,
     /// The largest body, in bytes.
@@ -75,59 +73,100 @@ impl RouteRule {
     }
 }
 
+/// The part of a path that stands for `{id}` in its route. No id has a byte that a path has to escape.
+pub(super) fn id_in(uri: &Uri) -> &str {
+    uri.path().rsplit('/').next().unwrap_or_default()
+}
+
 /// Every route. A path that is missing here exists for nobody.
 pub(super) static TABLE: [RouteRule; 41] = [
-    read("/health", RouteAccess::Program, |method| on(method, health)),
-    read(WS_PATH, RouteAccess::Extension, |method| on(method, ws::upgrade)),
-    post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |method| on(method, frames::begin)),
-    read(FRAMES_PATH, RouteAccess::Session, |method| on(method, frames::exchange)),
-    post(FRAMES_PATH, RouteAccess::Session, EXTENSION_BODY, |method| on(method, frames::exchange)),
-    post("/mcp", RouteAccess::Owner, MCP_BODY, |method| on(method, mcp::serve)),
-    read("/mcp", RouteAccess::Owner, |method| on(method, mcp::serve)),
-    read("/settings", RouteAccess::Program, |method| on(method, legacy::settings)),
-    read("/pending-queries", RouteAccess::Program, |method| on(method, legacy::pending_queries)),
-    post("/settings", RouteAccess::Asker, SESSION_BODY, |method| on(method, legacy::settings)),
-    post("/sync", RouteAccess::Asker, EXTENSION_BODY, |method| on(method, legacy::sync)),
-    polled("/query-result", |method| on(method, legacy::result)),
-    polled("/execute-result", |method| on(method, legacy::result)),
-    polled("/dom-result", |method| on(method, legacy::result)),
-    polled("/a11y-result", |method| on(method, legacy::result)),
-    polled("/highlight-result", |method| on(method, legacy::result)),
-    polled("/state-result", |method| on(method, legacy::result)),
-    polled("/screenshots", |method| on(method, legacy::noted)),
-    polled("/logs", |method| on(method, legacy::logs)),
+    read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
+    read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
+    post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
+        frames::begin.handle(edge, request)
+    }),
+    read(FRAMES_PATH, RouteAccess::Session, |edge, request| frames::exchange.handle(edge, request)),
+    post(FRAMES_PATH, RouteAccess::Session, EXTENSION_BODY, |edge, request| {
+        frames::exchange.handle(edge, request)
+    }),
+    post("/mcp", RouteAccess::Owner, MCP_BODY, |edge, request| mcp::serve.handle(edge, request)),
+    read("/mcp", RouteAccess::Owner, |edge, request| mcp::serve.handle(edge, request)),
+    read("/settings", RouteAccess::Program, |edge, request| legacy::settings.handle(edge, request)),
+    read("/pending-queries", RouteAccess::Program, |edge, request| {
+        legacy::pending_queries.handle(edge, request)
+    }),
+    post("/settings", RouteAccess::Asker, SESSION_BODY, |edge, request| {
+        legacy::settings.handle(edge, request)
+    }),
+    post("/sync", RouteAccess::Asker, EXTENSION_BODY, |edge, request| {
+        legacy::sync.handle(edge, request)
+    }),
+    polled("/query-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/execute-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/dom-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/a11y-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/highlight-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/state-result", |edge, request| legacy::result.handle(edge, request)),
+    polled("/screenshots", |edge, request| legacy::noted.handle(edge, request)),
+    polled("/logs", |edge, request| legacy::logs.handle(edge, request)),
     RouteRule {
         method: Method::DELETE,
         path: "/logs",
         access: RouteAccess::Poller,
         body: 0,
-        handler: |method| on(method, legacy::logs),
+        handler: |edge, request| legacy::logs.handle(edge, request),
     },
-    polled("/extension-logs", |method| ingest(method, LegacyStream::ExtensionLogs)),
-    polled("/network-waterfall", |method| ingest(method, LegacyStream::NetworkWaterfall)),
-    polled("/network-bodies", |method| ingest(method, LegacyStream::NetworkBodies)),
-    polled("/websocket-events", |method| ingest(method, LegacyStream::WebsocketEvents)),
-    polled("/enhanced-actions", |method| ingest(method, LegacyStream::EnhancedActions)),
-    polled("/performance-snapshots", |method| ingest(method, LegacyStream::PerformanceSnapshots)),
-    polled("/api/extension-status", |method| on(method, legacy::noted)),
-    post("/draw-mode/complete", RouteAccess::Poller, DRAWING_BODY, |method| {
-        on(method, legacy::drawing)
+    polled("/extension-logs", |edge, request| ingest(LegacyStream::ExtensionLogs, edge, request)),
+    polled("/network-waterfall", |edge, request| {
+        ingest(LegacyStream::NetworkWaterfall, edge, request)
     }),
-    read("/api/status", RouteAccess::Owner, |method| on(method, admin::status)),
-    read("/api/commands", RouteAccess::Owner, |method| on(method, admin::commands)),
-    read("/api/commands/{id}", RouteAccess::Owner, |method| on(method, admin::command)),
-    read("/api/asks", RouteAccess::Owner, |method| on(method, admin::asks)),
-    post("/api/asks", RouteAccess::Owner, ANSWER_BODY, |method| on(method, admin::answer_ask)),
-    post("/api/asks/forget", RouteAccess::Owner, ANSWER_BODY, |method| {
-        on(method, admin::forget_consents)
+    polled("/network-bodies", |edge, request| ingest(LegacyStream::NetworkBodies, edge, request)),
+    polled("/websocket-events", |edge, request| {
+        ingest(LegacyStream::WebsocketEvents, edge, request)
     }),
-    post("/api/sites", RouteAccess::Owner, 0, |method| on(method, admin::reload_sites)),
-    post("/dashboard/codes", RouteAccess::Opener, 0, |method| on(method, dashboard::code)),
-    read("/dashboard", RouteAccess::Page, |method| on(method, dashboard::page)),
-    post("/dashboard", RouteAccess::HandOver, CODE_BODY, |method| on(method, dashboard::hand_over)),
-    read("/dashboard/files/{id}", RouteAccess::Page, |method| on(method, dashboard::file)),
-    read("/dashboard/feed", RouteAccess::Viewer, |method| on(method, dashboard::feed)),
-    read("/dashboard/commands/{id}", RouteAccess::Viewer, |method| on(method, dashboard::command)),
+    polled("/enhanced-actions", |edge, request| {
+        ingest(LegacyStream::EnhancedActions, edge, request)
+    }),
+    polled("/performance-snapshots", |edge, request| {
+        ingest(LegacyStream::PerformanceSnapshots, edge, request)
+    }),
+    polled("/api/extension-status", |edge, request| legacy::noted.handle(edge, request)),
+    post("/draw-mode/complete", RouteAccess::Poller, DRAWING_BODY, |edge, request| {
+        legacy::drawing.handle(edge, request)
+    }),
+    read("/api/status", RouteAccess::Owner, |edge, request| admin::status.handle(edge, request)),
+    read("/api/commands", RouteAccess::Owner, |edge, request| {
+        admin::commands.handle(edge, request)
+    }),
+    read("/api/commands/{id}", RouteAccess::Owner, |edge, request| {
+        admin::command.handle(edge, request)
+    }),
+    read("/api/asks", RouteAccess::Owner, |edge, request| admin::asks.handle(edge, request)),
+    post("/api/asks", RouteAccess::Owner, ANSWER_BODY, |edge, request| {
+        admin::answer_ask.handle(edge, request)
+    }),
+    post("/api/asks/forget", RouteAccess::Owner, ANSWER_BODY, |edge, request| {
+        admin::forget_consents.handle(edge, request)
+    }),
+    post("/api/sites", RouteAccess::Owner, 0, |edge, request| {
+        admin::reload_sites.handle(edge, request)
+    }),
+    post("/dashboard/codes", RouteAccess::Opener, 0, |edge, request| {
+        dashboard::code.handle(edge, request)
+    }),
+    read("/dashboard", RouteAccess::Page, |edge, request| dashboard::page.handle(edge, request)),
+    post("/dashboard", RouteAccess::HandOver, CODE_BODY, |edge, request| {
+        dashboard::hand_over.handle(edge, request)
+    }),
+    read("/dashboard/files/{id}", RouteAccess::Page, |edge, request| {
+        dashboard::file.handle(edge, request)
+    }),
+    read("/dashboard/feed", RouteAccess::Viewer, |edge, request| {
+        dashboard::feed.handle(edge, request)
+    }),
+    read("/dashboard/commands/{id}", RouteAccess::Viewer, |edge, request| {
+        dashboard::command.handle(edge, request)
+    }),
 ];
 
 /// A route that is read: it takes no body.
@@ -150,74 +189,61 @@ const fn polled(path: &'static str, handler: RouteHandler) -> RouteRule {
     post(path, RouteAccess::Poller, EXTENSION_BODY, handler)
 }
 
-/// A route on which polling extensions post events of pages.
-fn ingest(method: MethodFilter, kind: LegacyStream) -> MethodRouter<Arc<EdgeState>> {
-    on(method, move |state: State<Arc<EdgeState>>, principal: Extension<Principal>, body: Body| {
-        legacy::ingest(kind, state, principal, body)
-    })
+/// Takes events of pages that a polling extension posts.
+fn ingest(
+    kind: LegacyStream,
+    edge: Arc<EdgeState>,
+    request: Request,
+) -> BoxFuture<'static, Response> {
+    let ingest =
+        move |state: State<Arc<EdgeState>>, principal: Extension<Principal>, body: Body| {
+            legacy::ingest(kind, state, principal, body)
+        };
+    ingest.handle(edge, request)
+}
+
+/// A handler that takes parts of a request, as axum fills them in.
+trait RequestHandler<Parts> {
+    fn handle(self, edge: Arc<EdgeState>, request: Request) -> BoxFuture<'static, Response>;
+}
+
+impl<Parts, H: Handler<Parts, Arc<EdgeState>>> RequestHandler<Parts> for H {
+    fn handle(self, edge: Arc<EdgeState>, request: Request) -> BoxFuture<'static, Response> {
+        Box::pin(self.call(request, edge))
+    }
 }
 
 /// The table's routes behind the guard. There is no way to add one.
 #[derive(Clone, Debug)]
-pub(super) struct GuardedRoutes(Router);
+pub(super) struct GuardedRoutes(Arc<EdgeState>);
 
 impl GuardedRoutes {
     /// The routes of this edge.
-    pub(super) fn of(edge: Arc<EdgeState>) -> Self {
-        let mut router = Router::new();
-        // `answers` covers all methods of a path: the router panics at a method that it gets twice.
-        for (number, RouteRule { path, .. }) in TABLE.iter().enumerate() {
-            let is_new = TABLE.iter().take(number).all(|before| before.path != *path);
-            if is_new {
-                router = router.route(path, answers(path));
-            }
-        }
-        // Around the fallback too, so that an unknown path passes the same checks.
-        let guard = middleware::from_fn_with_state(edge.clone(), admit);
-        Self(router.fallback(|| async { HttpError::NoRoute }).layer(guard).with_state(edge))
+    pub(super) const fn of(edge: Arc<EdgeState>) -> Self {
+        Self(edge)
     }
 
     /// Answers one request, if the guard lets it pass.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response {
-        // A router is always ready.
-        let Ok(response) = self.0.clone().call(request).await;
-        response
-    }
-}
-
-/// The handlers of this path, one for each of its methods.
-fn answers(path: &str) -> MethodRouter<Arc<EdgeState>> {
-    // A router that only knew methods would tell those who may not know which there are.
-    let nobody = any(|| async { HttpError::Undeclared });
-    TABLE.iter().filter(|rule| rule.path == path).fold(nobody, |known, rule| {
-        match MethodFilter::try_from(rule.method.clone()) {
-            Ok(method) => known.merge((rule.handler)(method)),
-            Err(_unknown) => known,
-        }
-    })
-}
-
-/// Every request passes here first; handlers find out by the extension who was let in.
-async fn admit(State(edge): State<Arc<EdgeState>>, request: Request, next: Next) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let routed = parts.extensions.get::<MatchedPath>().is_some();
-    match edge.guard.check(&parts, routed) {
-        Ok(principal) => {
-            if let Some(holder) = principal.holder()
-                && let Some(connection) = parts.extensions.get::<ConnectionHandle>()
-            {
-                connection.prove(holder);
+        let (mut parts, body) = request.map(Body::new).into_parts();
+        match self.0.guard.check(&parts) {
+            Ok((principal, rule)) => {
+                if let Some(holder) = principal.holder()
+                    && let Some(connection) = parts.extensions.get::<ConnectionHandle>()
+                {
+                    connection.prove(holder);
+                }
+                // Handlers take the principal from here and never from headers.
+                parts.extensions.insert(principal);
+                (rule.handler)(self.0.clone(), Request::from_parts(parts, body)).await
             }
-            // Handlers take the principal from here and never from headers.
-            parts.extensions.insert(principal);
-            next.run(Request::from_parts(parts, body)).await
+            Err(error @ HttpError::TooLarge { .. }) => {
+                // A client that still sends would see a broken connection and not the error.
+                body::drain(body).await;
+                error.into_response()
+            }
+            Err(error) => error.into_response(),
         }
-        Err(error @ HttpError::TooLarge { .. }) => {
-            // A client that still sends would see a broken connection and not the error.
-            body::drain(body).await;
-            error.into_response()
-        }
-        Err(error) => error.into_response(),
     }
 }
 

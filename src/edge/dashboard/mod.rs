@@ -10,9 +10,9 @@ mod inspection;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, RawQuery, State};
+use axum::extract::{Extension, RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
@@ -20,6 +20,7 @@ use super::EdgeState;
 use super::body::read_body;
 use super::guard::{CODE_BODY, Principal};
 use super::http_error::{HttpError, json_response};
+use super::routes::id_in;
 
 /// The page, with the place for its token.
 const PAGE: &str = include_str!("page/dashboard.html");
@@ -82,7 +83,8 @@ fn page_with(status: StatusCode, token: &str) -> Response {
 }
 
 /// One of the page's files.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
+pub(super) async fn file(uri: Uri) -> Response {
+    let name = id_in(&uri);
     match FILES.iter().find(|(known, ..)| *known == name) {
         Some((_, kind, content)) => file_response(kind, *content),
         None => HttpError::NoRoute.into_response(),
@@ -130,10 +132,10 @@ pub(super) async fn feed(
 pub(super) async fn command(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    uri: Uri,
 ) -> Response {
     let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
-    match edge.tools.hub().inspected(&id.as_str().into()) {
+    match edge.tools.hub().inspected(&id_in(&uri).into()) {
         Some(command) => {
             let told = inspection::told(&command);
             let mut response = json_response(StatusCode::OK, told.to_string());
