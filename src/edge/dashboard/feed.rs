@@ -39,7 +39,7 @@ const OVERLAP: Duration = Duration::from_secs(1);
 
 /// The stream of a viewer that was at this place before, if it was anywhere.
 pub(super) fn open(
-    edge: Arc<EdgeState>,
+    edge: &Arc<EdgeState>,
     after: Option<&str>,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + use<> {

@@ -120,7 +120,7 @@ pub(super) async fn feed(
     let Some(place) = edge.guard.dashboard().viewer_place() else {
         return HttpError::TooManyViewers.into_response();
     };
-    let lines = feed::open(edge.clone(), after, place);
+    let lines = feed::open(&edge, after, place);
     let mut response = Response::new(Body::from_stream(lines));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -181,7 +181,8 @@ mod tests {
         let home = StateDirectory::open(&dir.path().join("state")).unwrap();
         let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
         let tools = ToolSet::new(hub.clone(), Duration::ZERO);
-        let server = EdgeServer::new(1234, home, tools, None, Vec::new());
+        let server =
+            EdgeServer::new(1234, home, tools, None, crate::install::BrowserFolders::default());
         let access = server.edge.guard.dashboard();
         let mut viewers = Vec::new();
         while access.viewer_place().is_some() {
