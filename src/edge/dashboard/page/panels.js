@@ -17,7 +17,7 @@ export function drawCommands(store, open) {
   const isOpen = store.all.filter(({ end }) => end === 'open');
   const held = store.all.filter(({ end }) => end === 'held');
   say(byId('n-running'), String(isOpen.length));
-  say(byId('n-waiting'), held.length > 0 ? `${held.length} wait for you` : 'none waits for you');
+  say(byId('n-waiting'), held.length > 0 ? `${held.length} ${held.length === 1 ? 'waits' : 'wait'} for you` : 'none waits for you');
   say(byId('n-recent'), String(recent.length));
   const lengths = Float64Array.from(recent.filter(({ end }) => end === 'done').map(({ from, to }) => (to ?? from) - from)).sort();
   for (const [id, part] of /** @type {[string, number][]} */ ([['n-p50', 0.5], ['n-p95', 0.95], ['n-p99', 0.99]])) {
