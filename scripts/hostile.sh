@@ -14,7 +14,8 @@ elsewhere='test(=connection::limits::another_users_connection_is_closed_before_a
     + test(/^daemon::secrecy::/)
     + test(=daemon::program::a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that)'
 
-"$cargo" nextest run --locked --test it --success-output final --status-level fail \
+# Of the whole workspace, as the other tests are: another choice of features would build everything anew.
+"$cargo" nextest run --locked --workspace --test it --success-output final --status-level fail \
     --filterset "test(/^hostile::/) + $elsewhere" >"$said" 2>&1 || { cat "$said"; exit 1; }
 
 awk -v rows="$(echo $rows)" '
