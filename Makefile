@@ -12,6 +12,9 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 NEXTEST = $(CARGO) nextest run --locked --workspace
+# The program and the examples as the tests have them. Another choice of packages is another choice of
+# features, and would build the dependencies anew.
+BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
 	controls chaos soak agents deny advisories miniwob miniwob-sample bench bench-peers screenshots macos browser nextest cargo-deny
@@ -45,7 +48,7 @@ unit: nextest
 	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|hostile)/)'
 
 doctests:
-	$(CARGO) test --locked --doc
+	$(CARGO) test --locked --workspace --doc
 
 # The tests with a real Chromium, and the editors of others that they type into.
 EDITORS = tests/editors
@@ -81,7 +84,7 @@ CONFORMANCE = tests/conformance
 CONFORMANCE_NODE = $(CONFORMANCE)/node_modules/.bin/node
 
 conformance: $(CONFORMANCE)/node_modules/.package-lock.json
-	$(CARGO) build --locked --bin tabwire --example conformance
+	$(BUILT)
 	$(CONFORMANCE_NODE) --test $(CONFORMANCE)/*.test.js
 	TABWIRE_PROGRAM="$(CURDIR)/target/debug/tabwire" \
 		TABWIRE_FIXTURES="$(CURDIR)/target/debug/examples/conformance" \
@@ -120,7 +123,7 @@ miniwob: browser $(MINIWOB)/html
 	$(MINIWOB_RUN) --verbose --episodes $(or $(EPISODES),1) $(if $(PAGES),--pages $(PAGES))
 
 miniwob-sample: browser $(MINIWOB)/html
-	$(CARGO) build --locked --bin tabwire
+	$(BUILT)
 	TABWIRE_PROGRAM="$(CURDIR)/target/debug/tabwire" $(MINIWOB_RUN) --sample 25
 
 # The package's pages only: nothing of it is run or installed.
