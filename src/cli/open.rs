@@ -1,6 +1,6 @@
 //! `tabwire open`: shows the dashboard in the person's browser.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -29,11 +29,11 @@ pub(super) async fn open(
     let issued = daemon.post("/dashboard/codes").await?.ok()?;
     let code = issued["code"].as_str().context("the daemon has sent no code")?;
     let file = home.write_dashboard_link(daemon.record.port, code)?;
-    let opened = if is_printed { false } else { start_browser(&file).await };
+    let opener = opener();
+    let opened = !is_printed && start_browser(&opener, &file).await;
+    let expires_in_ms = &issued["expires_in_ms"];
     if json {
-        let told = json!({
-            "file": file, "opened": opened, "expires_in_ms": issued["expires_in_ms"],
-        });
+        let told = json!({"file": file, "opened": opened, "expires_in_ms": expires_in_ms});
         print_line(told)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -41,17 +41,25 @@ pub(super) async fn open(
         print_line("The dashboard opens in your browser.")?;
     } else {
         if !is_printed {
-            print_line(format!("`{OPENER}` opened no browser. Open this file within 30 s:"))?;
+            let seconds = expires_in_ms.as_u64().unwrap_or_default() / 1_000;
+            let opener = opener.display();
+            print_line(format!(
+                "`{opener}` opened no browser. Open this file within {seconds} s:"
+            ))?;
         }
         print_line(file.display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The program that the person has named for this, or the desktop's.
+fn opener() -> OsString {
+    let named = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
+    named.unwrap_or_else(|| OPENER.into())
+}
+
 /// Whether a browser was started with this file.
-async fn start_browser(file: &Path) -> bool {
-    let opener = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
-    let opener = opener.as_deref().unwrap_or(OsStr::new(OPENER));
+async fn start_browser(opener: &OsStr, file: &Path) -> bool {
     let started = Command::new(opener)
         .arg(file)
         .stdin(Stdio::null())

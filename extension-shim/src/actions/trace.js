@@ -13,6 +13,7 @@ import { assertPage } from '../browser/site_guard.js';
 import { policy } from '../browser/state.js';
 import { RESULT_MAX_BYTES } from '../commands/limits.js';
 import { checkedChoice } from '../commands/params.js';
+import { base64Of } from '../lib/base64.js';
 import { ActionError } from '../lib/errors.js';
 import { originOf } from '../policy/pages.js';
 
@@ -75,8 +76,5 @@ function opening(events, frame, url) {
 /** @param {object} value @returns {Promise<string>} in base64 */
 async function compressed(value) {
   const zipped = new Blob([JSON.stringify(value)]).stream().pipeThrough(new CompressionStream('gzip'));
-  const bytes = new Uint8Array(await new Response(zipped).arrayBuffer());
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return btoa(binary);
+  return base64Of(new Uint8Array(await new Response(zipped).arrayBuffer()));
 }

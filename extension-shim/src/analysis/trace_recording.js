@@ -4,6 +4,7 @@
 /** @import {TraceEvent} from './trace_costs.js' */
 
 import { cdp, onEventOf } from '../browser/debugger.js';
+import { bytesOf } from '../lib/base64.js';
 import { ActionError, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
 
@@ -125,7 +126,7 @@ async function readStream(tabId, handle) {
   const parts = [];
   for (;;) {
     const { data, eof, base64Encoded } = await cdp(tabId, 'IO.read', { handle, size: CHUNK_BYTES });
-    parts.push(base64Encoded ? decoder.decode(Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0)), { stream: true }) : data);
+    parts.push(base64Encoded ? decoder.decode(bytesOf(data), { stream: true }) : data);
     if (eof) break;
   }
   await cdp(tabId, 'IO.close', { handle });

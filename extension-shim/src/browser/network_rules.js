@@ -5,6 +5,7 @@
 
 /** @import {PausedRequest, RequestPattern} from './interception.js' */
 
+import { base64Of } from '../lib/base64.js';
 import { ActionError } from '../lib/errors.js';
 import { siteName } from '../policy/sites.js';
 import { cdp } from './debugger.js';
@@ -122,7 +123,7 @@ async function carryOut(tabId, { deed }, { requestId, request: { headers = {} } 
   if ('block' in deed) return cdp(tabId, 'Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' });
   const { body, type, status } = deed.answer;
   const responseHeaders = [{ name: 'Content-Type', value: `${type}; charset=utf-8` }, { name: 'Cache-Control', value: 'no-store' }];
-  return cdp(tabId, 'Fetch.fulfillRequest', { requestId, responseCode: status, responseHeaders, body: base64Of(body) });
+  return cdp(tabId, 'Fetch.fulfillRequest', { requestId, responseCode: status, responseHeaders, body: base64Of(new TextEncoder().encode(body)) });
 }
 
 /** @param {Record<string, string>} before @param {Record<string, string>} changed @returns {{name: string, value: string}[]} */
@@ -130,13 +131,6 @@ function headersWith(before, changed) {
   const names = new Set(Object.keys(changed).map((name) => name.toLowerCase()));
   const kept = Object.entries(before).filter(([name]) => !names.has(name.toLowerCase()));
   return [...kept, ...Object.entries(changed)].map(([name, value]) => ({ name, value }));
-}
-
-/** @param {string} text @returns {string} its UTF-8 in base64 */
-function base64Of(text) {
-  let bytes = '';
-  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
-  return btoa(bytes);
 }
 
 /** @param {string} message */

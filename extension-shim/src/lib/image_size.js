@@ -1,11 +1,13 @@
 // @ts-check
 // Width and height of a picture, read from its own header.
 
+import { bytesOf } from './base64.js';
+
 /** @param {string} base64 PNG, JPEG or WebP @returns {{width: number, height: number}} */
 export function imageSize(base64) {
   // A PNG has its size at the beginning.
   const isPng = base64.startsWith('iVBORw0KGgo');
-  const bytes = Uint8Array.from(atob(isPng ? base64.slice(0, 32) : base64), (char) => char.charCodeAt(0));
+  const bytes = bytesOf(isPng ? base64.slice(0, 32) : base64);
   const view = new DataView(bytes.buffer);
   if (view.byteLength < 4) return { width: 0, height: 0 };
   const kind = view.getUint32(0);

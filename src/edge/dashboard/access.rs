@@ -30,7 +30,7 @@ pub(in crate::edge) struct DashboardAccess {
 
 #[derive(Debug, Default)]
 struct GivenAccess {
-    /// Hashes of the open codes with the time of their end, oldest first.
+    /// Hashes of the open codes with the time of their issue, oldest first.
     codes: Vec<([u8; 32], Timestamp)>,
     /// Hashes of the tokens, oldest first.
     tokens: Vec<[u8; 32]>,

@@ -6,4 +6,5 @@ mod commands;
 mod doctor;
 mod files;
 mod install;
+mod open;
 mod subcommands;
