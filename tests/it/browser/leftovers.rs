@@ -163,6 +163,7 @@ impl Desk {
     async fn open(&self, page: &str) -> (Browser, BrowserUser) {
         let profile = self.folder.path().join("profile");
         let _ = std::fs::remove_file(profile.join("DevToolsActivePort"));
+        self.answer_the_question_after_a_kill();
         let flags = ["--remote-debugging-port=0", "--restore-last-session"];
         let chromium = find_browser().unwrap();
         let program = self.display.program(self.folder.path(), &chromium, &flags);
@@ -171,6 +172,17 @@ impl Desk {
         let mut hand = BrowserUser::reach(&profile).await;
         hand.open_beside(&popup()).await;
         (browser, hand)
+    }
+
+    /// A browser that was killed asks at its next start whether to restore, and writes no
+    /// session down until the person answers. Only one that had lived long enough to save its
+    /// preferences asks, so the answer is given beforehand.
+    fn answer_the_question_after_a_kill(&self) {
+        let preferences = self.folder.path().join("profile/Default/Preferences");
+        let Ok(written) = std::fs::read_to_string(&preferences) else { return };
+        let mut written: Value = serde_json::from_str(&written).unwrap();
+        written["profile"]["exit_type"] = json!("Normal");
+        std::fs::write(preferences, written.to_string()).unwrap();
     }
 
     /// Waits until the browser has written down that it has this tab: it does so a moment later.
