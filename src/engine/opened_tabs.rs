@@ -176,6 +176,8 @@ impl Transaction<'_> {
                 self.note_opened(&place, &opened.opener);
                 let now = self.now();
                 self.note_owned(place, &opened.opener.owner, now);
+                // Its client may have left: then the tab's time has begun.
+                self.effects().is_sooner = true;
             }
         }
     }

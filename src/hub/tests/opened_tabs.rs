@@ -251,6 +251,32 @@ async fn a_tab_that_the_browser_brings_back_is_closed_under_its_new_number() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tab_brought_back_after_its_client_has_left_is_closed_when_its_time_comes() {
+    // Shorter than the pause after which the timer looks by itself.
+    let delay = seconds(7);
+    let mut limits = Limits::default();
+    assert!(limits.set("leftover_tabs_s", 7));
+    let hub = Hub::start(limits);
+    let mut browser = Extension::attach(&hub, "b", "i");
+    browser.ready_with(Some("run_1"), tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+    let stream = hub.present(&agent("a"));
+    hub.submit(&agent("a"), opening(false)).await.unwrap();
+    browser.does(r#"{"tab_id":3}"#).await;
+    drop(browser.link);
+    drop(stream);
+    pass(delay).await;
+    browser = Extension::attach(&hub, "b", "j");
+    browser.ready_with(Some("run_2"), tabs(21..=29, "http://127.0.0.1/"), Vec::new());
+    pass(seconds(1)).await;
+    let restored = vec![RestoredTab { former: TabId(3), tab_id: TabId(23) }];
+    browser.link.receive(FromExtension::RestoredTabs { restored });
+    pass(delay - seconds(1)).await;
+    assert!(browser.closed().await.is_empty(), "its time begins with its return");
+    pass(seconds(1)).await;
+    assert_eq!(browser.closed().await, [23]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_opened_a_tab_outlives_the_daemon_and_the_browsers_run_does_not() {
     let opened = ClientTab {
         browser: "b".into(),
