@@ -247,7 +247,8 @@ async function isLast({ id }) {
 async function asksFirst({ id: tabId = -1, discarded, ...tab }) {
   // It has no page, or one that does not run: neither can ask, and neither is woken for this.
   if (discarded || /** @type {any} */ (tab).frozen) return false;
-  const asked = chrome.scripting.executeScript({ target: { tabId, allFrames: true }, func: asksBeforeClosing });
+  // A page that loads without end would else never be asked.
+  const asked = chrome.scripting.executeScript({ target: { tabId, allFrames: true }, func: asksBeforeClosing, injectImmediately: true });
   /** @type {Promise<undefined>} */
   const silence = new Promise((resolve) => { setTimeout(() => resolve(undefined), UNLOAD_ASK_MS); });
   // A page of the browser itself has nothing to ask.

@@ -77,6 +77,9 @@ async fn the_tabs_of_a_killed_agent_are_closed_but_those_that_somebody_keeps() {
     // This page would ask as well, but nobody has used it: then no browser lets it ask.
     let unused = opens(&mut agent, &pages.url("/form"), json!({})).await;
     agent.call("interact", act(&unused, json!({"action": "execute_js", "script": asks}))).await;
+    let endless = opens(&mut agent, &pages.url("/form"), json!({})).await;
+    let loads = "setTimeout(() => { document.open(); document.write('<p>It loads without end'); })";
+    agent.call("interact", act(&endless, json!({"action": "execute_js", "script": loads}))).await;
     let used = opens(&mut agent, &pages.url("/strict?used"), json!({})).await;
     hand.turn_to(&pages.url("/strict?used")).await;
     hand.show().await;
