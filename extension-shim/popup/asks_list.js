@@ -8,6 +8,8 @@
 import { keptAskPicture } from '../src/asks/kept_pictures.js';
 import { agentWords, wordsButton } from '../src/lib/agent_words.js';
 import { purposeOf } from '../src/lib/consent.js';
+import { messageOf } from '../src/lib/errors.js';
+import { permissionReason } from '../src/lib/optional_permissions.js';
 
 /** For this long after the list has changed a click does not count: it was meant for what stood there before. */
 export const SETTLING_MS = 700;
@@ -115,6 +117,7 @@ export class AsksList {
         ])];
       }
       case 'consent': {
+        if (ask.need.kind === 'permission') return this.#permissionControls(ask, ask.need.site);
         const { files = [] } = ask.need;
         const words = files.length > 0 ? wordsOnFiles(files) : WORDS;
         return [...fileList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
@@ -131,6 +134,25 @@ export class AsksList {
         return [line, buttons([this.#decline(ask), send])];
       }
     }
+  }
+
+  /** @param {AskRow} ask @param {string} permission of the extension @returns {HTMLElement[]} */
+  #permissionControls(ask, permission) {
+    const text = Object.assign(document.createElement('p'), { className: 'step' });
+    if (ask.tab_id === undefined) {
+      text.textContent = `It is to be given in ${ask.browser_label ? `the browser ${ask.browser_label}` : 'another browser'}, whose popup shows it.`;
+      return [text];
+    }
+    text.textContent = permissionReason(permission);
+    const give = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Give it…', title: 'Your browser then asks you itself' });
+    give.addEventListener('click', () => {
+      if (!this.#isSettled) return;
+      // The browser asks only in answer to a click. The worker hears of a yes: the browser's question may close the popup.
+      chrome.permissions.request({ permissions: [/** @type {chrome.runtime.ManifestOptionalPermission} */ (permission)] }).then((isGiven) => (
+        isGiven ? '' : this.#send(ask.correlation_id, { kind: 'consent', consent: 'deny' })
+      )).then(this.#trouble, (error) => this.#trouble(messageOf(error)));
+    });
+    return [text, buttons([this.#button(ask, 'Deny', () => ({ kind: 'consent', consent: 'deny' })), give])];
   }
 
   /** @param {AskRow} ask @returns {HTMLElement[]} */
@@ -170,10 +192,12 @@ export class AsksList {
     button.addEventListener('click', () => {
       const given = answer();
       if (given === null || !this.#isSettled) return;
-      button.disabled = true;
+      // The next click is not for the question that may follow in the same row.
+      const all = button.closest('li')?.querySelectorAll('button') ?? [button];
+      for (const one of all) one.disabled = true;
       this.#send(correlation_id, given).then((trouble) => {
         this.#trouble(trouble);
-        button.disabled = trouble === '';
+        for (const one of all) one.disabled = trouble === '';
       }, console.debug);
     });
     return button;
@@ -195,9 +219,10 @@ export class AsksList {
   }
 }
 
-/** @param {AskRow} ask @returns {string} a row is made anew when this changes: nobody allows a file that they have not seen */
+/** @param {AskRow} ask @returns {string} a row is made anew when this changes: nobody allows what they have not read */
 function stateOf(ask) {
-  if (ask.kind === 'consent' && ask.need.files) return JSON.stringify(ask.need.files);
+  // A command may be held for one thing after the other.
+  if (ask.kind === 'consent') return JSON.stringify(ask.need);
   return ask.hand_over ? String(ask.hand_over.is_begun) : '';
 }
 

@@ -168,11 +168,18 @@ export function moreWords(more) {
   return more > 0 ? `${more} older ${more === 1 ? 'word is' : 'words are'} not shown. Take newer ones back here, or run \`tabwire asks\`.` : '';
 }
 
-/** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */
-export function changedLine({ client, emulation, rules }) {
+/** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules' | 'permissions'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */
+export function changedLine({ client, emulation, rules, permissions }) {
   const parts = Object.entries(emulation).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value === true ? 'on' : value === false ? 'off' : value}`);
-  const does = [...(parts.length > 0 ? [`emulates ${parts.join(', ')}`] : []), ...ruleParts(rules)];
+  const does = [...(parts.length > 0 ? [`emulates ${parts.join(', ')}`] : []), ...ruleParts(rules), ...permissionParts(permissions)];
   return `${client || 'An agent'} ${does.join(' and ')}`;
+}
+
+/** @param {ChangedRow['permissions']} permissions @returns {string[]} */
+function permissionParts(permissions) {
+  if (!permissions) return [];
+  const words = Object.entries(permissions.words).map(([name, word]) => `${name.replaceAll('_', ' ')} ${word}`);
+  return [`sets permissions of ${permissions.site}: ${words.join(', ')}`];
 }
 
 /** @param {ChangedRow['rules']} rules @returns {string[]} */

@@ -734,7 +734,7 @@ export type ActionParams = {
     /** Most elements; default 20. */
     limit?: number;
   };
-  /** Accessibility tree of the page. */
+  /** Accessibility tree. */
   accessibility: {
     /** CSS selector of the root; default the page. */
     selector?: string;
@@ -811,7 +811,7 @@ export type ActionParams = {
     /** Most elements; default 10. */
     limit?: number;
   };
-  /** Visible text of the page. */
+  /** Visible text. */
   get_text: {
     /** Root: a ref, selector, text= or role=; default the page. */
     target?: string;
@@ -1030,7 +1030,7 @@ export type ActionParams = {
     /** Text to write. */
     text?: string;
   };
-  /** Waits for a state of the page. */
+  /** Waits for a state. */
   wait_for: {
     /** Text that must appear. */
     text?: string;
@@ -1061,9 +1061,9 @@ export type ActionParams = {
       as?: string;
     } & Record<string, unknown>)[];
   };
-  /** Tools that the page offers. */
+  /** The page's tools. */
   page_tools: Record<string, never>;
-  /** Calls a tool of the page. */
+  /** Calls a page's tool. */
   call_page_tool: {
     /** Name of the page's tool. */
     name: string;
@@ -1160,6 +1160,26 @@ export type ActionParams = {
     /** Value to set; never recorded. */
     value?: string;
   };
+  /** Sets site permissions. */
+  set_permissions: {
+    /** geolocation, notifications, camera, microphone, clipboard, automatic_downloads: each allow, deny or ask. The user is asked first. */
+    permissions?: {
+      /** What the browser does when a site wants to use a permission. */
+      automatic_downloads?: 'allow' | 'deny' | 'ask';
+      /** What the browser does when a site wants to use a permission. */
+      camera?: 'allow' | 'deny' | 'ask';
+      /** What the browser does when a site wants to use a permission. */
+      clipboard?: 'allow' | 'deny' | 'ask';
+      /** What the browser does when a site wants to use a permission. */
+      geolocation?: 'allow' | 'deny' | 'ask';
+      /** What the browser does when a site wants to use a permission. */
+      microphone?: 'allow' | 'deny' | 'ask';
+      /** What the browser does when a site wants to use a permission. */
+      notifications?: 'allow' | 'deny' | 'ask';
+    };
+    /** Puts all back first. */
+    reset?: boolean;
+  };
 };
 
 /** The codes of failures, each with a next step. */
@@ -1184,6 +1204,7 @@ export type ErrorCode =
   | 'tabwire_page'
   | 'denied_by_user'
   | 'consent_needed'
+  | 'permission_needed'
   | 'consent_stale'
   | 'stopped_by_user'
   | 'execution_timeout'
@@ -1390,7 +1411,7 @@ export type CommandBody = {
 export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests';
+export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'permission';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {

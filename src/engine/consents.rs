@@ -305,6 +305,10 @@ impl Transaction<'_> {
             return AskReply::Refused(AskRefusal::Unfit);
         }
         match self.term_of(word, browser) {
+            // The browser has given it to the extension as a whole, which looks at each anew.
+            None if word == ConsentAnswer::Once && subject.kind == ConsentKind::Permission => {
+                self.release_for_permission(&subject.site);
+            }
             None if word == ConsentAnswer::Once => {
                 self.release(id, true);
             }
@@ -359,6 +363,16 @@ impl Transaction<'_> {
     fn held_alike(&self, subject: &ConsentSubject) -> Vec<CorrelationId> {
         let held = self.held_commands();
         held.into_iter().filter(|id| self.subject_of(id).as_ref() == Some(subject)).collect()
+    }
+
+    /// Lets all commands go on that wait for a permission of the extension.
+    fn release_for_permission(&mut self, name: &str) {
+        for id in self.held_commands() {
+            let subject = self.subject_of(&id);
+            if subject.is_some_and(|of| of.kind == ConsentKind::Permission && *of.site == *name) {
+                self.release(&id, false);
+            }
+        }
     }
 
     fn held_commands(&self) -> Vec<CorrelationId> {
@@ -498,10 +512,9 @@ fn denied(subject: &ConsentSubject, is_kept: bool) -> CommandOutcome {
     let purpose = subject.kind.purpose();
     let until = if is_kept { " from now on" } else { "" };
     let message = format!("The user does not let you {purpose} {}{until}", subject.site);
-    let error = ReportedError {
-        may_have_run: Some(false),
-        ..ReportedError::new("denied_by_user", message)
-    };
+    let is_permission = subject.kind == ConsentKind::Permission;
+    let code = if is_permission { "permission_needed" } else { "denied_by_user" };
+    let error = ReportedError { may_have_run: Some(false), ..ReportedError::new(code, message) };
     CommandOutcome::Error { error: error.into() }
 }
 

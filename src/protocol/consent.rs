@@ -36,11 +36,24 @@ pub enum ConsentKind {
     Values,
     /// It answers requests of a page, or changes their headers.
     Requests,
+    /// It sets permissions of a site in the browser, such as the camera's.
+    Settings,
+    /// It needs an optional permission of the extension, which the browser asks the person for. The
+    /// site is the permission's name; the browser keeps the word.
+    Permission,
 }
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Act, Self::Close, Self::File, Self::Values, Self::Requests];
+    pub const ALL: [Self; 7] = [
+        Self::Act,
+        Self::Close,
+        Self::File,
+        Self::Values,
+        Self::Requests,
+        Self::Settings,
+        Self::Permission,
+    ];
 
     /// The word on the wire and in the journal.
     #[must_use]
@@ -51,6 +64,8 @@ impl ConsentKind {
             Self::File => "file",
             Self::Values => "values",
             Self::Requests => "requests",
+            Self::Settings => "settings",
+            Self::Permission => "permission",
         }
     }
 
@@ -69,6 +84,17 @@ impl ConsentKind {
             Self::File => "give files to",
             Self::Values => "use cookies and stored values of",
             Self::Requests => "answer or change requests of",
+            Self::Settings => "set permissions of",
+            Self::Permission => "use the optional browser permission",
+        }
+    }
+
+    /// Whether a word on this can be kept for later commands.
+    #[must_use]
+    pub const fn is_kept(self) -> bool {
+        match self {
+            Self::Act | Self::Close | Self::Values | Self::Requests | Self::Settings => true,
+            Self::File | Self::Permission => false,
         }
     }
 
@@ -76,16 +102,11 @@ impl ConsentKind {
     #[must_use]
     pub const fn takes(self, answer: ConsentAnswer) -> bool {
         match (self, answer) {
-            (_, ConsentAnswer::Once | ConsentAnswer::Deny)
-            | (
-                Self::Act | Self::Close | Self::Values | Self::Requests,
-                ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never,
-            )
-            | (Self::File, ConsentAnswer::Folder) => true,
-            (Self::Act | Self::Close | Self::Values | Self::Requests, ConsentAnswer::Folder)
-            | (Self::File, ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never) => {
-                false
+            (_, ConsentAnswer::Once | ConsentAnswer::Deny) => true,
+            (_, ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never) => {
+                self.is_kept()
             }
+            (_, ConsentAnswer::Folder) => matches!(self, Self::File),
         }
     }
 }
@@ -282,17 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn no_word_on_files_is_kept_and_no_other_question_opens_a_folder() {
+    fn no_word_on_files_or_on_a_permission_of_the_extension_is_kept_and_no_other_question_opens_a_folder()
+     {
         let kept = [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never];
-        assert!(kept.iter().all(|word| !ConsentKind::File.takes(*word)));
-        for kind in ConsentKind::ALL.into_iter().filter(|kind| *kind != ConsentKind::File) {
-            assert!(
-                kept.iter().all(|word| kind.takes(*word)) && !kind.takes(ConsentAnswer::Folder)
-            );
-        }
         for kind in ConsentKind::ALL {
+            let is_kept = ![ConsentKind::File, ConsentKind::Permission].contains(&kind);
+            assert!(kept.iter().all(|word| kind.takes(*word) == is_kept), "{kind:?}");
+            assert_eq!(kind.takes(ConsentAnswer::Folder), kind == ConsentKind::File);
             assert!(kind.takes(ConsentAnswer::Once) && kind.takes(ConsentAnswer::Deny));
         }
-        assert!(ConsentKind::File.takes(ConsentAnswer::Folder));
     }
 }

@@ -41,6 +41,7 @@ import { record } from './record.js';
 import { screenshot } from './screenshot.js';
 import { scroll } from './scroll.js';
 import { select_option } from './select_option.js';
+import { set_permissions } from './set_permissions.js';
 import { snapshot } from './snapshot.js';
 import { storage } from './storage.js';
 import { tab_activate, tab_close, tab_list, tab_open } from './tabs.js';
@@ -56,5 +57,5 @@ export const actions = {
   get_value, get_attributes, click, hover, scroll, drag, draw,
   upload_file,
   type, press_key, select_option, check, uncheck, fill_form, clipboard,
-  wait_for, batch, page_tools, call_page_tool, dialog, downloads, emulate, highlight, network_rules, cookies, storage,
+  wait_for, batch, page_tools, call_page_tool, dialog, downloads, emulate, highlight, network_rules, cookies, storage, set_permissions,
 };

@@ -58,6 +58,8 @@ export class AskNotifications {
 function buttonsOf(ask) {
   // All its files must be seen before they are allowed.
   if (ask.kind === 'consent' && ask.need.files && ask.question.length > NOTIFIED_FILE_MAX) return [{ title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
+  // The browser gives a permission in answer to a click in the popup alone.
+  if (ask.kind === 'consent' && ask.need.kind === 'permission') return [{ title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   // Words that are kept are given in the popup.
   if (ask.kind === 'consent') return [{ title: 'Allow once', answer: { kind: 'consent', consent: 'once' } }, { title: 'Deny', answer: { kind: 'consent', consent: 'deny' } }];
   if (ask.kind === 'approve') return [{ title: 'Allow', answer: { kind: 'allow' } }, { title: 'Deny', answer: { kind: 'deny' } }];

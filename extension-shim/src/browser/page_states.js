@@ -10,6 +10,7 @@
 /** @import {Interceptor} from './interception.js' */
 /** @import {NetworkRule, RuleDeed} from './network_rules.js' */
 /** @import {PageSize} from './page_size.js' */
+/** @import {PermissionWords, SitePermissions, SiteSettings} from './site_settings.js' */
 
 import { ActionError, messageOf } from '../lib/errors.js';
 import { siteName } from '../policy/sites.js';
@@ -21,10 +22,10 @@ import { decideByRules, patternsOf } from './network_rules.js';
 import { hasSize, sizeOfTab } from './page_size.js';
 
 /**
- * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, allowedOn: string | null, page: StatedPage | null}} TabState `interceptor`: of its
+ * @typedef {{clientId: string, client: string, emulation: Emulation, rules: NetworkRule[], interceptor: Interceptor | null, permissions: SitePermissions | null, allowedOn: string | null, page: StatedPage | null}} TabState `interceptor`: of its
  *   rules; `allowedOn`: the site on which the person was asked first and has allowed it; `page`: of rules that do more than block
  * @typedef {{site: string, frameId: string}} StatedPage the page whose requests the person lets a client answer and change
- * @typedef {PageState & {client: string, emulation: Emulation, rules: {url: string, deed: RuleDeed}[]}} StateRow for the popup
+ * @typedef {PageState & {client: string, emulation: Emulation, rules: {url: string, deed: RuleDeed}[], permissions: SitePermissions | null}} StateRow for the popup
  */
 
 /** @type {ProtocolCommand} */
@@ -35,6 +36,7 @@ export class PageStates {
   /** @type {Map<number, TabState>} */
   #tabs = new Map();
   #policy;
+  #settings;
   /** @type {BrowserIdentity} */
   #own = { userAgent: '', metadata: {} };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -42,9 +44,10 @@ export class PageStates {
   /** Tells the daemon. @type {(states: PageState[]) => void} */
   onChange = () => {};
 
-  /** @param {Policy} policy */
-  constructor(policy) {
+  /** @param {Policy} policy @param {SiteSettings} settings */
+  constructor(policy, settings) {
     this.#policy = policy;
+    this.#settings = settings;
     debuggerNews.onLost = (tabId) => this.#forget(tabId);
     debuggerNews.onNetworkOff = (tabId) => this.#emulateNetworkAgain(tabId);
   }
@@ -56,7 +59,7 @@ export class PageStates {
 
   /** @returns {StateRow[]} */
   rows() {
-    return [...this.#tabs].map(([tab_id, { clientId, client, emulation, rules }]) => ({ tab_id, client_id: clientId, client, emulation, rules: rules.map(({ url, deed }) => ({ url, deed })) }));
+    return [...this.#tabs].map(([tab_id, { clientId, client, emulation, rules, permissions }]) => ({ tab_id, client_id: clientId, client, emulation, permissions, rules: rules.map(({ url, deed }) => ({ url, deed })) }));
   }
 
   /** @param {number} tabId @param {Context} context @returns {Emulation} what the client emulates there; throws if another one does */
@@ -71,6 +74,13 @@ export class PageStates {
     const state = this.#tabs.get(tabId);
     if (state && state.clientId !== clientId) throw taken(state);
     return state?.rules ?? [];
+  }
+
+  /** @param {number} tabId @param {Context} context @returns {PermissionWords} what the client has set there; throws if another one has changed the tab */
+  permissionsOf(tabId, { clientId }) {
+    const state = this.#tabs.get(tabId);
+    if (state && state.clientId !== clientId) throw taken(state);
+    return state?.permissions?.words ?? {};
   }
 
   /** @param {number} tabId @param {Context} context @param {Emulation} wanted all of it */
@@ -112,12 +122,36 @@ export class PageStates {
     }
   }
 
+  /** @param {number} tabId @param {Context} context @param {PermissionWords} words all of them @param {string | null} site null: there are none */
+  async setPermissions(tabId, context, words, site) {
+    // What a site may use is the same in all tabs.
+    const other = [...this.#tabs.values()].find(({ clientId, permissions }) => clientId !== context.clientId && permissions?.site === site);
+    if (other) throw taken(other);
+    const state = await this.#stateOf(tabId, context);
+    const before = state.permissions;
+    state.permissions = site === null ? null : { site, words };
+    this.#tell();
+    try {
+      await this.#applyPermissions();
+    } catch (error) {
+      state.permissions = before;
+      await this.#applyPermissions().catch(console.debug);
+      throw error;
+    } finally {
+      this.#letGoUnchanged(tabId);
+    }
+  }
+
+  #applyPermissions() {
+    return this.#settings.apply([...this.#tabs.values()].flatMap(({ permissions }) => permissions ?? []));
+  }
+
   /** The state that a client may change. @param {number} tabId @param {Context} context @returns {Promise<TabState>} */
   async #stateOf(tabId, { clientId, client, begin }) {
     begin();
     const [tab] = await Promise.all([chrome.tabs.get(tabId), hold(tabId, 'page_state')]);
     // Another one may have come meanwhile.
-    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null, allowedOn: null, page: null };
+    const state = this.#tabs.get(tabId) ?? { clientId, client, emulation: {}, rules: [], interceptor: null, permissions: null, allowedOn: null, page: null };
     if (state.clientId !== clientId) throw taken(state);
     // The command has the person's word for this page, or it had not begun.
     state.allowedOn = this.#policy.askedSite(tab.url ?? '');
@@ -128,7 +162,7 @@ export class PageStates {
   /** @param {number} tabId */
   #letGoUnchanged(tabId) {
     const state = this.#tabs.get(tabId);
-    if (state && (Object.keys(state.emulation).length > 0 || state.rules.length > 0)) return;
+    if (state && (Object.keys(state.emulation).length > 0 || state.rules.length > 0 || state.permissions)) return;
     if (state) {
       this.#tabs.delete(tabId);
       this.#tell();
@@ -142,8 +176,9 @@ export class PageStates {
     if (!state) return;
     this.#tabs.delete(tabId);
     this.#tell();
-    const { emulation, interceptor } = state;
+    const { emulation, interceptor, permissions } = state;
     const ends = [change(tabId, emulationChange(emulation, {}, this.#own))];
+    if (permissions) ends.push(this.#applyPermissions());
     if (interceptor) ends.push(interception.end(tabId, interceptor), send(tabId, [BYPASS_OFF]));
     await Promise.all(ends.map((end) => end.catch(console.debug)));
     // A new one may have begun meanwhile.
@@ -177,13 +212,13 @@ export class PageStates {
   }
 
   /** @param {TabState} state @param {string} url */
-  #isAdmitted({ allowedOn, rules, page }, url) {
-    if (page && siteName(url) !== page.site) return false;
+  #isAdmitted({ allowedOn, rules, permissions, page }, url) {
+    if ([page, permissions].some((one) => one && siteName(url) !== one.site)) return false;
     const asked = this.#policy.askedSite(url);
     if (this.#policy.isStopped || this.#policy.blocks(url) || (asked !== null && asked !== allowedOn)) return false;
     try {
       const params = { rules: rules.map(({ deed }) => deed) };
-      for (const type of ['emulate', 'network_rules']) this.#policy.assertActRules({ type, params }, url);
+      for (const type of ['emulate', 'network_rules', 'set_permissions']) this.#policy.assertActRules({ type, params }, url);
       return true;
     } catch {
       return false;
@@ -198,7 +233,9 @@ export class PageStates {
 
   /** The tab is closed, or the debugger is not attached any more, which has put all back. @param {number} tabId */
   #forget(tabId) {
+    const state = this.#tabs.get(tabId);
     if (!this.#tabs.delete(tabId)) return;
+    if (state?.permissions) this.#applyPermissions().catch(console.warn);
     interception.forget(tabId);
     this.#tell();
   }
@@ -243,5 +280,5 @@ async function shows(tabId, page, frameId) {
 
 /** @param {TabState} state */
 function taken({ client }) {
-  return new ActionError('tab_in_use', `${client || 'another agent'} has changed this tab by emulate or network_rules`, undefined, { mayHaveRun: false });
+  return new ActionError('tab_in_use', `${client || 'another agent'} has changed this tab or its site by emulate, network_rules or set_permissions`, undefined, { mayHaveRun: false });
 }

@@ -5,13 +5,14 @@
 /** @import {CommandBody, ConsentKind, ConsentNeed} from '../../types/protocol.js' */
 
 import { ActionError } from './errors.js';
+import { permissionName } from './optional_permissions.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of' };
+const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of', settings: 'set permissions of', permission: 'use the browser\'s permission' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {
-  return `${PURPOSES[kind]} ${site}`;
+  return `${PURPOSES[kind]} ${kind === 'permission' ? permissionName(site) : site}`;
 }
 
 /** A command that has not begun waits for the person. */
@@ -67,6 +68,7 @@ export function tooLateToAsk(error, { ran }) {
 
 /** @param {Pick<ConsentNeed, 'kind' | 'site'>} need @param {boolean} ran */
 function notAsked({ kind, site }, ran) {
+  if (kind === 'permission') return new ActionError('permission_needed', `Tabwire has no permission of the browser ${permissionName(site)}`, undefined, { mayHaveRun: ran });
   return new ActionError('consent_needed', `the user wants to be asked before agents ${purposeOf({ kind, site })}`, undefined, { mayHaveRun: ran });
 }
 

@@ -5,7 +5,7 @@
 /** They change the page that is there, or run code in it. */
 const ON_PAGE = new Set([
   'execute_js', 'click', 'hover', 'scroll', 'drag', 'draw', 'upload_file', 'type', 'press_key', 'select_option', 'check', 'uncheck', 'fill_form',
-  'clipboard', 'call_page_tool', 'dialog', 'emulate', 'network_rules', 'storage',
+  'clipboard', 'call_page_tool', 'dialog', 'emulate', 'network_rules', 'storage', 'set_permissions',
 ]);
 /** They bring a page to a tab or close it. Who may read a site may open it. Of a batch each step is judged. */
 const AROUND_PAGE = new Set(['navigate', 'refresh', 'back', 'forward', 'tab_close', 'tab_activate', 'trace', 'record', 'pdf', 'batch', 'highlight']);
@@ -31,11 +31,17 @@ export function runsScript(type, params) {
 
 /**
  * The word that an act needs on each site, also where every site is allowed.
- * @param {string} type @param {any} params of a command or of a step @returns {'values' | 'requests' | null} null: none of its own
+ * @param {string} type @param {any} params of a command or of a step @returns {'values' | 'requests' | 'settings' | null} null: none of its own
  */
 export function ownWord(type, params) {
   if (type === 'storage') return 'values';
+  if (setsPermissions(type, params)) return 'settings';
   return type === 'network_rules' && rulesIn(params).some((rule) => rule?.answer !== undefined || rule?.headers !== undefined) ? 'requests' : null;
+}
+
+/** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it does more than look at permissions, or put them back */
+export function setsPermissions(type, params) {
+  return type === 'set_permissions' && params?.permissions !== undefined;
 }
 
 /** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it needs a word on acts where the person is asked first */

@@ -1,6 +1,6 @@
 // @ts-check
-// Acts that need a word of their own on each site, whatever the rules for sites are: a use of stored values, and rules that
-// answer requests or change their headers.
+// Acts that need a word of their own on each site, whatever the rules for sites are: a use of stored values, rules that
+// answer requests or change their headers, and permissions of the site.
 
 /** @import {CommandBody, ConsentNeed} from '../../types/protocol.js' */
 /** @import {StepPage} from './step_pages.js' */
@@ -51,19 +51,28 @@ function needsOf({ type, params }, url) {
   for (const act of acts) {
     const kind = ownWord(act.type, act.params);
     // Pages of no site are refused by the act.
-    for (const page of kind ? act.pages.filter((one) => isWebPage(one.url)) : []) {
+    if (kind === null) continue;
+    for (const page of act.pages.filter((one) => isWebPage(one.url))) {
       const site = siteName(page.url);
       const need = needs.get(`${kind} ${site}`) ?? { kind, site, isOpen: page.isOpen, details: [] };
       needs.set(`${kind} ${site}`, need);
-      need.details.push(...(kind === 'values' ? [valueDetail(act.params)] : ruleDetails(act.params)));
+      need.details.push(...DETAILS[kind](act.params));
     }
   }
   return [...needs.values()];
 }
 
 /** @param {string} url */
-function isWebPage(url) {
+export function isWebPage(url) {
   return /^https?:/.test(url);
+}
+
+/** The parts of an act, for the question. @type {Record<NonNullable<ReturnType<typeof ownWord>>, (params: any) => string[]>} */
+const DETAILS = { values: (params) => [valueDetail(params)], requests: ruleDetails, settings: permissionDetails };
+
+/** @param {any} params of `set_permissions` @returns {string[]} */
+function permissionDetails({ permissions }) {
+  return Object.entries(permissions ?? {}).map(([name, word]) => `${short(word)} ${short(name)}`);
 }
 
 /** @param {any} params of `storage` */

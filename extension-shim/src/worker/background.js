@@ -17,7 +17,7 @@ import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
 import { actEffects } from '../input/act_effects.js';
 import { drawnTab } from '../policy/pages.js';
-import { dispatcher, link, panel } from './main.js';
+import { answerGranted, dispatcher, link, panel } from './main.js';
 
 /**
  * How long a killed worker may be missed: while the browser is idle nothing else wakes it. An
@@ -193,7 +193,10 @@ chrome.debugger.onDetach.addListener((source, reason) => {
   if (source.tabId !== undefined) recorder.handleGone(source.tabId);
 });
 
-chrome.permissions.onAdded.addListener(() => askNotifications.listen());
+chrome.permissions.onAdded.addListener(() => {
+  askNotifications.listen();
+  answerGranted().catch(console.warn);
+});
 
 askNotifications.listen();
 openRequests.onQuiet = (tabId) => tabEvents.handle(tabId);

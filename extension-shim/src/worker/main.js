@@ -15,10 +15,11 @@ import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js
 import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { checkedRules } from '../browser/network_rules.js';
+import { checkedPermissions } from '../browser/site_settings.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
-import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, siteSettings, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -31,6 +32,7 @@ import { drawMode } from '../draw/index.js';
 import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
 import { runsScript } from '../policy/acts.js';
+import { askForPermission, isGranted } from '../policy/browser_permissions.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
 import { askBeforeGiving, givesFiles } from '../policy/given_files.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
@@ -68,7 +70,10 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     if (needsOwnWord(command)) {
       assertCanBeDone(command);
       const page = await tab().catch(() => null);
-      if (page) await askForOwnWord(command, page.url ?? '', { documentNow, isStep });
+      if (page) {
+        await askForOwnWord(command, page.url ?? '', { documentNow, isStep });
+        await askForPermission(command, page.url ?? '');
+      }
     }
     if (!closesPersonsTab(command)) return;
     // One that is not there fails by itself, with better words.
@@ -211,11 +216,12 @@ function closesPersonsTab(command) {
 function assertCanBeDone({ type, params }) {
   if (type === 'network_rules') checkedRules(params.rules);
   if (type === 'storage') checkedUse(params);
+  if (type === 'set_permissions') checkedPermissions(params.permissions);
 }
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(),
   ]);
 });
 let session = '';
@@ -242,6 +248,14 @@ function onStatus(status, detail) {
   keptWords.forget();
   profileName.forget();
   policy.files.handleLost();
+}
+
+/** Whom the browser has given what a command waits for, the daemon is told: the popup may have closed under the browser's own question. */
+export async function answerGranted() {
+  for (const ask of asks.open) {
+    const isHere = ask.kind === 'consent' && ask.need.kind === 'permission' && ask.tab_id !== undefined;
+    if (isHere && await isGranted(ask.need.site)) asks.answer(ask.correlation_id, { kind: 'consent', consent: 'once' });
+  }
 }
 
 /** @param {UnconfirmedWidening[]} widenings */
@@ -361,6 +375,7 @@ asks.onChange = (open) => {
   showAsks(open.length);
   askPictures.follow(open);
   askNotifications.follow(open);
+  answerGranted().catch(console.warn);
 };
 // Without a daemon notification and question stay.
 askNotifications.onAnswer = (id, answer) => { asks.answer(id, answer); };

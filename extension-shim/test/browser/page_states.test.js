@@ -17,6 +17,8 @@ let told;
 let policy;
 let states;
 let refuses;
+let applied;
+const settings = { apply: async (all) => { applied.push(all); } };
 
 const context = (clientId) => ({ clientId, client: clientId, begin() {} });
 const methods = () => sent.map(([method]) => method).filter((method) => /^(Emulation\.(?!setFocus)|Network\.emulate)/.test(method));
@@ -26,7 +28,7 @@ beforeEach(() => {
   mock.timers.reset();
   mock.timers.enable({ apis: ['setTimeout'] });
   installChrome();
-  [sent, detached, told, refuses] = [[], [], [], null];
+  [sent, detached, told, refuses, applied] = [[], [], [], null, []];
   chrome.debugger = {
     attach: async () => {},
     detach: async ({ tabId }) => { detached.push(tabId); },
@@ -41,7 +43,7 @@ beforeEach(() => {
   Object.defineProperty(globalThis, 'navigator', { configurable: true, value: { userAgent: OWN.userAgent, userAgentData: { getHighEntropyValues: async () => OWN.metadata } } });
   policy = new Policy();
   policy.handleRules({ type: 'site_rules', allow: [], deny: [] });
-  states = new PageStates(policy);
+  states = new PageStates(policy, settings);
   states.onChange = (list) => told.push(list);
 });
 
@@ -122,7 +124,7 @@ test('an emulated network is emulated again after the source of requests was swi
 
 test('another client neither changes nor resets it', async () => {
   await states.emulate(7, context('a'), { color_scheme: 'dark' });
-  assert.throws(() => states.emulationOf(7, context('b')), { code: 'tab_in_use', message: 'a has changed this tab by emulate or network_rules' });
+  assert.throws(() => states.emulationOf(7, context('b')), { code: 'tab_in_use', message: 'a has changed this tab or its site by emulate, network_rules or set_permissions' });
   await assert.rejects(states.emulate(7, context('b'), { touch: true }), { code: 'tab_in_use' });
   assert.deepEqual(states.emulationOf(7, context('a')), { color_scheme: 'dark' });
 });
@@ -233,4 +235,41 @@ test('a rule of the page decides about no request of a page that came meanwhile'
   shown = 'https://page.test/cart';
   assert.deepEqual(await decided(), ['Fetch.fulfillRequest']);
   await states.end(7);
+});
+
+const SHOP = 'https://page.test';
+const SET = { site: SHOP, words: { camera: 'allow' } };
+
+test('permissions of a site hold until they are put back, which leaves the rest of the tab as it is', async () => {
+  await states.emulate(7, context('a'), { color_scheme: 'dark' });
+  await states.setPermissions(7, context('a'), { camera: 'allow' }, SHOP);
+  assert.deepEqual([applied.at(-1), states.permissionsOf(7, context('a')), states.rows()[0].permissions], [[SET], { camera: 'allow' }, SET]);
+  await states.setPermissions(7, context('a'), {}, null);
+  assert.deepEqual([applied.at(-1), states.list()], [[], [{ tab_id: 7, client_id: 'a' }]]);
+});
+
+for (const [how, end] of [
+  ['its client ends', () => states.handleOver([{ tab_id: 7, client_id: 'a' }])],
+  ['the tab leaves the site', () => states.handleAddress(7, 'https://other.test/')],
+  ['the debugger is let go', () => handleDetach({ tabId: 7 }, 'target_closed')],
+  ['the person denies the act', () => { policy.handleRules({ type: 'site_rules', allow: [], deny: [], deny_actions: [{ action: 'set_permissions', pattern: 'page.test' }] }); states.handleAddress(7, `${SHOP}/`); }],
+]) {
+  test(`permissions of a site are put back when ${how}`, async () => {
+    await states.setPermissions(7, context('a'), { camera: 'allow' }, SHOP);
+    states.handleAddress(7, `${SHOP}/other`);
+    assert.deepEqual(applied.at(-1), [SET]);
+    end();
+    await settled();
+    assert.deepEqual([applied.at(-1), states.list()], [[], []]);
+  });
+}
+
+test('another client cannot set permissions of the site in its own tab, and a failure changes nothing', async () => {
+  await states.setPermissions(7, context('a'), { camera: 'allow' }, SHOP);
+  await assert.rejects(states.setPermissions(8, context('b'), { camera: 'deny' }, SHOP), { code: 'tab_in_use' });
+  const { apply } = settings;
+  settings.apply = async (all) => { applied.push(all); if (applied.length === 2) throw new Error('no'); };
+  await assert.rejects(states.setPermissions(7, context('a'), { camera: 'ask' }, SHOP), /no/);
+  settings.apply = apply;
+  assert.deepEqual([applied.at(-1), states.permissionsOf(7, context('a'))], [[SET], { camera: 'allow' }]);
 });

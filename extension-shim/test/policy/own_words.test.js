@@ -24,6 +24,13 @@ const needs = (wanted) => (error) => {
 };
 const NEED = { kind: 'values', site: SHOP, detail: 'get all of cookies', document: 'd1' };
 
+test('permissions of a site need one of their own, with all of them in a line, and to look at them or put them back needs none', async () => {
+  const set = command('set_permissions', { permissions: { camera: 'allow', geolocation: 'ask' } });
+  await assert.rejects(ask(set), needs({ ...NEED, kind: 'settings', detail: 'allow camera; ask geolocation' }));
+  for (const kind of ['act', 'values', 'requests', 'permission']) await assert.rejects(ask({ ...set, consents: [{ kind, site: SHOP, allowed: true }] }), ConsentNeeded, kind);
+  for (const params of [{}, { reset: true }]) assert.ok(!needsOwnWord(command('set_permissions', params)));
+});
+
 test('only uses of stored values and rules that do more than block need it', () => {
   for (const one of [use(), command('network_rules', { rules: [ANSWER] }), command('network_rules', { rules: [{ url: '/a', block: true }, HEADERS] }), batch({ action: 'click' }, { action: 'storage', ...GET })]) assert.ok(needsOwnWord(one), JSON.stringify(one));
   for (const one of [command('cookies', {}), command('network_rules', {}), command('network_rules', { rules: [{ url: '/a', block: true }] }), command('network_rules', { rules: 'all' }), batch({ action: 'network_rules', rules: [] }, null), command('batch', { steps: 7 })]) assert.ok(!needsOwnWord(one), JSON.stringify(one));

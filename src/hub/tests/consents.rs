@@ -481,3 +481,63 @@ async fn a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_af
     pass(seconds(600)).await;
     assert_eq!(code(&hub, "c", &command.correlation_id).await, "nobody_answered");
 }
+
+impl Extension {
+    /// The next command lacks an optional permission of the extension.
+    async fn lacks_permission(&mut self, name: &str) -> CorrelationId {
+        let (attempt, command) = self.heard().await.commands.remove(0);
+        let correlation_id = command.correlation_id;
+        let site = ConsentSite::parse(name).unwrap();
+        let need =
+            ConsentNeed { kind: ConsentKind::Permission, site, document: None, ..need(SHOP) };
+        let id = correlation_id.clone();
+        self.link.receive(FromExtension::Hold { correlation_id, attempt, need });
+        id
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permission_that_the_browser_has_given_lets_all_commands_go_on_that_wait_for_it_and_no_word_is_kept()
+ {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let mut ids = Vec::new();
+    for (client, tab, permission) in
+        [("a", 3, "contentSettings"), ("b", 4, "contentSettings"), ("a", 5, "other")]
+    {
+        hub.submit(&agent(client), script_in(tab)).await.unwrap();
+        ids.push(browser.lacks_permission(permission).await);
+    }
+    let CommandStatus::WaitingForUser { message, .. } = look(&hub, "a", &ids[0]).await else {
+        panic!("it waits")
+    };
+    assert!(message.starts_with("permission_needed: ") && message.contains("contentSettings"));
+    browser.heard().await;
+    // Neither a term nor a program's word counts.
+    for kept in [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never] {
+        browser.says(&ids[0], kept);
+    }
+    let once = word(ConsentAnswer::Once);
+    let by_program = hub.answer_ask(&"user".into(), &ids[0], once, AnswerChannel::Terminal).await;
+    assert_eq!(by_program, AskReply::Refused(AskRefusal::NeedsBrowser));
+    assert!(browser.heard().await.commands.is_empty());
+    browser.says(&ids[0], ConsentAnswer::Once);
+    let heard = browser.heard().await.commands;
+    let sent: Vec<_> = heard.iter().map(|(_, command)| command.correlation_id.clone()).collect();
+    assert_eq!(sent, ids[..2], "the other permission is another question");
+    assert!(heard.iter().all(|(_, command)| command.allowed.is_empty()), "the browser decides");
+    browser.says(&ids[2], ConsentAnswer::Deny);
+    assert_eq!(code(&hub, "a", &ids[2]).await, "permission_needed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_for_a_permission_ends_after_ten_minutes() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), script_in(3)).await.unwrap();
+    let id = browser.lacks_permission("contentSettings").await;
+    pass(seconds(599)).await;
+    assert_eq!(code(&hub, "a", &id).await, "waiting_for_user");
+    pass(seconds(2)).await;
+    assert_eq!(code(&hub, "a", &id).await, "nobody_answered");
+}

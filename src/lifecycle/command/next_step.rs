@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 45] = [
+static OF_CODES: [(&str, &str); 46] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -86,6 +86,11 @@ static OF_CODES: [(&str, &str); 45] = [
     (
         "consent_needed",
         "Look at the page. If the act is still wanted, call again: the user is asked first.",
+    ),
+    (
+        "permission_needed",
+        "Go on without it, or tell the user why it is wanted, and call the action by itself: the \
+         Tabwire popup then asks them for it.",
     ),
     (
         "consent_stale",

@@ -12,9 +12,9 @@ use super::next_step::{
 use super::{Command, CommandHold, CommandOutcome, CommandState, ExpiryReason};
 use crate::lifecycle::Lane;
 use crate::protocol::{
-    Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, FailedCommand,
-    FinishedCommand, HeldDialog, PageMark, PendingCommand, StatusWord, Timestamp, TraceEntry,
-    TracePhase, WorkKind, millis,
+    Action, CommandAim, CommandReport, CommandStatus, CommandStory, CommandSummary, ConsentKind,
+    FailedCommand, FinishedCommand, HeldDialog, PageMark, PendingCommand, StatusWord, Timestamp,
+    TraceEntry, TracePhase, WorkKind, millis,
 };
 
 impl Command {
@@ -106,14 +106,15 @@ impl Command {
     }
 
     fn waiting_for_user(&self, hold: &CommandHold) -> CommandStatus {
-        let (until, purpose) = (self.total_by(), hold.need.kind.purpose());
-        let site = hold.need.site.as_str();
+        let (until, kind) = (self.total_by(), hold.need.kind);
+        let (purpose, site) = (kind.purpose(), hold.need.site.as_str());
+        let code = if kind == ConsentKind::Permission { "permission_needed: " } else { "" };
         CommandStatus::WaitingForUser {
             created_at: self.spec.created,
             waits_since: hold.since,
             until,
             message: format!(
-                "Waiting until {until} for the user, who decides in the Tabwire popup whether you may \
+                "{code}Waiting until {until} for the user, who decides in the Tabwire popup whether you may \
                  {purpose} {site}"
             ),
             hint: next_step_of_pending(&self.spec.id, WorkKind::Ask),

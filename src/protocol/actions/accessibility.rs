@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::{LegacyAction, in_short};
 
-/// Accessibility tree of the page.
+/// Accessibility tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessibilityAction {
     /// CSS selector of the root; default the page.

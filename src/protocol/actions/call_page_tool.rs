@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::in_short;
 
-/// Calls a tool of the page.
+/// Calls a page's tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallPageToolAction {
     /// Name of the page's tool.

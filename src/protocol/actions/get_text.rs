@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActionSpec, BrowserAction, ToolGroup};
 use crate::protocol::in_short;
 
-/// Visible text of the page.
+/// Visible text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GetTextAction {
     /// Root: a ref, selector, text= or role=; default the page.

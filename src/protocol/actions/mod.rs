@@ -205,6 +205,7 @@ actions! {
     network_rules: NetworkRules NetworkRulesAction,
     cookies: Cookies CookiesAction,
     storage: Storage StorageAction,
+    set_permissions: SetPermissions SetPermissionsAction,
 }
 
 /// One browser action: its parameters, and the rules that depend on them.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionSpec, BrowserAction, ToolGroup};
 
-/// Tools that the page offers.
+/// The page's tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageToolsAction {}
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{ActionSpec, ActionTool, BrowserAction};
 use crate::protocol::{in_short, url_in_short};
 
-/// Waits for a state of the page.
+/// Waits for a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitForAction {
     /// Text that must appear.

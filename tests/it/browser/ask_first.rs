@@ -24,7 +24,7 @@ pub(crate) struct ConsentStage {
     pub(crate) browser: Browser,
     pub(crate) hand: BrowserUser,
     pub(crate) tab: Value,
-    _profile: Profile,
+    pub(crate) profile: Profile,
 }
 
 impl ConsentStage {
@@ -37,14 +37,24 @@ impl ConsentStage {
 
     /// With every site allowed.
     pub(crate) async fn open(pages: TestPages, page: &str) -> Self {
+        Self::open_where(pages, page, |_| {}).await
+    }
+
+    /// The same with a profile of which something is so.
+    pub(crate) async fn open_where(
+        pages: TestPages,
+        page: &str,
+        prepare: impl FnOnce(&Profile),
+    ) -> Self {
         let daemon = TestDaemon::start().await;
         let profile = Profile::new(&daemon.home(), daemon.port());
+        prepare(&profile);
         let (browser, mut hand) = profile.open(&pages.url(page)).await;
         let client = McpClient::legacy(&daemon).named("Order bot");
         let tab = first_tab(&client, &browser).await;
         hand.open_beside(&popup()).await;
         shows(&mut hand, "Connected").await;
-        Self { daemon, client, pages, browser, hand, tab, _profile: profile }
+        Self { daemon, client, pages, browser, hand, tab, profile }
     }
 
     pub(crate) fn script(&self, text: &str) -> Value {
@@ -69,8 +79,13 @@ impl ConsentStage {
 
     /// The person presses a button of the question about this command.
     pub(crate) async fn press(&mut self, id: &str, button: usize) {
+        self.press_of(id, "", button).await;
+    }
+
+    /// The same of the question that begins like this.
+    pub(crate) async fn press_of(&mut self, id: &str, purpose: &str, button: usize) {
         let row = format!("document.getElementById('{id}')");
-        let asks = format!("{row}?.innerText.includes('wants to ')");
+        let asks = format!("{row}?.innerText.includes({:?})", format!("wants to {purpose}"));
         soon("the question", until(async || self.hand.read(&asks).await == true)).await;
         let picture = format!("{row}?.querySelector('.picture') != null");
         soon("the picture", until(async || self.hand.read(&picture).await == true)).await;
@@ -82,7 +97,7 @@ impl ConsentStage {
     }
 
     /// The daemon ends and starts again.
-    async fn restarted(self) -> Self {
+    pub(crate) async fn restarted(self) -> Self {
         let daemon = self.daemon.restart().await;
         let client = McpClient::legacy(&daemon).named("Order bot");
         Self { daemon, client, ..self }

@@ -28,6 +28,7 @@ mod pairing;
 pub(crate) mod popup;
 mod private_windows;
 mod scopes;
+pub(crate) mod site_permissions;
 mod sites;
 pub(crate) mod steps_alone;
 pub(crate) mod trouble;

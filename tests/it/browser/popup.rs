@@ -12,7 +12,7 @@ use testkit::{
 };
 
 /// An extension in a profile of its own, as it is before the browser starts.
-pub(super) struct Profile(tempfile::TempDir);
+pub(crate) struct Profile(tempfile::TempDir);
 
 impl Profile {
     /// With the extension for the daemon at this port, with the key of its state directory.
@@ -48,6 +48,29 @@ impl Profile {
         std::fs::write(self.0.path().join("profile/Local State"), state.to_string()).unwrap();
     }
 
+    /// Has the person say yes when the browser itself asks for an optional permission of the
+    /// extension. A browser without windows cannot be answered, so the person has said so before:
+    /// then it gives the permission in answer to the click that asks for it, and not earlier.
+    pub(crate) fn gives(&self, permission: &str) {
+        let given = json!({"api": [permission], "explicit_host": [], "manifest_permissions": [], "scriptable_host": []});
+        self.prefers(|all| {
+            all["extensions"]["settings"][EXTENSION_ID]["runtime_granted_permissions"] = given;
+        });
+    }
+
+    /// Has the person let no site use this.
+    pub(crate) fn blocks(&self, permission: &str) {
+        self.prefers(|all| all["profile"]["default_content_setting_values"][permission] = json!(2));
+    }
+
+    fn prefers(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.0.path().join("profile/Default/Preferences");
+        let mut preferences: Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        change(&mut preferences);
+        std::fs::write(file, preferences.to_string()).unwrap();
+    }
+
     /// Has the worker take any change of a tab for a person who closes its debugging bar. A browser
     /// without windows has no bar to close.
     fn closes_debugging_bars(&self) {
@@ -80,7 +103,7 @@ impl Profile {
         assert!(!folder.join("shim.js").exists());
     }
 
-    pub(super) async fn open(&self, page: &str) -> (Browser, BrowserUser) {
+    pub(crate) async fn open(&self, page: &str) -> (Browser, BrowserUser) {
         let program = BrowserUser::lets_in(self.0.path(), &find_browser().unwrap());
         let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
         // An earlier browser of this profile had another port.

@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
-use super::asks::PAGE;
+use super::asks::{PAGE, acts_on};
 use crate::browser::actions::folder;
 use crate::browser::ask_first::{ALWAYS, ConsentStage};
+use crate::browser::site_permissions::{
+    GIVE, PURPOSE, lacks_permission, set, stage_of_giver, told,
+};
 use testkit::{McpClient, RowReport, TestPages, answer_ask, body, soon, until};
 
 const SECRET: &str = "s3cret";
@@ -189,6 +192,96 @@ async fn row_48_no_rule_reaches_a_worker_a_frame_another_site_or_a_header_that_s
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let came = answer(&stage.client, rules).await;
     row.tried("an answer where scripts are denied", came["reason"] == "blocked_by_policy", &came);
+    row.report();
+    stage.end().await;
+}
+
+/// Ways of agents where the extension has its permission, and one client the word on one site.
+async fn try_beside_the_words(row: &mut RowReport, stage: &ConsentStage) {
+    let there = stage.site().replace("127.0.0.1", "localhost");
+    let camera = json!({"camera": "allow"});
+    let stranger = McpClient::legacy(&stage.daemon).named("Other bot");
+    let reset = json!({"action": "set_permissions", "reset": true, "tab_id": stage.tab});
+    answer(&stage.client, reset).await;
+    let came = answer(&stranger, set(&stage.tab, &camera)).await;
+    row.tried("another client", is_kept_out(&came), &came);
+    let came = answer(&stage.client, use_of("cookies", &stage.tab)).await;
+    row.tried("a word on permissions for values", is_kept_out(&came), &came);
+    let step = json!({"action": "set_permissions", "permissions": camera});
+    let to = format!("location.href = '{there}/requests.html'; 1");
+    let slow = json!({"action": "wait_for", "url": there, "timeout_ms": 5_000});
+    for steps in [
+        json!([{"action": "navigate", "url": format!("{there}/requests.html")}, step]),
+        json!([{"action": "execute_js", "script": to}, slow, step]),
+    ] {
+        let batch = json!({"action": "batch", "steps": steps, "tab_id": stage.tab});
+        let came = answer(&stage.client, batch).await;
+        let is_out =
+            is_batch_kept_out(&came) && told(stage, &["camera"]).await == json!(["prompt"]);
+        row.tried(&format!("a batch to another site: {steps:.120}"), is_out, &came);
+    }
+}
+
+#[tokio::test]
+async fn row_50_no_site_gets_a_permission_without_the_persons_words_on_it_and_on_the_extensions_own()
+ {
+    let mut row = RowReport::new(50);
+    let mut stage = stage_of_giver().await;
+    let camera = json!({"camera": "allow"});
+    let id = stage.held(set(&stage.tab, &camera)).await;
+    let is_held =
+        async |client: &McpClient| client.status(&id).await["status"] == "waiting_for_user";
+    stage.press(&id, ALWAYS).await;
+    lacks_permission(&stage, &stage.client, &id).await;
+
+    // The extension's permission: neither a program, a page nor an agent asks the browser for it.
+    for word in ["once", "session", "always", "folder"] {
+        let given =
+            answer_ask(&stage.daemon, &id, &json!({"kind": "consent", "consent": word})).await;
+        row.tried(
+            &format!("a program with the token: {word}"),
+            given.status == 403 && is_held(&stage.client).await,
+            &given.body,
+        );
+    }
+    let page = PAGE
+        .replace("ID", EXTENSION_ID)
+        .replace("ASK", &id)
+        .replace("PORT", &stage.daemon.port().to_string());
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
+    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
+    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
+    let ways = answer(&stage.client, attack).await;
+    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
+        let got_through = *result == true || result.is_object();
+        row.tried(&format!("a page: {way}"), !got_through && is_held(&stage.client).await, result);
+    }
+    // A page that looks like the popup, with a button that the person may press.
+    let imitation = format!(
+        "document.body.innerHTML = `<ul id=ask-list><li id='{id}'><div class=buttons><button>Deny</button><button>Give it…</button></div></li></ul>`; \
+         const give = document.querySelectorAll('button')[1]; \
+         give.onclick = () => {{ document.title = String(chrome.permissions?.request); chrome.runtime?.sendMessage?.('{EXTENSION_ID}', {{ask: 'answer_ask', correlation_id: '{id}', answer: {{kind: 'consent', consent: 'once'}}}}); }}; 1"
+    );
+    answer(&stage.client, json!({"action": "execute_js", "script": imitation, "tab_id": other}))
+        .await;
+    let press = json!({"action": "click", "target": "button:nth-child(2)", "tab_id": other});
+    let came = answer(&stage.client, press).await;
+    row.tried("a page that imitates the popup", is_held(&stage.client).await, &came);
+    let button = format!("#{id} .buttons button:nth-child(2)");
+    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await;
+    let popup = format!("chrome-extension://{EXTENSION_ID}/popup/popup.html");
+    let listed = tabs["tabs"].as_array().unwrap().iter();
+    let shown = listed.filter(|tab| tab["url"] == popup).map(|tab| tab["tab_id"].clone()).next();
+    for act in acts_on(&popup, &shown.unwrap_or(json!(1)), &other, &button) {
+        let came = answer(&stage.client, act.clone()).await;
+        row.tried(&format!("an agent: {act:.90}"), is_held(&stage.client).await, &came);
+    }
+    assert_eq!(told(&stage, &["camera"]).await, json!(["prompt"]));
+    stage.press_of(&id, PURPOSE, GIVE).await;
+    let came = stage.client.outcome(&id).await;
+    assert_eq!(came["status"], "complete", "the person's click counts: {came}");
+
+    try_beside_the_words(&mut row, &stage).await;
     row.report();
     stage.end().await;
 }
