@@ -17,7 +17,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
-	controls chaos soak agents deny advisories miniwob miniwob-sample bench bench-peers screenshots macos browser nextest cargo-deny
+	controls chaos soak agents deny advisories miniwob miniwob-sample bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -44,7 +44,7 @@ docs:
 
 # Unit and integration tests, among them the engine, the proofs and the layers.
 # The groups and what belongs to them are in .config/nextest.toml.
-unit: nextest
+unit: nextest systemd
 	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|hostile)/)'
 
 doctests:
@@ -214,6 +214,9 @@ browser:
 
 xvfb:
 	@sh scripts/need-xvfb.sh
+
+systemd:
+	@sh scripts/need-systemd.sh
 
 nextest:
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest

@@ -2,6 +2,7 @@
 //! and has nothing to do.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,17 +10,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::sync::{Mutex, watch};
 
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
+use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::protocol::{BrowserName, Owner, SERVER_VERSION};
 use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
 const START: Duration = Duration::from_secs(10);
+
+/// How long a service manager may take to start it: its client is told before its own time is over.
+const SERVICE_START: Duration = Duration::from_secs(5);
 
 /// How long a daemon may take to say whether it has anything to do.
 const ASK: Duration = Duration::from_secs(2);
@@ -50,6 +56,8 @@ pub struct DaemonTarget {
     pub client: String,
     /// The browser that the client uses and no other.
     pub browser: Option<BrowserName>,
+    /// Whether a service manager listens on the port, so that a connection starts it.
+    pub is_service: bool,
     /// The program to start it with.
     pub program: PathBuf,
     /// Whether the client is told of its jobs also if it does not ask.
@@ -230,6 +238,23 @@ impl DaemonFinder {
             }
             tokio::time::sleep(RECORD_LOOK).await;
         }
+        // Its port is not free: a daemon that was started beside it would not get it.
+        if self.target.is_service
+            && port == self.target.port
+            && let Ok(waits) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await
+        {
+            let started = tokio::time::timeout(SERVICE_START, started_by_service(home)).await;
+            drop(waits);
+            return match started {
+                Ok(record) => record.map_err(ForwardError::from),
+                Err(_elapsed) => Err(no_daemon(format!(
+                    "the service manager listens on port {port}, but no daemon of {} has started within {} s. Run \
+                     `systemctl --user status {SERVICE}`, or `tabwire service uninstall`",
+                    home.dir().display(),
+                    SERVICE_START.as_secs()
+                ))),
+            };
+        }
         let started = tokio::time::timeout(START, self.spawn(home, port)).await;
         match started {
             Ok(Ok(record)) => Ok(record),
@@ -266,6 +291,16 @@ impl DaemonFinder {
 impl From<StateDirectoryError> for ForwardError {
     fn from(error: StateDirectoryError) -> Self {
         Self::NoDaemon(error.to_string())
+    }
+}
+
+/// Waits for the daemon that the service manager starts.
+async fn started_by_service(home: &StateDirectory) -> Result<DaemonRecord, StateDirectoryError> {
+    loop {
+        if let Some(record) = home.running_daemon()? {
+            return Ok(record);
+        }
+        tokio::time::sleep(RECORD_LOOK).await;
     }
 }
 

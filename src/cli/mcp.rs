@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::logs;
 use crate::bridge;
 use crate::config::DaemonLocation;
+use crate::install::{DaemonService, UserFolders};
 use crate::proof::{self, DEFAULT_OWNER};
 use crate::protocol::{BrowserName, Owner};
 use crate::tools::ToolSurface;
@@ -40,6 +41,7 @@ pub(super) fn target(
     client: String,
 ) -> anyhow::Result<bridge::DaemonTarget> {
     Ok(bridge::DaemonTarget {
+        is_service: is_service(location.port),
         home: location.home()?,
         port: location.port,
         owner: DEFAULT_OWNER.into(),
@@ -49,6 +51,11 @@ pub(super) fn target(
         job_notifications: false,
         surface: ToolSurface::default(),
     })
+}
+
+/// Whether a service manager has this port, and starts a daemon at a connection.
+pub(super) fn is_service(port: u16) -> bool {
+    UserFolders::current().is_ok_and(|folders| DaemonService::listens(&folders, port))
 }
 
 /// A client's name travels in a header, so it has only characters that a header can carry.

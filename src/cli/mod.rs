@@ -3,6 +3,7 @@
 mod asks;
 mod call;
 mod commands;
+mod completions;
 mod confirm;
 mod daemon_client;
 mod doctor;
@@ -23,6 +24,7 @@ mod pair;
 mod person;
 mod scope;
 mod serve;
+mod service;
 mod sites;
 mod state_removal;
 mod status;
@@ -180,6 +182,18 @@ enum CliCommand {
     Stop {
         /// Print the result as JSON
         #[arg(long)]
+        json: bool,
+    },
+    /// Run the daemon as a service of your session, or end that
+    #[command(
+        subcommand_required = true,
+        after_help = "MCP clients start a daemon when they need one, so a service is a matter of taste: with it the port is\nserved from the moment you log in, and an update of the daemon loses no connection.\n\nExamples:\n  tabwire service install\n  tabwire service status\n  tabwire service uninstall"
+    )]
+    Service {
+        #[command(subcommand)]
+        command: service::ServiceCommand,
+        /// Print JSON
+        #[arg(long, global = true)]
         json: bool,
     },
     /// Show the daemon, its browsers and its clients
@@ -345,6 +359,22 @@ enum CliCommand {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Print the completions for a shell
+    #[command(
+        after_help = "Examples:\n  tabwire completions bash > ~/.local/share/bash-completion/completions/tabwire\n  tabwire completions zsh > ~/.zfunc/_tabwire\n  tabwire completions fish > ~/.config/fish/completions/tabwire.fish"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of every command to a folder
+    #[command(
+        after_help = "Examples:\n  tabwire man ~/.local/share/man/man1\n  man tabwire-install"
+    )]
+    Man {
+        /// The folder; it must exist
+        dir: std::path::PathBuf,
+    },
     /// Start a throw-away daemon and browser, and drive them as an MCP client does
     #[command(after_help = "Examples:\n  tabwire demo\n  tabwire demo --headed     in a window")]
     Demo {
@@ -416,6 +446,7 @@ impl Cli {
             }
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,
+            CliCommand::Service { command, json } => service::run(&location, command, json).await,
             CliCommand::Status { json } => status::status(&location, json).await,
             CliCommand::Open { print, json } => open::open(&location, print, json).await,
             CliCommand::Doctor(asked) => doctor::doctor(&location, asked).await,
@@ -440,6 +471,8 @@ impl Cli {
             CliCommand::Files { command, json } => files::run(&location, command, json),
             CliCommand::Sites { command, json } => sites::run(&location, command, json).await,
             CliCommand::Scope(given) => scope::run(&location, given).await,
+            CliCommand::Completions { shell } => completions::print(shell),
+            CliCommand::Man { dir } => completions::write_manual(&dir),
             CliCommand::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }

@@ -8,9 +8,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::mcp::is_service;
 use super::{UNAVAILABLE, logs, print_error};
 use crate::config::{DaemonLocation, ServeOptions};
-use crate::daemon::{Daemon, StartError};
+use crate::daemon::{Daemon, HandedListeners, StartError};
 use crate::home::{DaemonRecord, StateDirectory};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{ProgressNotice, print_line};
@@ -31,7 +32,8 @@ pub(super) async fn serve(
     let shutdown = CancellationToken::new();
     // Signals are handled before the start: SIGTERM in between must not leave the record behind.
     let _stop_on_signal = stop_on_signal(shutdown.clone())?;
-    let daemon = match Daemon::start(options.settings(location)?).await {
+    let handed = HandedListeners::take()?;
+    let daemon = match Daemon::start_on(options.settings(location)?, handed).await {
         Ok(daemon) => daemon,
         // Two clients may start a daemon at once; the second must not see a failure.
         Err(error @ StartError::Running(_)) => {
@@ -90,11 +92,26 @@ pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Resul
         Some(home) => end_daemon(home).await?,
         None => None,
     };
+    let goes_on = ended.is_some() && is_service(location.port);
+    if json {
+        let mut body = json!({"stopped": ended.is_some()});
+        if let Some(record) = &ended {
+            body["pid"] = record.pid.into();
+        }
+        if goes_on {
+            body["service"] = true.into();
+        }
+        print_line(body)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match ended {
-        Some(record) if json => print_line(json!({"stopped": true, "pid": record.pid}))?,
         Some(record) => print_line(format!("daemon ended (process {})", record.pid))?,
-        None if json => print_line(json!({"stopped": false}))?,
         None => print_line("no daemon runs")?,
+    }
+    if goes_on {
+        print_line(
+            "The service starts the next one at the next connection. `tabwire service uninstall` ends that.",
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! The daemon: one for each state directory, on one port of the loopback.
 
+mod handed_listeners;
 mod log_file;
 mod port_holder;
 
@@ -31,6 +32,7 @@ use crate::sites::LiveSiteRules;
 use crate::tools::ToolSet;
 use crate::uploads::UploadService;
 use crate::widenings;
+pub use handed_listeners::{HandedListeners, HandedSocketError};
 pub use log_file::LogFile;
 pub use port_holder::PortHolder;
 
@@ -101,6 +103,9 @@ pub enum StartError {
         /// Who has it, as far as can be told.
         holder: PortHolder,
     },
+    /// The sockets of the service manager cannot be used.
+    #[error(transparent)]
+    HandedSocket(#[from] HandedSocketError),
     /// The system would not let it listen.
     #[error("cannot listen on port {port}: {source}")]
     Listen {
@@ -124,6 +129,18 @@ impl Daemon {
     ///
     /// [`StartError`].
     pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
+        Self::start_on(settings, None).await
+    }
+
+    /// The same on sockets that a service manager has opened; their port is the daemon's.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`].
+    pub async fn start_on(
+        settings: DaemonSettings,
+        handed: Option<HandedListeners>,
+    ) -> Result<Self, StartError> {
         let home = StateDirectory::open(&settings.home)?;
         // Before anything is read: two daemons must never share a journal.
         let Some(lock) = home.try_lock_daemon()? else {
@@ -144,7 +161,10 @@ impl Daemon {
             open_journal(&home)?
         };
         // Late, so that nobody connects to a daemon that does not start.
-        let (port, listeners) = listen(settings.port).await?;
+        let (port, listeners) = match handed {
+            Some(HandedListeners { port, listeners }) => (port, listeners),
+            None => listen(settings.port).await?,
+        };
         let record =
             DaemonRecord { pid: std::process::id(), port, version: SERVER_VERSION.to_owned() };
         // From here on bridges find this daemon, and their connections wait in the backlog.

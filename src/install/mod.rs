@@ -13,6 +13,7 @@ pub(crate) mod native_host;
 mod plan;
 mod profiles;
 mod record;
+mod service;
 mod settings;
 mod user_folders;
 
@@ -26,6 +27,7 @@ pub(crate) use host_files::{HostFile, HostFileState};
 pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
 pub use profiles::{BrowserFolders, BrowserProfile, find_profile};
 use record::{EditRecord, SettingsEdit};
+pub(crate) use service::{DaemonService, LAUNCHD_LABEL, SERVICE, SOCKET};
 pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
 pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
 

@@ -22,11 +22,12 @@ use super::extension::port_for_extension;
 use super::legacy;
 use super::person::UnattendedFlag;
 use super::read_owner;
+use super::service::ServiceManager;
 use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
-    BROWSER_FLAG, ChangePlan, Installation, McpClient, ServerEntry, UserFolders,
+    BROWSER_FLAG, ChangePlan, DaemonService, Installation, McpClient, ServerEntry, UserFolders,
     stable_program_path,
 };
 use crate::protocol::{BrowserName, DEFAULT_PORT, Owner, OwnerScopes, TabScope};
@@ -230,7 +231,10 @@ pub(super) async fn uninstall(
     arguments: &UninstallArguments,
 ) -> anyhow::Result<ExitCode> {
     let installation = installation(location)?;
-    let plan = installation.uninstall()?;
+    let mut plan = installation.uninstall()?;
+    if let Some(folders) = &installation.user_folders {
+        plan.changes.extend(DaemonService::uninstall(folders)?.changes);
+    }
     if arguments.print {
         let state =
             arguments.state.then(|| StateRemoval::plan(&installation, &plan)).transpose()?;
@@ -239,6 +243,9 @@ pub(super) async fn uninstall(
     }
     if arguments.state {
         StateRemoval::require_consent(&installation, arguments.consent)?;
+    }
+    if let Some(folders) = &installation.user_folders {
+        ServiceManager::of(folders.clone()).end();
     }
     plan.apply(&installation.state)?;
     let removed =
@@ -304,29 +311,36 @@ pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installa
     // A separate state directory is for tests and second daemons: it must not touch real settings.
     let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
     let port = port_for_extension(location, StateDirectory::find(&state)?.as_ref())?;
-    Ok(Installation { state, user_folders, program: program()?, port })
+    Ok(Installation { state, user_folders, program: lasting_program()?, port })
 }
 
 /// This program, by a path that stays valid after an update.
-fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn lasting_program() -> anyhow::Result<PathBuf> {
     let program = env::current_exe().context("cannot find the path of this program")?;
     Ok(stable_program_path(&program, env::var_os("PATH").as_deref()))
+}
+
+/// The state directory, if a program that is started from elsewhere would find another one.
+pub(super) fn lasting_home(location: &DaemonLocation) -> anyhow::Result<Option<PathBuf>> {
+    // XDG_STATE_HOME moves the default directory too, and clients may not have it set.
+    if location.home.is_none() && env::var_os("XDG_STATE_HOME").is_none() {
+        return Ok(None);
+    }
+    Ok(Some(std::path::absolute(location.home()?)?))
 }
 
 /// The command that MCP clients start for a daemon on this port. Clients do not inherit this shell's
 /// environment, so flags repeat what the environment sets.
 pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<ServerEntry> {
-    let command = program()?;
+    let command = lasting_program()?;
     let command = command.to_str().context(
         "the path of this program is not valid Unicode; move the program to another folder",
     )?;
     // A tool for each action: a person can allow one of them for good, and scripts not with it.
     let mut args = ["mcp", "--tools", "split"].map(str::to_owned).to_vec();
-    if location.home.is_some() || env::var_os("XDG_STATE_HOME").is_some() {
-        let state = std::path::absolute(location.home()?)?;
+    if let Some(state) = lasting_home(location)? {
         let state =
             state.to_str().context("the path of the state directory is not valid Unicode")?;
-        // XDG_STATE_HOME moves the default directory too, and clients may not have it set.
         args.extend(["--home".to_owned(), state.to_owned()]);
     }
     if port != DEFAULT_PORT {
@@ -359,7 +373,7 @@ fn clients_to_add(
     pick::ask(installation, &here)
 }
 
-fn print_plan(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
+pub(super) fn print_plan(plan: &ChangePlan, json: bool) -> anyhow::Result<()> {
     if json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         print_line(serde_json::to_string_pretty(&json!({"would": changes}))?)?;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use super::program;
+use super::lasting_program;
 use crate::bridge;
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
+use crate::cli::mcp::is_service;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::proof::DEFAULT_OWNER;
@@ -76,10 +77,11 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
     let target = bridge::DaemonTarget {
         home: home.clone(),
         port,
+        is_service: is_service(port),
         owner: DEFAULT_OWNER.into(),
         client: "install".to_owned(),
         browser: None,
-        program: program()?,
+        program: lasting_program()?,
         job_notifications: false,
         surface: ToolSurface::default(),
     };

@@ -1,7 +1,6 @@
 //! `tabwire install` and what it sets up, in a home directory of nobody; and how keys get to
 //! an extension and end.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,78 +18,11 @@ use tabwire::protocol::EXTENSION_ID;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
+use super::person::{PORT, Person};
 use testkit::{
     ExtensionBuilder, McpClient, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages,
     finish, signal, soon,
 };
-
-/// A port for what is written down; nobody listens there.
-const PORT: u16 = 47_890;
-
-/// A person's home directory, and no state directory of its own.
-struct Person {
-    home: tempfile::TempDir,
-    place: ProgramSandbox,
-}
-
-impl Person {
-    fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), place: ProgramSandbox::with_port(PORT) }
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.home.path().canonicalize().unwrap().join(path)
-    }
-
-    fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        self.at_home(self.place.command(arguments))
-    }
-
-    fn at_home(&self, mut command: Command) -> Command {
-        command.env("HOME", self.at("")).env_remove("TABWIRE_HOME");
-        for elsewhere in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
-            command.env_remove(elsewhere);
-        }
-        command
-    }
-
-    async fn run(&self, arguments: &[&str]) -> ProgramOutput {
-        finish(self.command(arguments)).await
-    }
-
-    /// Every file below the home directory.
-    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut files = BTreeMap::new();
-        let mut folders = vec![self.at("")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    files.insert(path.clone(), fs::read(path).unwrap());
-                }
-            }
-        }
-        files
-    }
-}
-
-impl Drop for Person {
-    fn drop(&mut self) {
-        // A test that failed may have left a daemon; without one this does nothing.
-        let mut stop = std::process::Command::new(testkit::program());
-        stop.arg("stop").env_clear().env("HOME", self.home.path());
-        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    }
-}
 
 /// A port that nobody has now.
 fn free_port() -> String {

@@ -7,4 +7,6 @@ mod doctor;
 mod files;
 mod install;
 mod open;
+mod person;
+mod service;
 mod subcommands;
