@@ -158,7 +158,8 @@ async fn systemd_accepts_the_units_also_for_a_program_in_an_odd_place() {
     verify.args(["--user", "verify"]).args(session.units()).env("XDG_RUNTIME_DIR", odd);
     let verified = session.person.at_home(verify).output().await.unwrap();
     let said = String::from_utf8_lossy(&verified.stderr);
-    assert!(verified.status.success() && said.is_empty(), "{said}");
+    // It may have words on other units of this computer.
+    assert!(verified.status.success() && !said.contains("tabwire"), "{said}");
 }
 
 #[tokio::test]
