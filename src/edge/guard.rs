@@ -40,6 +40,9 @@ pub(super) const SESSION_BODY: usize = 64 * 1024;
 /// The largest body of an answer to an agent's question, in bytes.
 pub(super) const ANSWER_BODY: usize = 16 * 1024;
 
+/// The largest body that names a tab which the person takes back, in bytes.
+pub(super) const TAKEN_TAB_BODY: usize = 256;
+
 /// The largest form with a code for the dashboard, in bytes.
 pub(super) const CODE_BODY: usize = 1024;
 

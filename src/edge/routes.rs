@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use super::connections::ConnectionHandle;
 use super::guard::{
     ANSWER_BODY, CODE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY,
+    TAKEN_TAB_BODY,
 };
 use super::http_error::HttpError;
 use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, ws};
@@ -79,7 +80,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 41] = [
+pub(super) static TABLE: [RouteRule; 43] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -166,6 +167,12 @@ pub(super) static TABLE: [RouteRule; 41] = [
     }),
     read("/dashboard/commands/{id}", RouteAccess::Viewer, |edge, request| {
         dashboard::command.handle(edge, request)
+    }),
+    post("/dashboard/stop/{id}", RouteAccess::Viewer, 0, |edge, request| {
+        dashboard::stop.handle(edge, request)
+    }),
+    post("/dashboard/tabs", RouteAccess::Viewer, TAKEN_TAB_BODY, |edge, request| {
+        dashboard::take_tab.handle(edge, request)
     }),
 ];
 

@@ -445,6 +445,16 @@ impl Transaction<'_> {
         self.take_owned_tab_back(&place);
     }
 
+    /// The same away from the browser. `false`: no client holds the tab.
+    pub fn take_held_tab(&mut self, browser: &BrowserId, tab: TabId) -> bool {
+        let place = TabPlace { browser: browser.clone(), tab };
+        let is_held = self.leases.0.contains_key(&place);
+        if is_held {
+            self.take_tab_back(browser, tab);
+        }
+        is_held
+    }
+
     /// The lease of a tab goes on under its new id.
     pub(super) fn rename_leased_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
         let place = TabPlace { browser: browser.clone(), tab: former };

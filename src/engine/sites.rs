@@ -126,6 +126,15 @@ impl Transaction<'_> {
         }
     }
 
+    /// The person stops one command, away from its browser. `false`: it is not open.
+    pub fn stop_open(&mut self, id: &CorrelationId) -> bool {
+        let is_open = self.commands.get(id).is_some_and(|known| !known.phase().is_terminal());
+        if is_open {
+            self.apply(id, LifecycleEvent::Stop);
+        }
+        is_open
+    }
+
     /// The person stops everything in a browser, or lets agents continue.
     pub(super) fn set_stopped(&mut self, browser: &BrowserId, stopped: bool) {
         let Some(known) = self.browsers.get_mut(browser) else { return };

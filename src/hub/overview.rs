@@ -7,7 +7,8 @@ use super::Hub;
 use crate::engine::{Overview, OverviewCommand};
 use crate::lifecycle::Command;
 use crate::protocol::{
-    CommandProgress, CommandStatus, CommandStory, CorrelationId, Owner, Timestamp, WorkKind,
+    BrowserId, CommandProgress, CommandStatus, CommandStory, CorrelationId, Owner, TabId,
+    Timestamp, WorkKind,
 };
 use crate::streams::redact;
 
@@ -83,6 +84,17 @@ impl Hub {
         let known: Vec<_> =
             self.view(|engine| ids.iter().filter_map(|id| engine.overview_command(id)).collect());
         known.iter().map(CommandRow::of).collect()
+    }
+
+    /// Stops a command of any owner by the person's word (rows 15, 16). `false`: no command of this
+    /// id is open.
+    pub fn stop_by_person(&self, id: &CorrelationId) -> bool {
+        self.transact(|tx| tx.stop_open(id))
+    }
+
+    /// Takes a tab back from the client that holds it, by the person's word. `false`: none holds it.
+    pub fn take_tab_by_person(&self, browser: &BrowserId, tab: TabId) -> bool {
+        self.transact(|tx| tx.take_held_tab(browser, tab))
     }
 
     /// A command of any owner, for the person.

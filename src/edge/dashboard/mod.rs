@@ -18,9 +18,10 @@ use serde_json::json;
 
 use super::EdgeState;
 use super::body::read_body;
-use super::guard::{CODE_BODY, Principal};
+use super::guard::{CODE_BODY, Principal, TAKEN_TAB_BODY};
 use super::http_error::{HttpError, json_response};
 use super::routes::id_in;
+use crate::protocol::{BrowserId, TabId};
 
 /// The page, with the place for its token.
 const PAGE: &str = include_str!("page/dashboard.html");
@@ -144,6 +145,45 @@ pub(super) async fn command(
         }
         None => HttpError::NoRoute.into_response(),
     }
+}
+
+/// The person stops a command of any agent.
+pub(super) async fn stop(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    uri: Uri,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let is_stopped = edge.tools.hub().stop_by_person(&id_in(&uri).into());
+    json_response(StatusCode::OK, json!({"stopped": is_stopped}).to_string())
+}
+
+/// A tab that the person takes back.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TakenTab {
+    browser: BrowserId,
+    tab_id: TabId,
+}
+
+/// The person takes a tab back from the agent that holds it.
+pub(super) async fn take_tab(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let body = match read_body(body, TAKEN_TAB_BODY).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let Ok(TakenTab { browser, tab_id }) = serde_json::from_slice(&body) else {
+        let told =
+            json!({"error": "invalid_tab", "hint": "Send {\"browser\": ID, \"tab_id\": NUMBER}."});
+        return json_response(StatusCode::BAD_REQUEST, told.to_string());
+    };
+    let is_taken = edge.tools.hub().take_tab_by_person(&browser, tab_id);
+    json_response(StatusCode::OK, json!({"taken": is_taken}).to_string())
 }
 
 #[cfg(test)]

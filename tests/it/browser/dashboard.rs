@@ -121,6 +121,38 @@ async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_af
 }
 
 #[tokio::test]
+async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
+    let mut viewing = Viewing::begin().await;
+    let opened =
+        json!({"action": "tab_open", "url": viewing.pages.url("/strict"), "wait_ms": 20_000});
+    let opened = body(&viewing.agent.call_raw("interact", opened).await);
+    assert!(opened["result"]["value"]["tab_id"].is_number(), "{opened}");
+    viewing.becomes("document.querySelectorAll('.tab .chip').length === 1").await;
+    viewing.hand.click(".tab .act").await;
+    viewing.becomes("document.querySelectorAll('.tab').length === 2 && !document.querySelector('.tab .chip')").await;
+
+    let endless =
+        json!({"action": "execute_js", "script": "new Promise(() => {})", "tab_id": viewing.tab});
+    let begun = body(&viewing.agent.call_raw("interact", endless).await);
+    viewing.becomes("!!document.querySelector('.row:not([hidden])[data-end=open]')").await;
+    viewing.hand.click(".row[data-end=open]").await;
+    viewing.shows("Stop this command").await;
+    viewing.hand.click("#detail-body .act").await;
+    viewing.shows("cancelled · stopped_by_user").await;
+    let id = &begun["correlation_id"];
+    let ended =
+        viewing.agent.call_raw("observe", json!({"what": "command_result", "correlation_id": id}));
+    let ended = body(&ended.await);
+    assert_eq!(
+        (&ended["status"], &ended["reason"]),
+        (&json!("cancelled"), &json!("stopped_by_user")),
+        "{ended}"
+    );
+    viewing.becomes("!document.querySelector('#detail-body .act')").await;
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn texts_of_pages_are_texts_and_no_page_or_agent_gets_in() {
     let mut viewing = Viewing::begin().await;
     let script = "document.title = '<img src=x onerror=\"window.owned = 1\">'; throw new Error('<b id=owned>b</b>')";

@@ -58,6 +58,19 @@ async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> RawAnswer {
     raw(daemon, &head, b"").await
 }
 
+/// What the person does in the dashboard, without saying to which tab.
+async fn act(daemon: &TestDaemon, path: &str, token: &str, more: &[&str]) -> RawAnswer {
+    let line = format!("POST {path} HTTP/1.1");
+    let mut head = vec![line.as_str(), "Host: HOST", token, "Content-Type: application/json"];
+    head.extend(more);
+    let (body, length) = match path {
+        "/dashboard/tabs" => (&b"{}"[..], "Content-Length: 2"),
+        _ => (&b""[..], "Content-Length: 0"),
+    };
+    head.push(length);
+    raw(daemon, &head, body).await
+}
+
 #[tokio::test]
 async fn row_49_a_program_with_a_token_gets_no_code_and_a_code_counts_once() {
     let daemon = TestDaemon::start().await;
@@ -163,6 +176,22 @@ async fn row_49_the_dashboards_token_submits_nothing_opens_no_other_route_and_di
             row.tried(&format!("{path} with another token"), answer.status == 401, answer.status);
         }
     }
+    let others = [daemon.token(), daemon.token_of("ci"), daemon.home().auth().dashboard_key()];
+    for path in ["/dashboard/stop/exec_1", "/dashboard/tabs"] {
+        for other in &others {
+            let answer = act(&daemon, path, &authorization(other), &[]).await;
+            row.tried(&format!("{path} with another token"), answer.status == 401, answer.status);
+        }
+        // A page of another site that had the token would still be refused.
+        for head in ["Origin: http://evil.example", "Sec-Fetch-Site: cross-site"] {
+            let answer = act(&daemon, path, &line, &[head]).await;
+            row.tried(&format!("{path} {head}"), answer.status == 403, answer.status);
+        }
+    }
+    let none = act(&daemon, "/dashboard/stop/exec_1", &line, &[]).await;
+    assert_eq!((none.status, none.json()), (200, json!({"stopped": false})));
+    let no_tab = act(&daemon, "/dashboard/tabs", &line, &[]).await;
+    assert_eq!((no_tab.status, &no_tab.json()["error"]), (400, &json!("invalid_tab")));
     let unknown = get(&daemon, "/dashboard/commands/exec_1", &[&line]).await;
     assert_eq!(unknown.status, 404);
     let daemon = daemon.restart().await;

@@ -49,7 +49,7 @@ function follow(token) {
   detail.onClose = () => list.close();
   const take = (/** @type {any} */ event) => {
     if (event.commands) store.take(event.commands);
-    if (event.state) drawState(event.state);
+    if (event.state) drawState(event.state, token);
     list.handleChange();
     isStale = true;
   };

@@ -2,7 +2,7 @@
 // The details of one command: every phase, the arguments, the result, the error and the next step.
 
 import { drawSegments } from './commands.js';
-import { ask } from './feed.js';
+import { act, ask } from './feed.js';
 import { byId, clock, element, length, say } from './parts.js';
 
 /** @import {Row} from './commands.js' */
@@ -65,6 +65,21 @@ export class CommandDetail {
     if (asked === this.#asked && row.id === this.#shown) this.#draw(row, more ?? { isGone: true });
   }
 
+  /** @param {Row} row */
+  #stopButton({ id }) {
+    const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button', class: 'act' }, 'Stop this command'));
+    const said = element('p', { class: 'hint', role: 'status' });
+    button.addEventListener('click', async () => {
+      button.disabled = true;
+      const told = await act(`/dashboard/stop/${encodeURIComponent(id)}`, this.#token);
+      // The stream shows its end; this page need not guess it.
+      if (told?.stopped) return;
+      button.disabled = false;
+      say(said, told ? 'It has just ended.' : 'The daemon did not answer. Try again.');
+    });
+    return element('div', {}, button, said);
+  }
+
   /** @param {Row} row @param {any} more null: on its way */
   #draw(row, more) {
     const { told } = row;
@@ -80,6 +95,7 @@ export class CommandDetail {
     const parts = [facts];
     if (told.error) parts.push(part('Error', element('p', { class: 'note' }, told.error)));
     if (told.message && row.to === undefined) parts.push(part('Now', element('p', {}, told.message)));
+    if (row.to === undefined) parts.push(this.#stopButton(row));
     if (told.hint && row.end === 'bad') parts.push(part('Next step for the agent', element('p', {}, told.hint)));
     const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
     drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });

@@ -70,7 +70,17 @@ export class Feed {
   }
 }
 
+/**
+ * What the person does. @param {string} path @param {string} token @param {object} [body]
+ * @returns {Promise<any>} null: the daemon did not do it
+ */
+export async function act(path, token, body) {
+  const sent = { method: 'POST', ...(body && { body: JSON.stringify(body) }) };
+  const response = await ask(path, token, sent).catch(() => null);
+  return response?.ok ? response.json().catch(() => null) : null;
+}
+
 /** @param {string} path @param {string} token @param {RequestInit} [init] */
 export function ask(path, token, init = {}) {
-  return fetch(path, { ...init, cache: 'no-store', credentials: 'omit', headers: { Authorization: `Bearer ${token}` } });
+  return fetch(path, { ...init, cache: 'no-store', credentials: 'omit', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } });
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // What is beside the list: numbers, browsers with their tabs, questions, jobs, failures.
 
+import { act } from './feed.js';
 import { byId, clock, element, length, say, size } from './parts.js';
 
 /** @import {CommandStore, Row} from './commands.js' */
@@ -102,8 +103,8 @@ function drawFailures(store, open) {
   }));
 }
 
-/** @param {any} state */
-export function drawState({ daemon, browsers, asks }) {
+/** @param {any} state @param {string} token */
+export function drawState({ daemon, browsers, asks }, token) {
   say(byId('n-memory'), daemon.memory === undefined ? length(daemon.uptime_seconds * 1_000) : size(daemon.memory));
   say(byId('n-daemon'), `up ${length(daemon.uptime_seconds * 1_000)}, ${daemon.kept} kept, ${daemon.clients} ${daemon.clients === 1 ? 'agent' : 'agents'}`);
   say(byId('daemon'), `${daemon.version} · port ${daemon.port} · ${daemon.storage === 'journal' ? 'journal on' : `journal ${daemon.storage}`}`);
@@ -111,17 +112,29 @@ export function drawState({ daemon, browsers, asks }) {
   renew(byId('ask-list'), asks, () => asks.map((/** @type {any} */ ask) => element('li', {},
     element('p', {}, ask.text),
     element('p', { class: 'hint' }, `${ask.client} · until ${clock(Date.parse(ask.until))} · answer in the Tabwire popup`))));
-  renew(byId('browser-list'), browsers, () => (browsers.length > 0 ? browsers.map(browserOf) : [element('li', { class: 'soft' }, 'No browser has connected. Run tabwire install.')]));
+  renew(byId('browser-list'), browsers, () => (browsers.length > 0 ? browsers.map((/** @type {any} */ one) => browserOf(one, token)) : [element('li', { class: 'soft' }, 'No browser has connected. Run tabwire install.')]));
 }
 
-/** @param {any} browser */
-function browserOf({ label, connected, stopped, extension_changed, tabs }) {
+/** @param {string} browser @param {any} tab @param {string} token */
+function takeButton(browser, { tab_id, title, site, holder }, token) {
+  const name = `Take back ${title || site || 'the tab'} from ${holder}`;
+  const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button', class: 'act', 'aria-label': name, title: name }, 'Take back'));
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    // The stream shows that it is nobody's any more.
+    if (!await act('/dashboard/tabs', token, { browser, tab_id })) button.disabled = false;
+  });
+  return button;
+}
+
+/** @param {any} browser @param {string} token */
+function browserOf({ browser, label, connected, stopped, extension_changed, tabs }) {
   const [state, word] = stopped ? ['stopped', 'stopped by you'] : extension_changed ? ['changed', 'extension changed'] : connected ? ['here', `${tabs.length} ${tabs.length === 1 ? 'tab' : 'tabs'}`] : ['away', 'not connected'];
   // Held ones first: they are the ones that agents act in.
   const first = [...tabs].sort((a, b) => Number(b.holder !== undefined) - Number(a.holder !== undefined)).slice(0, TABS);
   const list = element('ul', { class: 'tabs', 'aria-label': `Tabs of ${label}` }, ...first.map((/** @type {any} */ tab) => {
     const name = tab.title || tab.site || 'a page without a name';
-    const holder = tab.holder === undefined ? [] : [element('span', { class: 'chip', title: `held by ${tab.holder}` }, tab.holder)];
+    const holder = tab.holder === undefined ? [] : [element('span', { class: 'chip', title: `held by ${tab.holder}` }, tab.holder), takeButton(browser, tab, token)];
     return element('li', { class: 'tab', ...(tab.front && { 'data-front': '' }) },
       element('span', { class: 'name', title: tab.site ?? '' }, name, element('span', { class: 'soft' }, ` ${tab.site ?? ''}`)), ...holder);
   }));
