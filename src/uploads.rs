@@ -297,8 +297,8 @@ impl UploadService {
     fn not_asked(&self, path: &str) -> UploadRefusal {
         let UploadRefusal { code, message, hint } = self.refusal(path, &ReadableFileError::NotOpen);
         let hint = format!(
-            "The user is asked before a command begins, about files for the page that is in the tab \
-             then: not for a frame of another site, or for a page to which a step leads. {hint}"
+            "The user is asked before a command begins, about files for the page or the frame that \
+             has the target then: for a page to which a step leads, call upload_file by itself. {hint}"
         );
         UploadRefusal { code, message, hint }
     }

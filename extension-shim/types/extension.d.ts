@@ -89,7 +89,9 @@ export type Context = {
   /** Whether it may see and use a tab. */
   sees: (tabId: number) => boolean;
   /** It has opened a tab, which is its owner's from now on. */
-  noteOpened: (tabId: number) => void;
+  noteOpened: (tabId: number, so?: { isPrivate?: boolean }) => void;
+  /** The owner for whom it may open private tabs. */
+  privateOwner?: string;
   /** Aborted when nobody waits for the outcome any more. */
   signal: AbortSignal;
   /**

@@ -324,6 +324,8 @@ export type ReadyFrame = {
   older_extensions?: boolean;
   /** Whether the person can name the browser in it. Older extensions do not say. */
   names?: boolean;
+  /** Whether it keeps private tabs to the owner who opened them. Older extensions do not say. */
+  private_tabs?: boolean;
   /** The tabs that the person shares with agents. Older extensions share none. */
   shared_tabs?: TabId[];
 };
@@ -428,6 +430,8 @@ export type TabOpenedFrame = {
   correlation_id: CorrelationId;
   /** The tab. */
   tab_id: TabId;
+  /** Whether it is in a private window. */
+  private?: boolean;
 };
 
 /** The page of a tab has opened another tab, or a window. */
@@ -663,7 +667,7 @@ export type ActionParams = {
   navigate: {
     /** URL: http, https, file or about:blank. */
     url: string;
-    /** Bring the tab to the front. */
+    /** In front. */
     focus?: boolean;
   };
   /** Reloads the page. */
@@ -678,14 +682,16 @@ export type ActionParams = {
   tab_list: Record<string, never>;
   /** Opens a tab; later calls use it. */
   tab_open: {
-    /** URL for the tab; default a blank page. */
+    /** Default: blank. */
     url?: string;
-    /** Open it in front. */
+    /** In front. */
     focus?: boolean;
-    /** Others may act in it. */
+    /** Others may act. */
     share?: boolean;
     /** Stays when you end. */
     keep?: boolean;
+    /** Private window. */
+    private?: boolean;
   };
   /** Closes the tab, also a stuck one. */
   tab_close: Record<string, never>;
@@ -1202,6 +1208,9 @@ export type ErrorCode =
   | 'internal'
   | 'blocked_by_policy'
   | 'tabwire_page'
+  | 'private_not_allowed'
+  | 'private_in_use'
+  | 'not_in_private'
   | 'denied_by_user'
   | 'consent_needed'
   | 'permission_needed'
@@ -1359,6 +1368,8 @@ export type BrowserTab = {
   frozen?: boolean;
   /** Ids that it had before: the browser gives a tab whose page it unloads another one. They still name it. */
   former_ids?: TabId[];
+  /** Whether it is in a private window. Only those that agents opened are in a list. */
+  private?: boolean;
 };
 
 /** Why the daemon asks for a command to be stopped. */
@@ -1389,6 +1400,8 @@ export type CommandBody = {
   tab_id?: TabId;
   /** The tabs that it may see and use, and those that it opens; absent: every tab. */
   tabs?: TabId[];
+  /** The owner of the command, if it may see and use the private tabs that this owner's commands opened. */
+  private_owner?: Owner;
   /** How long it may run, in milliseconds from `go`. */
   timeout_ms: number;
   /** Whether it is run at once, without a claim. */

@@ -206,6 +206,15 @@ impl Transaction<'_> {
         let works_in_tab = current.as_ref().is_some_and(|current| current.tab.is_some());
         let is_about_page = work.is_about_page() && works_in_tab;
         let found = targets::find_tab(&self.sight(&caller.owner), current.as_ref(), selector);
+        // What the person is shown and asked is recorded.
+        if let Ok((_, tab)) = &found
+            && tab.private
+        {
+            let names_it = selector.tab.is_some()
+                || matches!(work, CommandWork::Ask { ask: PersonAsk::HandOver { .. } });
+            let why = RefusalReason::NotInPrivate { tab: tab.tab_id };
+            return if names_it { Err(why) } else { Ok(TargetSelector::default()) };
+        }
         if matches!(work, CommandWork::Ask { ask: PersonAsk::HandOver { .. } }) {
             return self.place_of_step(caller, found?);
         }

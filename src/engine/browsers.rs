@@ -46,6 +46,8 @@ pub(super) struct BrowserState {
     asks_first: bool,
     /// Whether its extension keeps commands to the tabs that they name.
     keeps_scopes: bool,
+    /// Whether its extension keeps private tabs to their owner.
+    keeps_private_tabs: bool,
     /// Whether its extension lets the person do steps alone.
     hands_over: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
@@ -95,6 +97,7 @@ impl BrowserState {
             enforces_acts: false,
             asks_first: false,
             keeps_scopes: false,
+            keeps_private_tabs: false,
             hands_over: false,
             shows_older_extensions: false,
             takes_name: false,
@@ -156,6 +159,7 @@ impl BrowserState {
         self.enforces_acts = ready.act_rules == Some(true);
         self.asks_first = ready.asks_first == Some(true);
         self.keeps_scopes = ready.tab_scopes == Some(true);
+        self.keeps_private_tabs = ready.private_tabs == Some(true);
         self.hands_over = ready.hands_over == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         self.takes_name = ready.names == Some(true);
@@ -241,6 +245,11 @@ impl BrowserState {
         self.keeps_scopes
     }
 
+    /// Whether its extension keeps private tabs to the owner who opened them.
+    pub(super) const fn keeps_private_tabs(&self) -> bool {
+        self.keeps_private_tabs
+    }
+
     /// Whether the person can do steps alone in it.
     pub(super) const fn hands_over(&self) -> bool {
         self.hands_over
@@ -296,7 +305,8 @@ impl BrowserState {
             extension_version: self.extension_version.clone(),
             user_agent: self.user_agent.clone(),
             actions: self.actions.clone(),
-            tabs: self.tabs.len(),
+            // Private tabs are their owner's alone, and so is their number.
+            tabs: self.tabs.iter().filter(|tab| !tab.private).count(),
             polls: is_poller(id),
             control_off: self.poller.as_ref().is_some_and(Poller::is_switched_off),
             stopped: self.is_stopped,
@@ -357,7 +367,7 @@ impl BrowserState {
 
     /// The active tab of the window that had the focus last.
     pub(super) fn active_tab(&self) -> Option<TabId> {
-        let active = || self.tabs.iter().filter(|tab| tab.active);
+        let active = || self.tabs.iter().filter(|tab| tab.active && !tab.private);
         active().find(|tab| tab.focused).or_else(|| active().next()).map(|tab| tab.tab_id)
     }
 

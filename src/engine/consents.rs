@@ -208,6 +208,15 @@ pub(super) fn question_about(command: &Command) -> Option<PersonAsk> {
     Some(PersonAsk::Consent { question, need: hold.need.clone() })
 }
 
+/// A word on a private window says where an agent was there, so it is on one command alone.
+const fn for_once(word: ConsentAnswer) -> ConsentAnswer {
+    match word {
+        ConsentAnswer::Session | ConsentAnswer::Always => ConsentAnswer::Once,
+        ConsentAnswer::Never => ConsentAnswer::Deny,
+        ConsentAnswer::Once | ConsentAnswer::Deny | ConsentAnswer::Folder => word,
+    }
+}
+
 /// Held commands.
 impl Transaction<'_> {
     /// An extension says that a command needs the person's word (row 29).
@@ -304,6 +313,8 @@ impl Transaction<'_> {
         if !subject.kind.takes(word) {
             return AskReply::Refused(AskRefusal::Unfit);
         }
+        let is_private = self.commands.get(id).is_some_and(|command| command.spec().is_private);
+        let word = if is_private { for_once(word) } else { word };
         match self.term_of(word, browser) {
             // The browser has given it to the extension as a whole, which looks at each anew.
             None if word == ConsentAnswer::Once && subject.kind == ConsentKind::Permission => {

@@ -153,6 +153,7 @@ const fn opens_for(spec: &CommandSpec) -> Option<&CorrelationId> {
             Some(correlation_id)
         }
         CommandWork::Browser(_)
+        | CommandWork::Unnamed { .. }
         | CommandWork::Annotations { .. }
         | CommandWork::Ask { .. }
         | CommandWork::Job { .. } => None,

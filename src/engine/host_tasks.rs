@@ -49,6 +49,7 @@ impl Engine {
                 CommandWork::Job { .. }
                 | CommandWork::Annotations { .. }
                 | CommandWork::Ask { .. }
+                | CommandWork::Unnamed { .. }
                 | CommandWork::Browser(_) => None,
             }
         });
@@ -119,7 +120,10 @@ impl Engine {
             CommandWork::Annotations { annotations } => {
                 annotations.session.as_ref() == session || named == Some(id)
             }
-            CommandWork::Ask { .. } | CommandWork::Job { .. } | CommandWork::Browser(_) => false,
+            CommandWork::Ask { .. }
+            | CommandWork::Job { .. }
+            | CommandWork::Unnamed { .. }
+            | CommandWork::Browser(_) => false,
         }
     }
 }
@@ -184,7 +188,9 @@ impl Transaction<'_> {
                     Err(_) => Ok(TargetSelector::default()),
                 }
             }
-            CommandWork::Job { .. } | CommandWork::Browser(_) => Ok(target),
+            CommandWork::Job { .. } | CommandWork::Unnamed { .. } | CommandWork::Browser(_) => {
+                Ok(target)
+            }
         }
     }
 

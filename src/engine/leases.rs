@@ -16,6 +16,7 @@ use super::commands::CommandRegistry;
 use super::entry::JournalEntry;
 use super::refusal::{CallRefusal, RefusalReason};
 use super::scheduler::Scheduler;
+use super::scopes::OwnerTab;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandOutcome, CommandState, Lane, TargetSelector, limits};
 use crate::protocol::actions::ActionEffect;
@@ -355,7 +356,10 @@ impl Transaction<'_> {
             // The extension has said so before, unless it is an old one.
             for tab in opened_tabs(command) {
                 let place = TabPlace { browser: browser.clone(), tab };
-                self.note_owned(place, &spec.owner, command.started_at());
+                let (owner, since) = (spec.owner.clone(), command.started_at());
+                let is_private = action.opens_private_tab();
+                let TabPlace { browser, tab } = place;
+                self.note_owned(OwnerTab { browser, tab, owner, since, is_private });
             }
         }
         // A tab that a command opened from a tab without a lease is nobody's.

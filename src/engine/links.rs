@@ -105,8 +105,8 @@ impl Transaction<'_> {
             }
             FromExtension::PageStates { states } => self.set_page_states(&peer.browser, states),
             FromExtension::TakeTab { tab_id } => self.take_tab_back(&peer.browser, tab_id),
-            FromExtension::TabOpened { correlation_id, tab_id } => {
-                self.note_tab_of_command(&peer.browser, &correlation_id, tab_id);
+            FromExtension::TabOpened { correlation_id, tab_id, private } => {
+                self.note_tab_of_command(&peer.browser, &correlation_id, tab_id, private);
             }
             FromExtension::TabCreated { source_tab_id, tab_id } => {
                 self.note_created(&peer.browser, source_tab_id, tab_id);
@@ -190,6 +190,7 @@ impl Transaction<'_> {
     /// (rows 11a, 12).
     fn ready(&mut self, peer: &Peer, mut ready: ReadyFrame) {
         ready.tabs = self.without_own_pages(ready.tabs);
+        self.drop_private_of_nobody(&peer.browser, &mut ready.tabs);
         let label =
             targets::label_for(&self.browsers, &self.browser_names, &peer.browser, &ready.label);
         let Some(browser) = self.browsers.get_mut(&peer.browser) else { return };
@@ -236,7 +237,8 @@ impl Transaction<'_> {
     }
 
     fn set_tabs(&mut self, browser: &BrowserId, tabs: Vec<BrowserTab>) {
-        let tabs = self.without_own_pages(tabs);
+        let mut tabs = self.without_own_pages(tabs);
+        self.drop_private_of_nobody(browser, &mut tabs);
         if let Some(browser) = self.browsers.get_mut(browser) {
             browser.set_tabs(tabs);
         }
@@ -266,6 +268,7 @@ pub(super) fn command_frame(
         params: spec.params.clone(),
         tab_id: lane.tab,
         tabs: engine.tabs_for(command, &lane.browser),
+        private_owner: engine.private_owner_for(command, &lane.browser),
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,

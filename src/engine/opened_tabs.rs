@@ -11,6 +11,7 @@ use super::browsers::BrowserState;
 use super::clients::ClientPresence;
 use super::entry::JournalEntry;
 use super::leases::TabPlace;
+use super::scopes::OwnerTab;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::limits;
 use crate::protocol::{AgentTab, BrowserId, RestoredTab, TabId, Timestamp, ToExtension};
@@ -175,7 +176,10 @@ impl Transaction<'_> {
                 let place = TabPlace { browser: browser.clone(), tab: tab_id };
                 self.note_opened(&place, &opened.opener);
                 let now = self.now();
-                self.note_owned(place, &opened.opener.owner, now);
+                let TabPlace { browser, tab } = place;
+                let owner = opened.opener.owner.clone();
+                let is_private = false;
+                self.note_owned(OwnerTab { browser, tab, owner, since: now, is_private });
                 // Its client may have left: then the tab's time has begun.
                 self.effects().is_sooner = true;
             }

@@ -102,7 +102,7 @@ impl Engine {
     fn overview_tabs(&self, browser: &BrowserId) -> Vec<OverviewTab> {
         let held = self.held_tabs(browser);
         let tabs = self.browsers.get(browser).map(|known| known.tabs()).unwrap_or_default();
-        let shown = tabs.iter().map(|tab| OverviewTab {
+        let shown = tabs.iter().filter(|tab| !tab.private).map(|tab| OverviewTab {
             tab_id: tab.tab_id,
             title: redact(&tab.title).into_owned(),
             site: site_of_address(&tab.url),

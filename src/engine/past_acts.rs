@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Transaction;
-use crate::lifecycle::{Command, CommandOutcome, CommandState, CommandWork};
+use crate::lifecycle::{Command, CommandOutcome, CommandState};
 use crate::protocol::actions::RegisteredAction;
 use crate::protocol::{Action, DOCTOR_CLIENT, PastAct, plain_label, site_of_address};
 
@@ -28,7 +28,7 @@ impl Transaction<'_> {
             owner: command.spec().owner.as_str().into(),
             client: if label.is_empty() { client.as_str().into() } else { label },
             browser: self.browser_label_of(command),
-            action: action_words(&command.spec().work),
+            action: action_words(command),
             site: self.site_of(command),
             ended: summary.status.as_str().into(),
             reason: summary.reason.as_deref().filter(|reason| is_code(reason)).map(Into::into),
@@ -46,6 +46,9 @@ impl Transaction<'_> {
     /// The site on which a command acted: that of the page which answered, else that of the address
     /// which it names, else that of its tab.
     fn site_of(&self, command: &Command) -> Option<Arc<str>> {
+        if command.spec().is_private {
+            return None;
+        }
         if let CommandState::Ended {
             outcome: CommandOutcome::Complete { origin: Some(origin), .. },
             ..
@@ -71,11 +74,16 @@ impl Transaction<'_> {
     }
 }
 
-/// The name of the action; of a batch also those of its steps, as far as they are actions.
-fn action_words(work: &CommandWork) -> Arc<str> {
-    let Some(Action::Batch(batch)) = work.action() else { return work.name().into() };
+/// The name of the action; of a batch also those of its steps, as far as they are actions. Of one in
+/// private windows no more than its name is kept.
+fn action_words(command: &Command) -> Arc<str> {
+    let work = &command.spec().work;
+    let steps = match work.action() {
+        Some(Action::Batch(batch)) if !command.spec().is_private => &batch.steps,
+        Some(_) | None => return work.name().into(),
+    };
     let named = |name: &str| RegisteredAction::named(name).map(|known| known.spec.name);
-    let mut names: Vec<_> = batch.steps.iter().filter_map(|step| named(&step.action)).collect();
+    let mut names: Vec<_> = steps.iter().filter_map(|step| named(&step.action)).collect();
     if names.len() > BATCH_NAMES_MAX {
         names.truncate(BATCH_NAMES_MAX);
         names.push("…");

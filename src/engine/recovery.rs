@@ -14,6 +14,9 @@ use crate::protocol::{BrowserId, CorrelationId};
 /// computed from the record of the command.
 fn digest_of(commands: &[RecordedCommand], id: &CorrelationId) -> Option<CallDigest> {
     let kept = commands.iter().find(|kept| kept.saved.spec.id == *id)?;
+    if kept.saved.spec.is_private {
+        return None;
+    }
     Some(CallDigest::of(&kept.saved.spec.work, &kept.selector))
 }
 

@@ -129,6 +129,11 @@ pub enum RefusalReason {
         /// Whether its extension, one that polls, tells of none.
         polls: bool,
     },
+    /// The tab is in a private window, and what was called for leaves a trace of its page.
+    NotInPrivate {
+        /// The tab.
+        tab: TabId,
+    },
     /// The tab shows nothing that the person could do a step on.
     NoPageToHandOver {
         /// The tab.
@@ -248,6 +253,7 @@ impl RefusalReason {
             Self::NoTab { .. } => "no_tab",
             Self::ScopeNotKept { .. } => Self::SCOPE_NOT_KEPT,
             Self::NoTabKnown { .. } => "no_tab_known",
+            Self::NotInPrivate { .. } => CommandOutcome::NOT_IN_PRIVATE,
             Self::NoPageToHandOver { .. } => "no_page_to_hand_over",
             Self::TabwirePage => Self::TABWIRE_PAGE,
             Self::StoppedByUser { .. } => CommandOutcome::STOPPED_BY_USER,
@@ -315,6 +321,9 @@ impl RefusalReason {
                 format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
             Self::NoTabKnown { browser, .. } => format!("No tab of `{browser}` is known"),
+            Self::NotInPrivate { tab } => format!(
+                "Tab {tab} is in a private window, of which nothing may stay: no question shows it"
+            ),
             Self::NoPageToHandOver { tab } => format!("Tab {tab} shows no page of the web"),
             Self::TabwirePage => "Agents may not use Tabwire's own pages".to_owned(),
             Self::StoppedByUser { browser } => {
@@ -392,7 +401,7 @@ impl RefusalReason {
                  the tabs of all browsers."
             }
             Self::NoPageToHandOver { .. } => Self::OPEN_PAGE_FIRST,
-            Self::TabwirePage | Self::StoppedByUser { .. } => {
+            Self::TabwirePage | Self::StoppedByUser { .. } | Self::NotInPrivate { .. } => {
                 next_step_of_code(self.code()).unwrap_or_default()
             }
             Self::ExtensionChanged { .. } => Self::RESTORE_EXTENSION,
@@ -427,6 +436,7 @@ impl RefusalReason {
             | Self::NoTab { .. }
             | Self::ScopeNotKept { .. }
             | Self::NoTabKnown { .. }
+            | Self::NotInPrivate { .. }
             | Self::NoPageToHandOver { .. }
             | Self::TabwirePage
             | Self::StoppedByUser { .. }
@@ -542,6 +552,7 @@ mod tests {
             RefusalReason::ScopeNotKept { browser: browser.clone() },
             tab_known(true),
             tab_known(false),
+            RefusalReason::NotInPrivate { tab: TabId(7) },
             RefusalReason::NoPageToHandOver { tab: TabId(7) },
             RefusalReason::TabwirePage,
             RefusalReason::StoppedByUser { browser: browser.clone() },

@@ -13,7 +13,7 @@ use super::entry::JournalEntry;
 use super::leases::{TabPlace, acts};
 use super::targets::TabSight;
 use super::{Engine, Transaction};
-use crate::lifecycle::{Command, CommandPhase, LifecycleEvent, Peer, limits};
+use crate::lifecycle::{Command, CommandPhase, CommandSpec, LifecycleEvent, Peer, limits};
 use crate::protocol::{
     Action, BrowserId, BrowserTab, ClientId, CorrelationId, Owner, OwnerScopes, TabId, TabScope,
     Timestamp, WorkKind,
@@ -31,6 +31,8 @@ pub struct OwnerTab {
     pub owner: Owner,
     /// Since when it is the owner's.
     pub since: Timestamp,
+    /// Whether it is in a private window: then it is nobody else's, whichever tabs they see.
+    pub is_private: bool,
 }
 
 /// An owner's tab, and whether its browser has listed it.
@@ -60,6 +62,9 @@ impl OwnerTabs {
 
     /// Since when a tab is inside the scope of an owner; `None`: it is outside.
     pub(super) fn inside_since(&self, owner: &Owner, place: &TabPlace) -> Option<Timestamp> {
+        if self.is_private(place) {
+            return self.owned_since(owner, place);
+        }
         match self.scope_of(owner) {
             TabScope::All => Some(Timestamp::from_unix_micros(0)),
             TabScope::Own => self.owned_since(owner, place),
@@ -79,6 +84,17 @@ impl OwnerTabs {
         let shared = self.shared.keys().filter(|place| !self.tabs.contains_key(*place));
         let known = self.tabs.keys().chain(shared);
         known.filter_map(move |place| Some((place, self.inside_since(owner, place)?)))
+    }
+
+    /// Whether an owner's clients opened a tab in a private window.
+    pub(super) fn is_private(&self, place: &TabPlace) -> bool {
+        self.tabs.get(place).is_some_and(|state| state.tab.is_private)
+    }
+
+    /// Whether an owner has private tabs in a browser.
+    fn has_private(&self, owner: &Owner, browser: &BrowserId) -> bool {
+        let mut states = self.tabs.values().map(|state| &state.tab);
+        states.any(|tab| tab.is_private && tab.owner == *owner && tab.browser == *browser)
     }
 
     /// Whether the person shares a tab.
@@ -169,6 +185,30 @@ impl Engine {
         Some(inside)
     }
 
+    /// Whether a tab is one that an owner's clients opened in a private window.
+    pub(super) fn is_private_tab(&self, browser: &BrowserId, tab: TabId) -> bool {
+        self.owner_tabs.is_private(&TabPlace { browser: browser.clone(), tab })
+    }
+
+    /// The owner of a command whose extension lets it see the owner's private tabs, and open them.
+    pub(super) fn private_owner_for(
+        &self,
+        command: &Command,
+        browser: &BrowserId,
+    ) -> Option<Owner> {
+        let CommandSpec { owner, is_private, .. } = command.spec();
+        let sees_private = *is_private || self.owner_tabs.has_private(owner, browser);
+        sees_private.then(|| owner.clone())
+    }
+
+    /// Drops private tabs that no owner's client is known to have opened: they are the person's.
+    pub(super) fn drop_private_of_nobody(&self, browser: &BrowserId, tabs: &mut Vec<BrowserTab>) {
+        tabs.retain(|tab| {
+            let mut ids = tab.former_ids.iter().chain([&tab.tab_id]);
+            !tab.private || ids.any(|id| self.is_private_tab(browser, *id))
+        });
+    }
+
     /// Whether a command is for a tab that is outside the scope of its owner.
     fn is_outside(&self, id: &CorrelationId, command: &Command) -> bool {
         let tab = self.scheduler.lane_of(id).and_then(|lane| Some((&lane.browser, lane.tab?)));
@@ -185,7 +225,12 @@ impl Engine {
         let has_tab = self.scheduler.lane_of(&spec.id).is_some_and(|lane| lane.tab.is_some());
         // Without a tab the extension would take the one that the person sees.
         let is_placed = has_tab || spec.work.action().is_some_and(Action::is_browser_wide);
-        !is_bounded || keeps && is_placed && !self.is_outside(&spec.id, command)
+        let opens_private = spec.work.action().is_some_and(Action::opens_private_tab);
+        let keeps_private =
+            self.browsers.get(&peer.browser).is_some_and(BrowserState::keeps_private_tabs);
+        (!is_bounded || keeps && is_placed)
+            && (!opens_private || keeps_private)
+            && !self.is_outside(&spec.id, command)
     }
 }
 
@@ -247,12 +292,13 @@ impl Transaction<'_> {
         browser: &BrowserId,
         id: &CorrelationId,
         tab: TabId,
+        is_private: bool,
     ) {
         let Some(command) = self.commands.get(id) else { return };
         let has_it = command.delivery().is_some_and(|delivery| delivery.peer.browser == *browser);
         let (owner, since) = (command.spec().owner.clone(), command.started_at());
         if has_it && command.phase() == CommandPhase::Started {
-            self.note_owned(TabPlace { browser: browser.clone(), tab }, &owner, since);
+            self.note_owned(OwnerTab { browser: browser.clone(), tab, owner, since, is_private });
         }
     }
 
@@ -261,8 +307,8 @@ impl Transaction<'_> {
         let source = TabPlace { browser: browser.clone(), tab: source };
         let acting = self.owners_at(&source).into_iter().find(|owner| self.acts_in(&source, owner));
         if let Some(owner) = acting {
-            let now = self.now();
-            self.note_owned(TabPlace { browser: browser.clone(), tab }, &owner, now);
+            let (since, is_private) = (self.now(), self.owner_tabs.is_private(&source));
+            self.note_owned(OwnerTab { browser: browser.clone(), tab, owner, since, is_private });
         }
     }
 
@@ -306,14 +352,14 @@ impl Transaction<'_> {
     }
 
     /// A tab is an owner's, if it is nobody's yet.
-    pub(super) fn note_owned(&mut self, place: TabPlace, owner: &Owner, since: Timestamp) {
+    pub(super) fn note_owned(&mut self, tab: OwnerTab) {
+        let place = TabPlace { browser: tab.browser.clone(), tab: tab.tab };
         if self.owner_tabs.tabs.contains_key(&place) {
             return;
         }
         let is_listed = self.browsers.get(&place.browser).is_some_and(|it| it.has_tab(place.tab));
-        let TabPlace { browser, tab } = place.clone();
+        let browser = place.browser.clone();
         let before = self.capture_of(&browser);
-        let tab = OwnerTab { browser: browser.clone(), tab, owner: owner.clone(), since };
         self.record(JournalEntry::TabOwned(tab.clone()));
         self.owner_tabs.tabs.insert(place, OwnerTabState { tab, is_listed });
         self.tell_capture(&browser, &before);
@@ -355,9 +401,9 @@ impl Transaction<'_> {
     pub(super) fn rename_owned_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
         let place = TabPlace { browser: browser.clone(), tab: former };
         let Some(state) = self.owner_tabs.tabs.get(&place) else { return };
-        let (owner, since) = (state.tab.owner.clone(), state.tab.since);
+        let renamed = OwnerTab { tab: now, ..state.tab.clone() };
         self.disown(&place);
-        self.note_owned(TabPlace { browser: browser.clone(), tab: now }, &owner, since);
+        self.note_owned(renamed);
     }
 
     /// Forgets the tabs that a connected browser no longer has.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::browsers::BrowserState;
 use super::refusal::RefusalReason;
+use super::targets;
 use super::{Engine, Transaction};
 use crate::lifecycle::{Command, LifecycleEvent, Peer};
 use crate::protocol::{
@@ -187,8 +188,18 @@ impl Engine {
     /// The error for a command that the scope of its owner keeps from a browser: for a tab that is
     /// outside it is that for a tab that does not exist.
     fn scope_refusal(&self, browser: &BrowserState, id: &CorrelationId) -> ReportedError {
-        if !browser.keeps_scopes() {
-            let why = RefusalReason::ScopeNotKept { browser: browser.label().to_owned() };
+        let opens_private = self
+            .commands
+            .get(id)
+            .and_then(|command| command.spec().work.action())
+            .is_some_and(Action::opens_private_tab);
+        let label = || browser.label().to_owned();
+        let why = if opens_private && !browser.keeps_private_tabs() {
+            Some(targets::no_private_tabs(label(), browser))
+        } else {
+            (!browser.keeps_scopes()).then(|| RefusalReason::ScopeNotKept { browser: label() })
+        };
+        if let Some(why) = why {
             return ReportedError {
                 hint: Some(why.hint().into_owned()),
                 may_have_run: Some(false),

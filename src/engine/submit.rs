@@ -192,6 +192,10 @@ impl Transaction<'_> {
         let timeout = if is_usual { limits::EXECUTE_HOLDING } else { *timeout };
         let mut spec = self.new_spec(caller, work, timeout.min(limits::EXECUTE_MAX));
         spec.holds_dialogs = holds_dialogs;
+        spec.is_private = action.opens_private_tab()
+            || lane.as_ref().is_some_and(|lane| {
+                lane.tab.is_some_and(|tab| self.is_private_tab(&lane.browser, tab))
+            });
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let reachable = self.accept(caller, spec, lane, selector.clone(), key);
         if matches!(action, Action::DrawMode(_)) {
@@ -224,6 +228,7 @@ impl Transaction<'_> {
             timeout,
             holds_dialogs: false,
             scope: self.scope_of(&caller.owner),
+            is_private: false,
             created: self.now(),
         }
     }

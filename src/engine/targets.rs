@@ -96,6 +96,9 @@ pub(super) fn resolve(
             polls,
         });
     }
+    if action.opens_private_tab() && browser.is_connected() && !browser.keeps_private_tabs() {
+        return Err(no_private_tabs(label_of(id, browser), browser));
+    }
     if sight.is_bounded() && browser.is_connected() && !browser.keeps_scopes() {
         return Err(RefusalReason::ScopeNotKept { browser: label_of(id, browser) });
     }
@@ -131,6 +134,16 @@ pub(super) fn resolve(
         None => sight.usual_tab((id, browser))?,
     };
     Ok(Some(Lane { browser: id.clone(), tab }))
+}
+
+/// The refusal of a browser whose extension would not keep a private tab to its owner.
+pub(super) fn no_private_tabs(label: String, browser: &BrowserState) -> RefusalReason {
+    RefusalReason::UnsupportedAction {
+        action: "tab_open with private",
+        browser: label,
+        extension_version: browser.extension_version().to_owned(),
+        polls: browser.poller().is_some(),
+    }
 }
 
 /// The lane of an action while no browser is connected. A tab that will be there then is not inside.

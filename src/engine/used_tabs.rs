@@ -162,6 +162,7 @@ impl Transaction<'_> {
             discarded: false,
             frozen: false,
             former_ids: Vec::new(),
+            private: false,
         };
         let tab = known.or_else(|| (!browser.is_connected()).then(unknown))?;
         let browser_label = self.browser_label(&used.browser);

@@ -38,14 +38,19 @@ impl CommandRow {
         let mut story = command.story(lane.as_ref());
         // The browser's message may have a part of the page in it.
         story.error = story.error.map(|error| redact(&error).into_owned().into());
+        if spec.is_private {
+            story =
+                CommandStory { files: Vec::new(), message: None, error: None, hint: None, ..story };
+        }
+        let target = spec.work.target().filter(|_| !spec.is_private);
         Self {
             story,
             owner: spec.owner.clone(),
             agent: agent.clone(),
             browser_label: browser_label.clone(),
-            target: spec.work.target().map(|target| redact(&target).into_owned()),
+            target: target.map(|target| redact(&target).into_owned()),
             is_job: spec.work.kind() == WorkKind::Job,
-            progress: progress_of(command),
+            progress: progress_of(command).filter(|_| !spec.is_private),
         }
     }
 }

@@ -33,6 +33,7 @@ mod opened_tabs;
 mod own_pages;
 mod page_states;
 mod pollers;
+mod private_tabs;
 mod recorded;
 mod scenarios;
 mod scopes;
@@ -90,6 +91,7 @@ fn tabs(ids: std::ops::RangeInclusive<i64>, url: &str) -> Vec<BrowserTab> {
         discarded: false,
         frozen: false,
         former_ids: Vec::new(),
+        private: false,
     };
     ids.map(tab).collect()
 }
@@ -244,6 +246,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         asks_first: None,
         names: None,
         shared_tabs: Vec::new(),
+        private_tabs: Some(true),
         tab_scopes: None,
         hands_over: Some(true),
     }

@@ -77,6 +77,7 @@ const COMMANDS: &str = "SELECT command.*, action_text.text AS long_action, body_
 fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
     let work: CommandWork = parsed("action", &long_text(row, "action", "long_action")?)?;
     let spec = CommandSpec {
+        is_private: false,
         id: text(row, "id")?.into(),
         query_id: text(row, "query_id")?.into(),
         owner: text(row, "owner")?.into(),

@@ -23,7 +23,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
-    QueryId, TabId, TabScope, Timestamp, Transport,
+    QueryId, ReportedError, TabId, TabScope, Timestamp, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -262,7 +262,8 @@ impl AcceptanceRecord {
         lane: Option<&Lane>,
         trace: &[TracePoint],
     ) -> (Self, Option<Cow<'static, str>>) {
-        let (work, long) = split(spec.work.to_record().into());
+        let unnamed = spec.is_private.then(|| spec.work.unnamed());
+        let (work, long) = split(unnamed.as_ref().unwrap_or(&spec.work).to_record().into());
         let (trace, steps) = trace_records(spec.created, trace);
         let record = Self {
             v: RecordVersion,
@@ -307,6 +308,7 @@ impl CommandRecords<'_> {
             owner: acceptance.owner,
             client: acceptance.client,
             params: work.params(),
+            is_private: matches!(work, CommandWork::Unnamed { .. }),
             work,
             timeout: Duration::from_micros(acceptance.timeout_us),
             holds_dialogs: acceptance.holds_dialogs,
@@ -340,13 +342,16 @@ impl StageRecord {
     /// The record, and the result or error if that stands beside it. `None`: the command is as it
     /// was when it was accepted.
     pub(super) fn of<'a>(
-        created: Timestamp,
+        spec: &CommandSpec,
         stage: &'a SavedStage,
         trace: &[TracePoint],
         holds: &HoldHistory,
     ) -> Option<(Self, Option<Cow<'a, str>>)> {
+        let (created, is_private) = (spec.created, spec.is_private);
         let (word, at, delivery, outcome) = match stage {
             SavedStage::Accepted => return None,
+            // The word that it waits for names the site.
+            SavedStage::Held(hold) if is_private => (StageWord::Released, &hold.since, None, None),
             SavedStage::Held(hold) => (StageWord::Held, &hold.since, None, None),
             SavedStage::Released { at } => (StageWord::Released, at, None, None),
             SavedStage::Started { delivery, at } => (StageWord::Started, at, Some(delivery), None),
@@ -355,7 +360,9 @@ impl StageRecord {
                 (StageWord::Ended, at, delivery.as_ref(), Some(outcome))
             }
         };
-        let (outcome, long) = outcome.map(OutcomeRecord::of).unzip();
+        let bare = outcome.filter(|_| is_private).map(OutcomeRecord::bare);
+        let of = |outcome: &'a CommandOutcome| OutcomeRecord::of(outcome);
+        let (outcome, long) = bare.or_else(|| outcome.map(of)).unzip();
         let (trace, steps) = trace_records(created, trace);
         let record = Self {
             v: RecordVersion,
@@ -366,8 +373,9 @@ impl StageRecord {
             trace,
             steps,
             need: match stage {
-                SavedStage::Held(hold) => Some(hold.need.clone()),
-                SavedStage::Accepted
+                SavedStage::Held(hold) if !is_private => Some(hold.need.clone()),
+                SavedStage::Held(_)
+                | SavedStage::Accepted
                 | SavedStage::Released { .. }
                 | SavedStage::Started { .. }
                 | SavedStage::Working { .. }
@@ -375,7 +383,7 @@ impl StageRecord {
             },
             held: holds.times,
             paused_us: (holds.times > 0).then(|| micros(holds.paused)),
-            allowed: holds.allowed.clone(),
+            allowed: if is_private { Vec::new() } else { holds.allowed.clone() },
         };
         Some((record, long.flatten()))
     }
@@ -451,6 +459,25 @@ impl OutcomeRecord {
                 (Self::Cancelled { may_have_run: *may_have_run, by_user: *by_user }, None)
             }
         }
+    }
+
+    /// No more of an outcome than how it ended.
+    fn bare(outcome: &CommandOutcome) -> (Self, Option<Cow<'_, str>>) {
+        let bare = |error: &ReportedError| {
+            let may_have_run = error.may_have_run;
+            Arc::new(ReportedError { may_have_run, ..ReportedError::new(&*error.code, "") })
+        };
+        let outcome = match outcome {
+            CommandOutcome::Complete { .. } => {
+                let result = Some(RawValue::NULL.to_owned());
+                return (Self::Complete { result, origin: None }, None);
+            }
+            CommandOutcome::Error { error } => CommandOutcome::Error { error: bare(error) },
+            CommandOutcome::Timeout { error } => CommandOutcome::Timeout { error: bare(error) },
+            CommandOutcome::Expired { .. } | CommandOutcome::Cancelled { .. } => outcome.clone(),
+        };
+        let (record, _) = OutcomeRecord::of(&outcome);
+        (record, None)
     }
 
     fn outcome(self, long: Option<&str>) -> Result<CommandOutcome, RecordError> {

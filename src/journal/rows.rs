@@ -41,14 +41,7 @@ pub(super) fn write_entry(
             let stage = SavedStage::of(command);
             // Of a command that is gone nothing is kept.
             if let (Some(stage), Some(number)) = (stage, row_ids.find(&command.spec().id)) {
-                put_stage(
-                    to,
-                    number,
-                    command.spec().created,
-                    &stage,
-                    command.marks(),
-                    command.holds(),
-                )?;
+                put_stage(to, number, command.spec(), &stage, command.marks(), command.holds())?;
             }
         }
         JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at)?,
@@ -109,7 +102,7 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
         let lane = command.lane.as_ref();
         let number = row_ids.give(&saved.spec.id);
         put_command(to, number, &saved.spec, &command.selector, lane, &saved.trace)?;
-        put_stage(to, number, saved.spec.created, &saved.stage, &saved.trace, &saved.holds)?;
+        put_stage(to, number, &saved.spec, &saved.stage, &saved.trace, &saved.holds)?;
         if let SavedStage::Ended { at, read: true, .. } = &saved.stage {
             put_read(to, Some(number), *at)?;
         }
@@ -182,7 +175,11 @@ fn write_accepted(
         let (owner, client) = (spec.owner.as_str(), spec.client.as_str());
         to.prepare_cached(drop)?.execute([owner, client, &**key])?;
     }
-    key.as_ref().map_or(Ok(()), |key| put_key(to, &RecordedKey::of(spec, key)))
+    let Some(key) = key else { return Ok(()) };
+    let key = RecordedKey::of(spec, key);
+    // A digest would tell the arguments to a guesser.
+    let digest = key.digest.filter(|_| !spec.is_private);
+    put_key(to, &RecordedKey { digest, ..key })
 }
 
 fn write_gone(to: &Connection, row_ids: &mut RowIds, eviction: &Eviction) -> rusqlite::Result<()> {
@@ -214,12 +211,12 @@ fn put_command(
 fn put_stage(
     to: &Connection,
     number: i64,
-    created: Timestamp,
+    spec: &CommandSpec,
     stage: &SavedStage,
     trace: &[TracePoint],
     holds: &HoldHistory,
 ) -> rusqlite::Result<()> {
-    let Some((record, long)) = StageRecord::of(created, stage, trace, holds) else { return Ok(()) };
+    let Some((record, long)) = StageRecord::of(spec, stage, trace, holds) else { return Ok(()) };
     LongValue::Outcome.put(to, number, long.as_deref())?;
     let put = "UPDATE command SET stage = ? WHERE number = ?";
     to.prepare_cached(put)?.execute(params![roomy(json(&record)), number])?;

@@ -32,17 +32,21 @@ pub(super) struct OwnerTabRecord {
     v: RecordVersion,
     owner: Owner,
     since_us: u64,
+    /// Files of earlier builds have no private tabs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_private: bool,
 }
 
 impl OwnerTabRecord {
     pub(super) fn of(owned: &OwnerTab) -> Self {
-        let OwnerTab { browser: _, tab: _, owner, since } = owned.clone();
-        Self { v: RecordVersion, owner, since_us: since.unix_micros() }
+        let OwnerTab { browser: _, tab: _, owner, since, is_private } = owned.clone();
+        Self { v: RecordVersion, owner, since_us: since.unix_micros(), is_private }
     }
 
     pub(super) fn owner_tab(self, browser: BrowserId, tab: TabId) -> OwnerTab {
-        let Self { owner, since_us, .. } = self;
-        OwnerTab { browser, tab, owner, since: Timestamp::from_unix_micros(since_us) }
+        let Self { owner, since_us, is_private, .. } = self;
+        let since = Timestamp::from_unix_micros(since_us);
+        OwnerTab { browser, tab, owner, since, is_private }
     }
 }
 

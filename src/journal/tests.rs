@@ -1,6 +1,7 @@
 //! The journal by itself: what it is told comes back, whatever becomes of the process, the
 //! disk and the file.
 
+mod private;
 mod upgrades;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ fn holder() -> Peer {
 fn command(id: &str, work: impl Into<CommandWork>) -> Command {
     let work = work.into();
     Command::new(CommandSpec {
+        is_private: false,
         id: id.into(),
         query_id: "q".into(),
         owner: "user".into(),
@@ -279,7 +281,8 @@ fn opened(tab: i64) -> ClientTab {
 }
 
 fn owned(tab: i64) -> OwnerTab {
-    OwnerTab { browser: "browser".into(), tab: TabId(tab), owner: "work".into(), since: NOW }
+    let (browser, owner) = ("browser".into(), "work".into());
+    OwnerTab { browser, tab: TabId(tab), owner, since: NOW, is_private: tab % 2 == 0 }
 }
 
 #[tokio::test]

@@ -55,6 +55,9 @@ pub struct CommandSpec {
     pub holds_dialogs: bool,
     /// Which tabs its owner's clients saw when it was accepted.
     pub scope: TabScope,
+    /// Whether it opens a tab in a private window, or is for one: nothing of its arguments and its
+    /// outcome leaves the memory of the daemon but for its owner.
+    pub is_private: bool,
     /// When it was accepted.
     pub created: Timestamp,
 }
@@ -404,7 +407,7 @@ impl CommandState {
     /// The state of a newly accepted command.
     const fn first(work: &CommandWork) -> Self {
         match work {
-            CommandWork::Browser(_) => Self::queued(false),
+            CommandWork::Browser(_) | CommandWork::Unnamed { .. } => Self::queued(false),
             CommandWork::Annotations { .. } | CommandWork::Ask { .. } | CommandWork::Job { .. } => {
                 Self::Waiting
             }

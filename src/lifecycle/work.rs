@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::limits;
+use crate::protocol::actions::RegisteredAction;
 use crate::protocol::{
     Action, CommandAim, CorrelationId, Job, PersonAsk, SessionName, TabId, WorkKind, in_short,
 };
@@ -32,6 +33,12 @@ pub enum CommandWork {
         /// The job.
         job: Job,
     },
+    /// An action in a private window, as an earlier run of the daemon has recorded it: no more than its
+    /// name.
+    Unnamed {
+        /// The name of the action.
+        private: Arc<str>,
+    },
     /// An extension runs an action.
     Browser(Action),
 }
@@ -47,11 +54,15 @@ pub struct AwaitedDrawings {
 impl CommandWork {
     /// Its name in lists.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Annotations { .. } => "annotations",
             Self::Ask { .. } => "ask_user",
             Self::Job { job } => job.name(),
+            Self::Unnamed { private } => match RegisteredAction::named(private) {
+                Some(known) => known.spec.name,
+                None => "action",
+            },
             Self::Browser(action) => action.name(),
         }
     }
@@ -60,7 +71,7 @@ impl CommandWork {
     #[must_use]
     pub fn target(&self) -> Option<Arc<str>> {
         match self {
-            Self::Annotations { .. } => None,
+            Self::Annotations { .. } | Self::Unnamed { .. } => None,
             Self::Ask { ask } => Some(in_short(ask.question().as_str())),
             Self::Job { job: Job::MonitorSync(sync) } => Some(in_short(&sync.path)),
             Self::Browser(action) => action.target(),
@@ -80,15 +91,17 @@ impl CommandWork {
             Self::Annotations { .. } => WorkKind::Annotations,
             Self::Ask { .. } => WorkKind::Ask,
             Self::Job { .. } => WorkKind::Job,
-            Self::Browser(_) => WorkKind::Browser,
+            Self::Browser(_) | Self::Unnamed { .. } => WorkKind::Browser,
         }
     }
 
     /// The first part of the correlation id.
     #[must_use]
-    pub const fn id_kind(&self) -> &'static str {
+    pub fn id_kind(&self) -> &'static str {
         match self {
             Self::Browser(action) => action.id_kind(),
+            Self::Unnamed { private } => RegisteredAction::named(private)
+                .map_or(CorrelationId::JOB, |known| known.spec.id_kind),
             Self::Annotations { .. } => CorrelationId::ANNOTATIONS,
             Self::Ask { .. } => CorrelationId::ASK,
             Self::Job { .. } => CorrelationId::JOB,
@@ -99,7 +112,7 @@ impl CommandWork {
     #[must_use]
     pub const fn is_about_page(&self) -> bool {
         match self {
-            Self::Annotations { .. } | Self::Browser(_) => true,
+            Self::Annotations { .. } | Self::Unnamed { .. } | Self::Browser(_) => true,
             Self::Ask { ask } => {
                 matches!(ask, PersonAsk::Approve { .. } | PersonAsk::HandOver { .. })
             }
@@ -112,7 +125,10 @@ impl CommandWork {
     pub const fn action(&self) -> Option<&Action> {
         match self {
             Self::Browser(action) => Some(action),
-            Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => None,
+            Self::Annotations { .. }
+            | Self::Ask { .. }
+            | Self::Job { .. }
+            | Self::Unnamed { .. } => None,
         }
     }
 
@@ -138,10 +154,16 @@ impl CommandWork {
     /// The longest time from its creation to its end, with this timeout.
     pub(super) fn total(&self, timeout: Duration) -> Duration {
         match self {
-            Self::Browser(_) => timeout + limits::QUEUE_ALLOWANCE,
+            Self::Browser(_) | Self::Unnamed { .. } => timeout + limits::QUEUE_ALLOWANCE,
             // None of them waits for a tab, so none needs an allowance for the queue.
             Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => timeout,
         }
+    }
+
+    /// No more of it than the name of its action.
+    #[must_use]
+    pub fn unnamed(&self) -> Self {
+        Self::Unnamed { private: self.name().into() }
     }
 
     /// Its form in the journal.
@@ -149,9 +171,10 @@ impl CommandWork {
     pub fn to_record(&self) -> String {
         match self {
             Self::Browser(action) => action.to_record(),
-            Self::Annotations { .. } | Self::Ask { .. } | Self::Job { .. } => {
-                serde_json::to_string(self).unwrap_or_default()
-            }
+            Self::Annotations { .. }
+            | Self::Ask { .. }
+            | Self::Job { .. }
+            | Self::Unnamed { .. } => serde_json::to_string(self).unwrap_or_default(),
         }
     }
 }

@@ -203,6 +203,7 @@ mod tests {
                 asks_first: None,
                 names: None,
                 shared_tabs: Vec::new(),
+                private_tabs: Some(true),
                 tab_scopes: None,
                 hands_over: None,
             }));

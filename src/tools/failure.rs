@@ -170,6 +170,7 @@ impl RefusedCall {
             | RefusalReason::NoTab { .. }
             | RefusalReason::ScopeNotKept { .. }
             | RefusalReason::NoTabKnown { .. }
+            | RefusalReason::NotInPrivate { .. }
             | RefusalReason::NoPageToHandOver { .. }
             | RefusalReason::TabwirePage
             | RefusalReason::StoppedByUser { .. }

@@ -283,6 +283,7 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
         (*current, "current"),
         (tab.discarded, "discarded"),
         (tab.frozen, "frozen"),
+        (tab.private, "private"),
     ];
     for (_, word) in words.into_iter().filter(|(is_so, _)| *is_so) {
         line.word(word);

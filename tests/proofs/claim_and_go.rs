@@ -227,6 +227,7 @@ fn worker_of(peer: &Peer) -> usize {
 fn spec() -> CommandSpec {
     let action = Action::ExecuteJs(ExecuteJsAction { script: "1".to_owned(), user_gesture: None });
     CommandSpec {
+        is_private: false,
         id: "exec_1".into(),
         query_id: "q_1".into(),
         owner: "user".into(),

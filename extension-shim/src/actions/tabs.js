@@ -7,7 +7,7 @@
 
 import { navigationFields } from '../browser/navigations.js';
 import { withOwner } from '../browser/site_guard.js';
-import { agentTabs, policy, tabs } from '../browser/state.js';
+import { agentTabs, policy, privateTabs, tabs } from '../browser/state.js';
 import { stopNavigation } from '../browser/unstick.js';
 import { checkedFlag, checkedUrl } from '../commands/params.js';
 import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
@@ -21,16 +21,18 @@ export async function tab_list(_, { begin, sees }) {
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_open({ url = 'about:blank', focus }, context) {
+export async function tab_open({ url = 'about:blank', focus, private: isAsked }, context) {
   const wanted = await checkedUrl(url);
   const inFront = checkedFlag('focus', focus);
+  const isPrivate = checkedFlag('private', isAsked);
   if (inFront) policy.handed.assertFrontIsFree();
   context.begin();
   // Opened empty and then sent there: only of a tab that has an id can the load be followed.
-  const id = await openBlank(inFront).catch(refused);
+  const id = await (isPrivate ? privateTabs.open(context.privateOwner, inFront) : openBlank(inFront)).catch(refused);
   if (id === undefined) throw new ActionError('internal', 'the browser opened a tab without an id');
   agentTabs.noteOpened(id);
-  context.noteOpened(id);
+  context.noteOpened(id, { isPrivate });
+  if (isPrivate) agentTabs.bring(id, { isNew: true });
   context.begin();
   if (inFront) await bringToFront(id, { isNew: true });
   /** @type {Arrival} */
@@ -56,7 +58,11 @@ function closedFor(arrival, error) {
 async function openBlank(inFront) {
   const url = 'about:blank';
   const windows = await chrome.windows.getAll({ windowTypes: ['normal'] });
-  if (windows.length > 0) return (await chrome.tabs.create({ url, active: inFront })).id;
+  const hasPrivate = windows.some(({ incognito }) => incognito);
+  // The browser would take the window in front, which may be a private one.
+  if (hasPrivate) await tabs.load();
+  const where = hasPrivate ? { windowId: tabs.openWindow } : {};
+  if (windows.some(({ incognito }) => !incognito)) return (await chrome.tabs.create({ url, active: inFront, ...where })).id;
   // A browser may go on without any; then there is none that could take a tab.
   const window = await chrome.windows.create({ url, focused: inFront });
   const id = window?.tabs?.[0]?.id;
@@ -123,5 +129,6 @@ async function permitted(tabId) {
 
 /** @param {unknown} error @returns {never} */
 function refused(error) {
+  if (error instanceof ActionError) throw error;
   throw noSuchTab(`the browser refused: ${messageOf(error)}`);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // Gives files to a page: to a field, through the chooser that a click opens, or by a drop.
 
-/** @import {Context, Outcome, UploadCopy} from '../../types/protocol.js' */
+/** @import {CommandBody, Context, Outcome, UploadCopy} from '../../types/protocol.js' */
 /** @import {ActPlace} from '../input/place.js' */
 /** @import {InputSession} from '../input/session.js' */
 /** @import {HandedElement} from '../browser/world_contexts.js' */
@@ -12,6 +12,8 @@ import { handedElement } from '../browser/handed_element.js';
 import { askDocument } from '../browser/page_world.js';
 import { assertPage } from '../browser/site_guard.js';
 import { policy } from '../browser/state.js';
+import { parseTarget } from '../browser/target_query.js';
+import { findTarget } from '../browser/targets.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { checkedFlag } from '../commands/params.js';
 import { checkedPlace } from '../input/place.js';
@@ -27,6 +29,23 @@ import { CHOOSER_MS } from './limits.js';
 /** @typedef {Pick<InputSession, 'tabId' | 'byScript'>} FileGiver */
 
 const FRAMES = new Set(['iframe', 'frame', 'object', 'embed', 'fencedframe']);
+
+/**
+ * The page that is to get the files of a command, as far as that is known before it begins: that of a frame, if its target is in one.
+ * @param {Pick<CommandBody, 'type' | 'params'>} command @param {chrome.tabs.Tab & {id: number}} tab @returns {Promise<string>} its URL
+ */
+export async function receivingPage({ type, params }, { id: tabId, url = '' }) {
+  if (type !== 'upload_file') return url;
+  try {
+    const { document } = await findTarget({ tabId, signal: new AbortController().signal }, parseTarget(params?.target));
+    // A frame without an address of its own gets files of open folders only.
+    return /^https?:/i.test(document.url) ? document.url : url;
+  } catch (error) {
+    // It fails by itself, with better words, or comes later: then no other page than this one gets the files.
+    console.debug(error);
+    return url;
+  }
+}
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
 export async function upload_file({ target: wanted, paths, drop }, context) {

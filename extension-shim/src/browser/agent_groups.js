@@ -94,7 +94,7 @@ export class AgentGroups {
   /** @param {AgentTab} opened */
   async #group({ tab_id, client, client_id }) {
     const tab = await chrome.tabs.get(tab_id).catch(() => null);
-    if (!tab || tab.pinned || tab.groupId !== NO_GROUP) return;
+    if (!tab || tab.pinned || tab.incognito || tab.groupId !== NO_GROUP) return;
     const key = `${tab.windowId} ${client_id}`;
     this.#move(tab_id);
     const known = this.#groups.get(key);
@@ -118,7 +118,7 @@ export class AgentGroups {
   async #note() {
     const seen = await Promise.all(this.#opened.map(async ({ tab_id, client, client_id }) => {
       const tab = await chrome.tabs.get(tab_id).catch(() => null);
-      if (!tab?.url?.startsWith('http')) return [];
+      if (!tab?.url?.startsWith('http') || tab.incognito) return [];
       const isOurs = [...this.#groups.values()].includes(tab.groupId);
       return [{ tab_id, url: tab.url, ...(isOurs && faceOf(client, client_id)) }];
     }));
@@ -141,7 +141,7 @@ export class AgentGroups {
   /** Tabs of agents that the browser has brought back and that nobody has touched. @returns {Promise<RestoredTab[]>} */
   async findRestored() {
     if (this.#former.length === 0 || Date.now() > this.#lookUntil) return [];
-    const open = await chrome.tabs.query({});
+    const open = (await chrome.tabs.query({})).filter(({ incognito }) => !incognito);
     // After a reload of the extension they are all still there.
     this.#former = this.#former.filter(({ tab_id, url }) => !open.some((tab) => tab.id === tab_id && tab.url === url));
     const faces = await groupFaces();

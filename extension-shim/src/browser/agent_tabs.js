@@ -36,6 +36,8 @@ export class AgentTabs {
   tellTabs = async () => {};
   /** @type {(opened: AgentTab[]) => void} */
   onChange = () => {};
+  /** A tab is the person's. @type {(tabId: number) => void} */
+  onKept = () => {};
 
   /** @param {Policy} policy @param {TabDownloads} downloads @param {AgentGroups} groups */
   constructor(policy, downloads, groups) {
@@ -121,6 +123,7 @@ export class AgentTabs {
 
   /** The tab is the person's from now on. @param {number} tabId @returns {boolean} false: no daemon is connected */
   keep(tabId) {
+    this.onKept(tabId);
     if (this.#agents.delete(tabId)) this.#store();
     if (!this.#opened.has(tabId)) return true;
     this.#kept.add(tabId);

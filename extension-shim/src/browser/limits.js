@@ -168,3 +168,5 @@ export const ASIDE_KEEP_AGAIN_MS = 60_000;
 export const TYPED_MS = 5_500;
 /** The browser tells the end of a debugger's session within this time of the command that it cuts off. */
 export const LOST_MS = 200;
+/** The browser says this soon after a private tab has come which page has opened it. */
+export const PRIVATE_LOOK_MS = 500;

@@ -95,7 +95,8 @@ export class SharedTabs {
 /** @param {number} tabId @returns {Promise<string | undefined | null>} undefined: it shows no page of a site; null: it is not open */
 async function originNow(tabId) {
   const tab = await chrome.tabs.get(tabId).catch(() => null);
-  return tab && siteOf(tab.url ?? '');
+  // A private tab is nobody's but the person's, or the owner's who opened it.
+  return tab && (tab.incognito ? undefined : siteOf(tab.url ?? ''));
 }
 
 /** @param {string} url @returns {string | undefined} */

@@ -10,6 +10,7 @@ import { ownPage } from '../policy/own_pages.js';
 import { drawnTab, originOf } from '../policy/pages.js';
 import { fileIn, hidesOwner } from '../policy/sites.js';
 import { TABS_DEBOUNCE_MS } from './limits.js';
+import { PrivateTabs } from './private_tabs.js';
 import { ReplacedTabs } from './replaced_tabs.js';
 
 export class Tabs {
@@ -25,19 +26,32 @@ export class Tabs {
   #policy;
   #prefixOf;
   #replaced;
+  #private;
 
-  /** @param {Policy} policy @param {(tabId: number) => string | undefined} prefixOf the letters of the refs of a tab's elements @param {ReplacedTabs} replaced */
-  constructor(policy, prefixOf = () => undefined, replaced = new ReplacedTabs()) {
+  /** @param {Policy} policy @param {(tabId: number) => string | undefined} prefixOf the letters of the refs of a tab's elements @param {ReplacedTabs} replaced @param {PrivateTabs} privateTabs */
+  constructor(policy, prefixOf = () => undefined, replaced = new ReplacedTabs(), privateTabs = new PrivateTabs()) {
     this.#policy = policy;
     this.#prefixOf = prefixOf;
     this.#replaced = replaced;
+    this.#private = privateTabs;
   }
 
   /** Asks the browser for all of it. */
   async load() {
     const [all, focused] = await Promise.all([chrome.tabs.query({}), lastFocusedWindow()]);
-    this.#focusedWindow = focused;
+    this.#focusedWindow = focused.incognito ? this.#windowBehind(all) : focused.id ?? chrome.windows.WINDOW_ID_NONE;
     this.#tabs = new Map(all.map((tab) => [/** @type {number} */ (tab.id), tab]));
+  }
+
+  /** Nobody is to notice that the person is in a private window. @param {chrome.tabs.Tab[]} all @returns {number} the window for which they take it */
+  #windowBehind(all) {
+    const others = all.filter(({ incognito }) => !incognito).map(({ windowId }) => windowId);
+    return others.includes(this.#focusedWindow) ? this.#focusedWindow : others[0] ?? chrome.windows.WINDOW_ID_NONE;
+  }
+
+  /** The window in which a new tab opens that is not private. */
+  get openWindow() {
+    return this.#focusedWindow;
   }
 
   /** @returns {BrowserTab[]} */
@@ -109,6 +123,7 @@ export class Tabs {
     const tab = this.known(tabId);
     if (hasId(tab)) return tab;
     const meant = tabId === undefined ? this.#activeTab() : this.#tabs.get(this.#replaced.now(tabId));
+    if (meant && this.#private.isPersons(meant)) throw noSuchTab(absence(tabId));
     if (meant && this.#isOwn(meant)) throw ownPage(false);
     if (this.#policy.handed.hasTab(tabId === undefined ? this.#activeTab()?.id : this.#replaced.now(tabId))) throw handedOver(tabId === undefined ? 'the tab in front' : `tab ${tabId}`, false);
     throw noSuchTab(absence(tabId));
@@ -145,7 +160,7 @@ export class Tabs {
 
   /** @param {chrome.tabs.Tab} tab whether it is for the person alone */
   #isPersons(tab) {
-    return drawnTab(tab) !== undefined || this.#isOwn(tab) || this.#policy.handed.hasTab(tab.id);
+    return drawnTab(tab) !== undefined || this.#private.isPersons(tab) || this.#isOwn(tab) || this.#policy.handed.hasTab(tab.id);
   }
 
   /** @param {chrome.tabs.Tab} tab whether it shows a page of Tabwire that is not for drawing */
@@ -205,6 +220,7 @@ export class Tabs {
       ...(tab.discarded && { discarded: true }),
       ...(isFrozen(tab) && { frozen: true }),
       ...(formerIds.length > 0 && { former_ids: formerIds }),
+      ...(tab.incognito && { private: true }),
     };
   }
 }
@@ -221,11 +237,9 @@ function siteOf(url) {
   return origin === 'null' ? '' : origin;
 }
 
-/** Pop-ups and developer tools do not count: a person works in a normal window. */
+/** Pop-ups and developer tools do not count: a person works in a normal window. @returns {Promise<{id?: number, incognito?: boolean}>} */
 async function lastFocusedWindow() {
-  const none = { id: chrome.windows.WINDOW_ID_NONE };
-  const last = await chrome.windows.getLastFocused({ windowTypes: ['normal'] }).catch(() => none);
-  return last.id ?? none.id;
+  return chrome.windows.getLastFocused({ windowTypes: ['normal'] }).catch(() => ({}));
 }
 
 /** @param {number | undefined} tabId */

@@ -132,7 +132,8 @@ export class Recorder {
   /** It is new, or has gone somewhere. @param {chrome.tabs.Tab} tab */
   handleTab(tab) {
     if (tab.id === undefined || tab.id === chrome.tabs.TAB_ID_NONE) return;
-    const isOff = this.#isEnded || isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
+    // The entries of all tabs go through the same buffers, to every reader.
+    const isOff = tab.incognito || this.#isEnded || isAnyDismissed() || tab.discarded || !isReachable(tab) || !this.#isPermitted(tab);
     const streams = isOff ? new Set() : streamsOf(this.#settings, tab.id);
     const recording = this.#tabs.get(tab.id);
     if (streams.size > 0) this.#record(tab.id, /** @type {Set<RecordedStream>} */ (streams), tab.url ?? '');

@@ -43,6 +43,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {(command: CommandBody, outcome: Outcome) => void} [done] it has succeeded
  * @property {(tabId: number) => string | undefined} [sharedAt] the site at which the person shares a tab
  * @property {(tabId: number, origin: string) => Promise<boolean>} [confirms] whether a tab is still shared at that site
+ * @property {(command: CommandBody, tabId: number) => boolean} [isPrivateFor] whether a private tab may be told to a command; true of all others
  * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
  * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
  */
@@ -140,6 +141,13 @@ export class Dispatcher {
   handleReplaced(added, removed) {
     for (const entry of this.#entries.values()) {
       if (entry.running?.tabIds.has(removed)) this.#refuse(entry, discardedMeanwhile(removed, added));
+    }
+  }
+
+  /** The commands in these tabs end. @param {(tabId: number) => boolean} isOver @param {ActionError} error */
+  endIn(isOver, error) {
+    for (const entry of this.#entries.values()) {
+      if (entry.running && [...entry.running.tabIds].some(isOver)) this.#refuse(entry, error);
     }
   }
 
@@ -268,7 +276,7 @@ export class Dispatcher {
     } catch (error) {
       // Its words may be those of the next page.
       if (isBounded(command)) await this.#confirm(command, running);
-      throw withoutOutside(command, error);
+      throw withoutOutside(command, error, (tabId) => this.#sees(command, tabId));
     } finally {
       unfollow?.();
     }
@@ -283,6 +291,11 @@ export class Dispatcher {
     if (origin === undefined) return;
     const isInside = await (this.#gate.confirms?.(tab_id, origin) ?? true);
     if (!isInside) throw noSuchTab(`tab ${command.tab_id} is not open`).after({ ran: running.begun });
+  }
+
+  /** @param {CommandBody} command @param {number} tabId */
+  #sees(command, tabId) {
+    return isInside(command, tabId) && (this.#gate.isPrivateFor?.(command, tabId) ?? true);
   }
 
   /** @param {CommandBody} command @returns {number | undefined} */
@@ -310,11 +323,12 @@ export class Dispatcher {
       client,
       clientId: command.client_id,
       seesAll: !isBounded(command),
-      sees: (tabId) => isInside(command, tabId),
-      noteOpened: (tabId) => {
+      sees: (tabId) => this.#sees(command, tabId),
+      privateOwner: command.private_owner,
+      noteOpened: (tabId, so = {}) => {
         noteOpened(command, tabId);
         // Before everything else that tells of the tab: it is the owner's from now on.
-        this.#send({ type: 'tab_opened', correlation_id: entry.correlation_id, tab_id: tabId });
+        this.#send({ type: 'tab_opened', correlation_id: entry.correlation_id, tab_id: tabId, ...(so.isPrivate && { private: true }) });
       },
       signal,
       begin: () => {

@@ -35,10 +35,10 @@ export function noteOpened({ tabs }, tabId) {
   if (tabs && !tabs.includes(tabId)) tabs.push(tabId);
 }
 
-/** @param {CommandBody} command @param {unknown} error of it @returns {unknown} the same, without a word about a tab that is outside */
-export function withoutOutside(command, error) {
+/** @param {CommandBody} command @param {unknown} error of it @param {(tabId: number) => boolean} [sees] @returns {unknown} the same, without a word about a tab that is outside */
+export function withoutOutside(command, error, sees = (tabId) => isInside(command, tabId)) {
   if (!(error instanceof ActionError)) return error;
   const { about, ...more } = error.more;
-  if (about === undefined || isInside(command, about.tabId)) return error;
+  if (about === undefined || sees(about.tabId)) return error;
   return new ActionError(error.code, about.message, error.pageStack, { ...more, ...(about.hint && { hint: about.hint }) });
 }

@@ -242,6 +242,10 @@ export class DrawMode {
   }
 
   async #openForPerson() {
+    const inFront = await tabs.inFront();
+    const front = inFront === undefined ? undefined : await chrome.tabs.get(inFront).catch(() => undefined);
+    // A drawing is kept, and goes to an agent.
+    if (front?.incognito) throw new ActionError('not_in_private', 'a drawing would leave a trace of a page in a private window');
     return this.open(await tabs.fresh(undefined));
   }
 

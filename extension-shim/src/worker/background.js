@@ -10,7 +10,7 @@ import { adoptAttached, handleDetach, handleEvent, handlePerson, handleReplaced 
 import { forgetForeign, handleForeignCommitted } from '../browser/foreign_extensions.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { highlights } from '../browser/highlights.js';
-import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
+import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, privateTabs, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
@@ -46,6 +46,7 @@ chrome.runtime.onMessage.addListener((ask, sender, answer) => {
 });
 
 chrome.tabs.onCreated.addListener((tab) => {
+  privateTabs.handleCreated(tab);
   handOvers.handleCreated(tab);
   tabs.handleUpdated(tab);
   recorder.handleTab(tab);
@@ -63,6 +64,7 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 });
 chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   sharedTabs.handleRemoved(tabId);
+  privateTabs.handleRemoved(tabId);
   agentTabs.handleRemoved(tabId, windowId);
   handOvers.handleRemoved(tabId);
   tabs.handleRemoved(tabId);
@@ -85,6 +87,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
 });
 chrome.tabs.onReplaced.addListener((added, removed) => {
   replacedTabs.handleReplaced(added, removed);
+  privateTabs.handleReplaced(added, removed);
   sharedTabs.handleReplaced(added, removed).catch(console.warn);
   agentTabs.handleReplaced(added, removed);
   handOvers.handleReplaced(added, removed);
@@ -122,6 +125,7 @@ chrome.windows.onFocusChanged.addListener((windowId) => {
 });
 
 chrome.downloads.onCreated.addListener((item) => {
+  if (item.incognito) return;
   tabDownloads.handleCreated(item, [...navigations.handleDownload(item), ...actEffects.handleDownload(item)]).catch(console.warn);
 });
 chrome.downloads.onChanged.addListener((change) => {
@@ -153,12 +157,17 @@ chrome.webNavigation.onCommitted.addListener((details) => {
 });
 // A window of its own names no opener.
 chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
+  if (privateTabs.isClosed) handleNewTarget(details);
+  else privateTabs.admitCreated(details.sourceTabId, details.tabId).then((isAdmitted) => { if (isAdmitted) handleNewTarget(details); }, console.warn);
+});
+/** @param {chrome.webNavigation.WebNavigationSourceCallbackDetails} details */
+function handleNewTarget(details) {
   handOvers.handleOpened(details.sourceTabId, details.tabId);
   drawMode.handleOpened(details.sourceTabId).catch(console.warn);
   // Before the report of the act, which may name the tab.
   link.send({ type: 'tab_created', source_tab_id: details.sourceTabId, tab_id: details.tabId });
   actEffects.handleNewTarget(details);
-});
+}
 chrome.webNavigation.onCompleted.addListener((details) => {
   navigations.handleCompleted(details);
   tabEvents.handle(details.tabId);

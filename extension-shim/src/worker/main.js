@@ -9,6 +9,7 @@
 import { actions } from '../actions/index.js';
 import { recordAct } from '../actions/record.js';
 import { checkedUse } from '../actions/storage.js';
+import { receivingPage } from '../actions/upload_file.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
@@ -19,7 +20,7 @@ import { checkedPermissions } from '../browser/site_settings.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
-import { agentGroups, agentTabs, elementRefs, pageStates, policy, replacedTabs, sharedTabs, siteSettings, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
+import { agentGroups, agentTabs, elementRefs, pageStates, policy, privateTabs, replacedTabs, sharedTabs, siteSettings, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
 import { Outbox } from '../commands/outbox.js';
@@ -52,10 +53,11 @@ const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
-  isOpen: (command) => !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && !needsOwnWord(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
+  isOpen: (command) => privateTabs.isClosed && !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && !needsOwnWord(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
   async check(command, { isStep, look }) {
     // Before the rules, which may change while the recording begins.
     await recorder.applied();
+    await privateTabs.assertMayUse(command, command.tab_id === undefined ? undefined : replacedTabs.now(command.tab_id));
     const tab = () => tabs.fresh(command.tab_id);
     const documentNow = async () => {
       const { id: tabId } = await tab();
@@ -65,7 +67,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     // A step is asked about with its batch.
     if (!isStep && givesFiles(command)) {
       const given = await tab().catch(() => null);
-      if (given) await askBeforeGiving(command, given.url ?? '', { look, documentNow });
+      if (given) await askBeforeGiving(command, await receivingPage(command, given), { look, documentNow });
     }
     if (needsOwnWord(command)) {
       assertCanBeDone(command);
@@ -95,6 +97,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
   },
   idNow: (tabId) => replacedTabs.now(tabId),
+  isPrivateFor: (command, tabId) => privateTabs.isFor(command, tabId),
   sharedAt: (tabId) => sharedTabs.sharedAt(tabId),
   confirms: (tabId, origin) => sharedTabs.confirm(tabId, origin),
   wake: wakePage,
@@ -221,7 +224,7 @@ function assertCanBeDone({ type, params }) {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(), privateTabs.restore(),
   ]);
 });
 let session = '';
@@ -287,6 +290,7 @@ function onWelcome({ epoch, server_version, capture }, config) {
     act_rules: true,
     asks_first: true,
     tab_scopes: true,
+    private_tabs: true,
     hands_over: true,
     stopped: policy.isStopped,
     older_extensions: true,
@@ -356,6 +360,7 @@ policy.files.onChange = rulesChanged;
 debuggerNews.isHandedOver = (tabId) => policy.handed.hasTab(tabId);
 handOvers.onChange = (marked) => showHandOvers(marked);
 wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
+privateTabs.onPersonCame = (error) => dispatcher.endIn((tabId) => privateTabs.isAgents(tabId), error);
 sharedTabs.onChange = (tab_ids) => link.send({ type: 'shared_tabs', tab_ids });
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);

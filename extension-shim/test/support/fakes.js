@@ -76,6 +76,7 @@ export function installChrome() {
       getURL: (path) => `chrome-extension://ours/${path}`,
       connectNative: (name) => new FakeHost(name),
     },
+    extension: { isAllowedIncognitoAccess: async () => false },
     scripting: { executeScript: mock.fn(async () => []) },
     webNavigation: { getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) },
     windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },

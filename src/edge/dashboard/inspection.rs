@@ -8,6 +8,9 @@ use crate::lifecycle::Command;
 use crate::protocol::{CommandStatus, floor_escape_boundary};
 use crate::streams::redact_json;
 
+/// In place of the arguments and the result of a command in a private window.
+const NOT_SHOWN: &str = "[in a private window: not shown]";
+
 /// The longest text of arguments or of a result, in bytes.
 const LONGEST: usize = 32 * 1024;
 
@@ -19,6 +22,9 @@ const TYPED: [&str; 3] = ["text", "value", "prompt"];
 
 /// The arguments and the result.
 pub(super) fn told(command: &Command) -> Value {
+    if command.spec().is_private {
+        return json!({"arguments": NOT_SHOWN, "result": NOT_SHOWN});
+    }
     let arguments = shown(&command.spec().params, true);
     let result = match command.report(false).status {
         CommandStatus::Complete { result, .. } => Some(shown(&result, false)),

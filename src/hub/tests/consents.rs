@@ -8,7 +8,7 @@ use crate::protocol::{
     WordTakenBack, WordTerm,
 };
 
-const SHOP: &str = "https://shop.example";
+pub(super) const SHOP: &str = "https://shop.example";
 const BANK: &str = "https://bank.example";
 
 fn need(site: &str) -> ConsentNeed {
@@ -57,19 +57,22 @@ impl Extension {
         self.link.receive(FromExtension::Hold { correlation_id, attempt, need });
     }
 
-    fn says(&self, id: &CorrelationId, consent: ConsentAnswer) {
+    pub(super) fn says(&self, id: &CorrelationId, consent: ConsentAnswer) {
         let answer = word(consent);
         self.link.receive(FromExtension::AskAnswer { correlation_id: id.clone(), answer });
     }
 
     /// The person looks at their words in the popup, and may take one back.
-    async fn kept_words(&mut self, take_back: Option<WordTakenBack>) -> (Vec<KeptWord>, usize) {
+    pub(super) async fn kept_words(
+        &mut self,
+        take_back: Option<WordTakenBack>,
+    ) -> (Vec<KeptWord>, usize) {
         self.link.receive(FromExtension::KeptWords { take_back });
         self.heard().await.words.expect("the words")
     }
 
     /// The next command is held.
-    async fn holds_next(&mut self, site: &str) -> CorrelationId {
+    pub(super) async fn holds_next(&mut self, site: &str) -> CorrelationId {
         let (id, attempt, _) = self.command().await;
         self.hold(&id, attempt, site);
         id
@@ -81,7 +84,7 @@ async fn held(hub: &Hub, browser: &mut Extension, client: &str) -> CorrelationId
     browser.holds_next(SHOP).await
 }
 
-async fn code(hub: &Hub, client: &str, id: &CorrelationId) -> String {
+pub(super) async fn code(hub: &Hub, client: &str, id: &CorrelationId) -> String {
     match look(hub, client, id).await {
         CommandStatus::Error { reason, .. } => reason.to_string(),
         CommandStatus::Expired { reason, .. } => reason.to_owned(),

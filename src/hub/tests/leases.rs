@@ -20,7 +20,13 @@ fn clicking(tab: i64) -> Submission {
 }
 
 fn opening(share: bool) -> Submission {
-    let action = TabOpenAction { url: None, focus: None, share: share.then_some(true), keep: None };
+    let action = TabOpenAction {
+        url: None,
+        focus: None,
+        share: share.then_some(true),
+        keep: None,
+        private: None,
+    };
     Submission { action: action.into(), ..script() }
 }
 

@@ -9,7 +9,7 @@ const DELAY: Duration = Duration::from_secs(600);
 
 fn opening(keep: bool) -> Submission {
     let keep = keep.then_some(true);
-    let action = TabOpenAction { url: None, focus: None, share: None, keep };
+    let action = TabOpenAction { url: None, focus: None, share: None, keep, private: None };
     Submission { action: action.into(), ..script() }
 }
 

@@ -27,6 +27,7 @@ async fn a_call_that_opens_an_own_page_is_refused_and_becomes_no_command() {
                 focus: None,
                 share: None,
                 keep: None,
+                private: None,
             }),
             Action::Batch(batch),
         ] {

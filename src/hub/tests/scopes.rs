@@ -42,7 +42,10 @@ fn submission(action: impl Into<Action>, tab: Option<i64>) -> Submission {
 }
 
 fn opening() -> Submission {
-    submission(TabOpenAction { url: None, focus: None, share: None, keep: None }, None)
+    submission(
+        TabOpenAction { url: None, focus: None, share: None, keep: None, private: None },
+        None,
+    )
 }
 
 fn clicking(tab: Option<i64>) -> Submission {
@@ -96,7 +99,7 @@ impl Extension {
         self.claim(&correlation_id, attempt);
         while !matches!(self.frame().await, ToExtension::Go { .. }) {}
         let (id, tab_id) = (correlation_id.clone(), TabId(tab));
-        self.link.receive(FromExtension::TabOpened { correlation_id, tab_id });
+        self.link.receive(FromExtension::TabOpened { correlation_id, tab_id, private: false });
         self.link.receive(FromExtension::Tabs { tabs: with(listed) });
         let json = format!(r#"{{"success":true,"value":{{"tab_id":{tab}}},"type":"object"}}"#);
         let result = RawValue::from_string(json).unwrap().into();

@@ -32,6 +32,7 @@ impl Extension {
             asks_first: None,
             names: None,
             shared_tabs: Vec::new(),
+            private_tabs: Some(true),
             tab_scopes: None,
             hands_over: None,
         }));
@@ -111,6 +112,7 @@ async fn an_extension_that_enforces_nothing_is_sent_to_no_local_file() {
                 focus: None,
                 share: None,
                 keep: None,
+                private: None,
             }),
         ] {
             let asked = Submission { action, ..script() };

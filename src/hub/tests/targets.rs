@@ -43,7 +43,13 @@ async fn a_tab_that_was_opened_is_the_clients_current_one_and_no_one_elses() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");
     let open = Submission {
-        action: Action::TabOpen(TabOpenAction { url: None, focus: None, share: None, keep: None }),
+        action: Action::TabOpen(TabOpenAction {
+            url: None,
+            focus: None,
+            share: None,
+            keep: None,
+            private: None,
+        }),
         ..script()
     };
     hub.submit(&agent("a"), open.clone()).await.unwrap();

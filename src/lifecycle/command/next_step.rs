@@ -8,7 +8,7 @@ use crate::protocol::{CorrelationId, HeldDialog, ReportedError, WorkKind};
 
 /// The next step for each code that extensions report. A hint in the report takes precedence,
 /// because the extension has seen the page.
-static OF_CODES: [(&str, &str); 46] = [
+static OF_CODES: [(&str, &str); 49] = [
     (
         "script_threw",
         "Correct the script and call again. What the script did before it threw stays done.",
@@ -79,6 +79,17 @@ static OF_CODES: [(&str, &str); 46] = [
         "Name another tab in `tab_id`, or open one with interact({action:\"tab_open\", url}): Tabwire's \
          own pages are the person's alone, and no rule opens them to agents.",
     ),
+    (
+        "private_not_allowed",
+        "Ask the person to allow it: chrome://extensions, Details of Tabwire, \"Allow in Incognito\". Or \
+         open the tab without `private`.",
+    ),
+    (
+        "private_in_use",
+        "Call again once the person, or the other program, has closed its private windows; or open the \
+         tab without `private`.",
+    ),
+    (CommandOutcome::NOT_IN_PRIVATE, "Use a tab that is not private, or another action."),
     (
         "denied_by_user",
         "Do not try it another way: tell the user what you wanted to do there, and ask how to go on.",

@@ -102,6 +102,9 @@ impl CommandOutcome {
     /// The code of a command that the person at the browser stopped.
     pub const STOPPED_BY_USER: &'static str = "stopped_by_user";
 
+    /// The code of a call that would leave a trace of a page in a private window.
+    pub const NOT_IN_PRIVATE: &'static str = "not_in_private";
+
     /// A cancellation by the owner, or by someone whom the extension does not name.
     #[must_use]
     pub const fn cancelled(may_have_run: bool) -> Self {

@@ -114,6 +114,23 @@ impl Command {
             is_restored: true,
         };
         match stage {
+            // No more than its name was recorded, and its outcome is gone.
+            SavedStage::Accepted | SavedStage::Held(_) | SavedStage::Released { .. }
+                if command.spec.is_private =>
+            {
+                command.expire(ExpiryReason::DaemonRestarted, false, now);
+            }
+            SavedStage::Ended { at, outcome: CommandOutcome::Complete { .. }, delivery, read }
+                if command.spec.is_private =>
+            {
+                let outcome = CommandOutcome::Expired {
+                    reason: ExpiryReason::DaemonRestarted,
+                    may_have_run: true,
+                };
+                let at = at.min(now);
+                command.state =
+                    CommandState::Ended { at, outcome, delivery, lane_until: None, read };
+            }
             // The person may still be drawing, and the daemon begins the job when its turn comes.
             SavedStage::Accepted if matches!(command.state, CommandState::Waiting) => {}
             SavedStage::Accepted | SavedStage::Released { .. } => {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Action, ActionSpec, BrowserAction, UploadFileAction};
+use super::{Action, ActionSpec, BrowserAction, TabOpenAction, UploadFileAction};
 use crate::protocol::in_short;
 
 /// Runs actions until one fails.
@@ -83,6 +83,15 @@ impl BrowserAction for BatchAction {
             .iter()
             .filter_map(|step| step.params.get("url").and_then(Value::as_str))
             .collect()
+    }
+
+    fn opens_private_tab(&self) -> bool {
+        // One that is made of an earlier result is known only at its step.
+        let is_private = |value: &Value| *value != Value::Bool(false) && !value.is_null();
+        self.steps.iter().any(|step| {
+            step.action == TabOpenAction::SPEC.name
+                && step.params.get("private").is_some_and(is_private)
+        })
     }
 
     fn gives_files(&self, paths: &[String]) -> bool {

@@ -100,6 +100,14 @@ macro_rules! actions {
                 }
             }
 
+            /// See [`BrowserAction::opens_private_tab`].
+            #[must_use]
+            pub fn opens_private_tab(&self) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.opens_private_tab(),)*
+                }
+            }
+
             /// See [`BrowserAction::saved_file`].
             #[must_use]
             pub fn saved_file(&self) -> Option<(&str, SavedFormat)> {
@@ -244,6 +252,11 @@ pub trait BrowserAction: Serialize + DeserializeOwned + JsonSchema {
     /// only to the extension, which asks the daemon about each local file.
     fn opened_urls(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// Whether it, or one of its steps, opens a tab in a private window.
+    fn opens_private_tab(&self) -> bool {
+        false
     }
 
     /// The name of the file for its picture or its PDF, and the format, if that goes to a file. The

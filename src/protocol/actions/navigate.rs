@@ -15,7 +15,7 @@ use crate::protocol::{LegacyAction, url_in_short};
 pub struct NavigateAction {
     /// URL: http, https, file or about:blank.
     pub url: String,
-    /// Bring the tab to the front.
+    /// To the front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
 }

@@ -12,20 +12,24 @@ use crate::protocol::url_in_short;
 /// Opens a tab; later calls use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TabOpenAction {
-    /// URL for the tab; default a blank page.
+    /// Else: blank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Open it in front.
+    /// To the front.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<bool>,
-    /// Others may act in it.
+    /// Others may act.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub share: Option<bool>,
-    /// Stays when you end.
+    /// Stays after you.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub keep: Option<bool>,
+    /// Private window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub private: Option<bool>,
 }
 
 impl BrowserAction for TabOpenAction {
@@ -40,6 +44,10 @@ impl BrowserAction for TabOpenAction {
 
     fn target(&self) -> Option<Arc<str>> {
         self.url.as_deref().map(url_in_short)
+    }
+
+    fn opens_private_tab(&self) -> bool {
+        self.private == Some(true)
     }
 
     fn opened_urls(&self) -> Vec<&str> {

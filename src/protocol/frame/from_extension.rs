@@ -94,6 +94,9 @@ pub enum FromExtension {
         correlation_id: CorrelationId,
         /// The tab.
         tab_id: TabId,
+        /// Whether it is in a private window.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        private: bool,
     },
     /// The page of a tab has opened another tab, or a window.
     TabCreated {
@@ -463,6 +466,8 @@ struct NameBody {
 struct TabOpenedBody {
     correlation_id: CorrelationId,
     tab_id: TabId,
+    #[serde(default)]
+    private: bool,
 }
 
 #[derive(Deserialize)]
@@ -489,8 +494,8 @@ impl From<SharedTabsBody> for FromExtension {
 }
 
 impl From<TabOpenedBody> for FromExtension {
-    fn from(TabOpenedBody { correlation_id, tab_id }: TabOpenedBody) -> Self {
-        Self::TabOpened { correlation_id, tab_id }
+    fn from(TabOpenedBody { correlation_id, tab_id, private }: TabOpenedBody) -> Self {
+        Self::TabOpened { correlation_id, tab_id, private }
     }
 }
 

@@ -49,6 +49,9 @@ pub struct ReadyFrame {
     /// Whether the person can name the browser in it. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<bool>,
+    /// Whether it keeps private tabs to the owner who opened them. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_tabs: Option<bool>,
     /// The tabs that the person shares with agents. Older extensions share none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_tabs: Vec<TabId>,
@@ -113,4 +116,7 @@ pub struct BrowserTab {
     /// name it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_ids: Vec<TabId>,
+    /// Whether it is in a private window. Only those that agents opened are in a list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
 }

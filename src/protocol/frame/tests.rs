@@ -66,6 +66,7 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         kind: action.name(),
         params: action.params().into(),
         tab_id: (!action.is_browser_wide()).then_some(TabId(7)),
+        private_owner: None,
         tabs: None,
         timeout_ms: 10_000,
         safe: action.is_safe(),
@@ -665,6 +666,7 @@ fn a_tab_needs_its_ids_only() {
         discarded: false,
         frozen: false,
         former_ids: Vec::new(),
+        private: false,
     };
     assert_eq!(tabs, [bare]);
     assert_malformed(r#"{"type":"tabs","tabs":[{"tab_id":7}]}"#);
@@ -818,6 +820,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "asks_first",
                 "names",
                 "tab_scopes",
+                "private_tabs",
                 "hands_over",
                 "stopped",
                 "older_extensions",

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::protocol::{
     AgentTab, AskedFile, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed,
     CorrelationId, DrawingId, HeldTab, KeptWord, KnownConsent, LocalFileRules, OlderExtensions,
-    OpenAsk, PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
+    OpenAsk, Owner, PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
     UploadRefusal,
 };
 
@@ -281,6 +281,9 @@ pub struct CommandBody {
     /// The tabs that it may see and use, and those that it opens; absent: every tab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tabs: Option<Vec<TabId>>,
+    /// The owner of the command, if it may see and use the private tabs that this owner's commands opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_owner: Option<Owner>,
     /// How long it may run, in milliseconds from `go`.
     pub timeout_ms: u64,
     /// Whether it is run at once, without a claim.

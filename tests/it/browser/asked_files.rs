@@ -211,3 +211,46 @@ async fn a_batch_is_asked_about_before_its_first_step_and_outlives_its_worker() 
     stage.gets("plain true dog.png:woof").await;
     stage.end().await;
 }
+
+#[tokio::test]
+async fn the_question_names_the_site_of_the_frame_that_gets_the_file_and_no_other_site_gets_it() {
+    let mut stage = AskedFilesStage::set().await;
+    let here = stage._pages.url("/files_frame.html");
+    let there = here.replace("127.0.0.1", "localhost");
+    let show = async |stage: &AskedFilesStage, url: &str| {
+        let script = format!(
+            "new Promise((done) => {{ document.querySelectorAll('iframe').forEach((one) => one.remove()); \
+             document.body.append(Object.assign(document.createElement('iframe'), \
+             {{src: '{url}', onload: () => done(1)}})); }})"
+        );
+        let call = json!({"action": "execute_js", "script": script, "tab_id": stage.tab, "wait_ms": 20_000});
+        let shown = stage.client.call("interact", call).await;
+        assert_eq!(shown["status"], "complete", "{shown}");
+    };
+    let held = async |stage: &AskedFilesStage| {
+        let answer = stage.client.call("interact", stage.upload("#framed", &["cat.png"])).await;
+        assert_eq!(answer["status"], "waiting_for_user", "{answer}");
+        let says = answer["message"].as_str().unwrap();
+        assert!(says.contains("give files to http://localhost"), "{answer}");
+        answer["correlation_id"].as_str().unwrap().to_owned()
+    };
+    show(&stage, &there).await;
+    let id = held(&stage).await;
+    let shown = stage.shown(&id).await;
+    assert!(shown.contains("localhost") && !shown.contains("127.0.0.1"), "{shown}");
+    stage.press(&id, ONCE).await;
+    let done = stage.client.outcome(&id).await;
+    assert_eq!(done["status"], "complete", "{done}");
+    stage.gets("framed true cat.png:meow").await;
+
+    let id = held(&stage).await;
+    show(&stage, &here).await;
+    stage.press(&id, ONCE).await;
+    let refused = stage.client.outcome(&id).await;
+    // The person is asked anew about the site that is there now, and nothing was given meanwhile.
+    assert_ne!(refused["status"], "complete", "{refused}");
+    let got = stage.got().await;
+    let times = got.as_array().unwrap().iter().filter(|one| **one == "framed true cat.png:meow");
+    assert_eq!(times.count(), 1, "{got}");
+    stage.end().await;
+}

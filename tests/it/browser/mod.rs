@@ -26,7 +26,7 @@ mod names;
 mod own_words;
 mod pairing;
 pub(crate) mod popup;
-mod private_windows;
+pub(crate) mod private_windows;
 mod scopes;
 pub(crate) mod site_permissions;
 mod sites;

@@ -48,6 +48,27 @@ fn with_own(opened: i64) -> Vec<Value> {
     of_person().into_iter().chain((OWN..OWN + opened).map(own)).collect()
 }
 
+/// The tab that a program opens in a private window, one there that nobody has opened for it, and the
+/// word in their titles and addresses.
+const PRIVATE: i64 = 600_001;
+const OF_NOBODY: i64 = 600_002;
+const PRIVATE_WORD: &str = "unseenplace";
+
+fn private_tabs(is_open: bool) -> Vec<Value> {
+    let tab = |id: i64| {
+        json!({"tab_id": id, "window_id": 0, "url": format!("http://{PRIVATE_WORD}-{id}.test/"),
+               "title": format!("{PRIVATE_WORD} {id}"), "active": true, "focused": false,
+               "private": true, "ref_prefix": format!("zz{}", if id == PRIVATE { 'a' } else { 'b' })})
+    };
+    if is_open { vec![tab(PRIVATE), tab(OF_NOBODY)] } else { Vec::new() }
+}
+
+/// Whether a text says anything of private tabs, but for the one that the call has named itself.
+fn tells_of_private(text: &str, named: Option<i64>) -> bool {
+    let says = |id: i64| Some(id) != named && text.contains(&id.to_string());
+    text.contains(PRIVATE_WORD) || says(PRIVATE) || says(OF_NOBODY)
+}
+
 /// What a text says of the person's tabs, but for the tab that the call has named itself.
 fn told(text: &str, named: Option<i64>) -> Option<String> {
     if text.contains(WORD) {
@@ -124,7 +145,7 @@ async fn serve(
     mut news: tokio::sync::mpsc::UnboundedReceiver<Value>,
 ) {
     let mut claimed: HashMap<String, DeliveredCommand> = HashMap::new();
-    let mut opened = 0;
+    let (mut opened, mut has_private) = (0, false);
     loop {
         let frame = tokio::select! {
             frame = extension.try_next() => frame,
@@ -156,11 +177,16 @@ async fn serve(
         let Some(command) = ready else { continue };
         let mut value = Value::Null;
         if command.command["type"] == "tab_open" {
-            let id = OWN + opened;
-            opened += 1;
-            let news = json!({"type": "tab_opened", "correlation_id": command.id, "tab_id": id});
+            let is_private = command.command["params"]["private"] == true;
+            let id = if is_private { PRIVATE } else { OWN + opened };
+            opened += i64::from(!is_private);
+            has_private |= is_private;
+            let news = json!({"type": "tab_opened", "correlation_id": command.id, "tab_id": id,
+                              "private": is_private});
             extension.send(&news).await;
-            extension.send(&json!({"type": "tabs", "tabs": with_own(opened)})).await;
+            let tabs: Vec<_> =
+                with_own(opened).into_iter().chain(private_tabs(has_private)).collect();
+            extension.send(&json!({"type": "tabs", "tabs": tabs})).await;
             value = json!({"tab_id": id, "url": "http://own.test/", "title": "Own"});
         }
         let result = json!({"success": true, "value": value, "type": "object"});
@@ -480,5 +506,64 @@ async fn row_42_the_name_of_a_client_that_sees_every_tab_shows_none_to_another_o
     }
     let status = place.boss.status(&id).await;
     row.tried("what it asked for is untouched", status["status"] == "complete", &status);
+    row.report();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_51_a_private_tab_is_nowhere_for_an_owner_that_sees_every_tab_and_did_not_open_it() {
+    let place = Place::set().await;
+    let me = place.client("private");
+    let url = format!("http://{PRIVATE_WORD}-{PRIVATE}.test/");
+    let open = json!({"action": "tab_open", "private": true, "url": url, "wait_ms": 5_000});
+    let opened = me.call("interact", open).await;
+    assert_eq!(opened["result"]["value"]["tab_id"], PRIVATE, "{opened}");
+    let listed = me.call("observe", json!({"what": "tabs"})).await.to_string();
+    assert!(listed.contains(&format!("{PRIVATE_WORD} {PRIVATE}")), "its own: {listed:.600}");
+    let mut row = RowReport::new(51);
+    row.tried("one that nobody opened", !listed.contains(&OF_NOBODY.to_string()), &listed);
+
+    for (number, call) in every_call("http://own.test/").into_iter().enumerate() {
+        let name = format!("caller-{number}");
+        let other = McpClient::legacy(&place.daemon).with_token(place.daemon.token_of(BOSS));
+        let client = other.named(&name);
+        let mut unknown = None;
+        for tab in [None, Some(NOWHERE), Some(PRIVATE), Some(OF_NOBODY)] {
+            if tab.is_some() && !call.takes_tab {
+                continue;
+            }
+            let raw = client.call_raw(&call.tool, call.of_tab(tab)).await;
+            let answer = raw.to_string();
+            let what = format!("{} {} of tab {tab:?}", call.tool, call.choice);
+            row.tried(&what, !tells_of_private(&answer, tab), format!("{answer:.600}"));
+            let failed = raw["isError"] == true;
+            let came = if failed { without_numbers(&answer) } else { String::new() };
+            match tab {
+                None => {}
+                Some(NOWHERE) => unknown = Some(came),
+                Some(_) => {
+                    let is_same = unknown.as_ref() == Some(&came);
+                    row.tried(&format!("{what}, guessed"), is_same, format!("{answer:.600}"));
+                }
+            }
+        }
+    }
+    for letters in ["zza1", "zzb1"] {
+        let click = json!({"action": "click", "target": letters, "wait_ms": 2_000});
+        let answer = place.boss.call_raw("interact", click).await.to_string();
+        row.tried(&format!("the ref {letters}"), !tells_of_private(&answer, None), &answer);
+    }
+    let own = authorization(&place.daemon.token_of(BOSS));
+    for path in ["/api/status", "/api/commands", "/api/asks"] {
+        let line = format!("GET {path} HTTP/1.1");
+        let answer = raw(&place.daemon, &[&line, "Host: HOST", &own], b"").await;
+        row.tried(path, !tells_of_private(&answer.body, None), format!("{:.600}", answer.body));
+    }
+    for command in place.browser.got.lock().unwrap().iter() {
+        let is_for_me = command["private_owner"] == "user";
+        let touches = [PRIVATE, OF_NOBODY].iter().any(|id| command["tab_id"] == *id);
+        row.tried("the tab of a command", !touches || is_for_me, command);
+        let is_mine = command["client"] == "private";
+        row.tried("who may see it", command["private_owner"].is_null() || is_mine, command);
+    }
     row.report();
 }

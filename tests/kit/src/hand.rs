@@ -493,6 +493,24 @@ impl BrowserUser {
         soon(url, comes).await;
     }
 
+    /// Lets the extension into private windows, which loads it anew. The page is at the list of extensions.
+    pub async fn let_into_private_windows(&mut self) {
+        self.go("chrome://extensions/").await;
+        let allow = format!(
+            "chrome.developerPrivate.updateProfileConfiguration({{inDeveloperMode: true}})\
+             .then(() => chrome.developerPrivate.updateExtensionConfiguration(\
+             {{extensionId: '{EXTENSION_ID}', incognitoAccess: true}})).then(() => 1, String)"
+        );
+        // The browser takes it from a click alone, and loads no unpacked extension for others.
+        assert_eq!(self.read_clicked(&allow).await, 1);
+        let is_allowed = format!(
+            "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}')\
+             .then((info) => info.state === 'ENABLED' && info.incognitoAccess.isActive)"
+        );
+        let allowed = async { while self.read(&is_allowed).await != true {} };
+        soon("the extension in private windows", allowed).await;
+    }
+
     /// Has the browser list errors of the extension from now on: of one that came by the command
     /// line it lists none unless it is told to.
     pub async fn begin_list_of_errors(&mut self) {

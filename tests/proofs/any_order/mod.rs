@@ -149,7 +149,7 @@ fn order() -> impl Strategy<Value = Order> {
         5 => Just(script()),
         2 => Just(Action::PageInfo(PageInfoAction {})),
         1 => Just(Action::TabClose(TabCloseAction {})),
-        1 => Just(Action::TabOpen(TabOpenAction { url: None, focus: None, share: None, keep: None })),
+        1 => Just(Action::TabOpen(TabOpenAction { url: None, focus: None, share: None, keep: None, private: None })),
         1 => Just(Action::TabList(TabListAction {})),
     ];
     (0..3_u8, action, proptest::option::weighted(0.8, browser()), 0..3_u8, 1..20_u64).prop_map(

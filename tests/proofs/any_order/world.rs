@@ -421,6 +421,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         discarded: false,
         frozen: false,
         former_ids: Vec::new(),
+        private: false,
     };
     let in_flight = |(correlation_id, attempt, state)| InFlight { correlation_id, attempt, state };
     ReadyFrame {
@@ -438,6 +439,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         asks_first: None,
         names: None,
         shared_tabs: Vec::new(),
+        private_tabs: Some(true),
         tab_scopes: None,
         hands_over: None,
     }

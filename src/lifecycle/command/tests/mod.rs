@@ -69,6 +69,7 @@ fn stranger() -> Peer {
 fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
     let work = work.into();
     Command::new(CommandSpec {
+        is_private: false,
         id: "exec_1".into(),
         query_id: "q_1".into(),
         owner: "user".into(),

@@ -7,6 +7,7 @@ mod own_pages;
 mod own_words;
 mod pages;
 mod pollers;
+mod private_windows;
 mod prompts;
 mod scripted;
 mod scripts;
