@@ -128,7 +128,7 @@ function takeButton(browser, { tab_id, title, site, holder }, token) {
 }
 
 /** @param {any} browser @param {string} token */
-function browserOf({ browser, label, connected, stopped, extension_changed, tabs }) {
+function browserOf({ browser, label, connected, stopped, extension_changed, tabs }, token) {
   const [state, word] = stopped ? ['stopped', 'stopped by you'] : extension_changed ? ['changed', 'extension changed'] : connected ? ['here', `${tabs.length} ${tabs.length === 1 ? 'tab' : 'tabs'}`] : ['away', 'not connected'];
   // Held ones first: they are the ones that agents act in.
   const first = [...tabs].sort((a, b) => Number(b.holder !== undefined) - Number(a.holder !== undefined)).slice(0, TABS);
