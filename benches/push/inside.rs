@@ -60,6 +60,7 @@ impl Inside {
             discarded: false,
             frozen: false,
             former_ids: Vec::new(),
+            private: false,
         };
         link.receive(FromExtension::Ready(ReadyFrame {
             label: "Bench".to_owned(),
@@ -76,6 +77,7 @@ impl Inside {
             asks_first: None,
             names: None,
             shared_tabs: Vec::new(),
+            private_tabs: Some(true),
             tab_scopes: None,
             hands_over: None,
         }));

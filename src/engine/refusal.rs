@@ -321,9 +321,7 @@ impl RefusalReason {
                 format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
             Self::NoTabKnown { browser, .. } => format!("No tab of `{browser}` is known"),
-            Self::NotInPrivate { tab } => format!(
-                "Tab {tab} is in a private window, of which nothing may stay: no question shows it"
-            ),
+            Self::NotInPrivate { tab } => no_question_of_private(*tab),
             Self::NoPageToHandOver { tab } => format!("Tab {tab} shows no page of the web"),
             Self::TabwirePage => "Agents may not use Tabwire's own pages".to_owned(),
             Self::StoppedByUser { browser } => {
@@ -466,6 +464,10 @@ fn no_tab_of_its_own(browser: Option<&str>) -> String {
 }
 
 /// The owner's clients see their own tabs, and an old extension would show all.
+fn no_question_of_private(tab: TabId) -> String {
+    format!("Tab {tab} is in a private window, of which nothing may stay: no question shows it")
+}
+
 fn hides_no_tabs(browser: &str) -> String {
     format!(
         "This program does not see every tab, and the extension of `{browser}` is an old one that \

@@ -23,7 +23,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
-    QueryId, ReportedError, TabId, TabScope, Timestamp, Transport,
+    QueryId, TabId, TabScope, Timestamp, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -360,7 +360,8 @@ impl StageRecord {
                 (StageWord::Ended, at, delivery.as_ref(), Some(outcome))
             }
         };
-        let bare = outcome.filter(|_| is_private).map(OutcomeRecord::bare);
+        let bare = outcome.filter(|_| is_private).map(CommandOutcome::bare);
+        let bare = bare.map(|bare| (OutcomeRecord::of(&bare).0, None));
         let of = |outcome: &'a CommandOutcome| OutcomeRecord::of(outcome);
         let (outcome, long) = bare.or_else(|| outcome.map(of)).unzip();
         let (trace, steps) = trace_records(created, trace);
@@ -459,25 +460,6 @@ impl OutcomeRecord {
                 (Self::Cancelled { may_have_run: *may_have_run, by_user: *by_user }, None)
             }
         }
-    }
-
-    /// No more of an outcome than how it ended.
-    fn bare(outcome: &CommandOutcome) -> (Self, Option<Cow<'_, str>>) {
-        let bare = |error: &ReportedError| {
-            let may_have_run = error.may_have_run;
-            Arc::new(ReportedError { may_have_run, ..ReportedError::new(&*error.code, "") })
-        };
-        let outcome = match outcome {
-            CommandOutcome::Complete { .. } => {
-                let result = Some(RawValue::NULL.to_owned());
-                return (Self::Complete { result, origin: None }, None);
-            }
-            CommandOutcome::Error { error } => CommandOutcome::Error { error: bare(error) },
-            CommandOutcome::Timeout { error } => CommandOutcome::Timeout { error: bare(error) },
-            CommandOutcome::Expired { .. } | CommandOutcome::Cancelled { .. } => outcome.clone(),
-        };
-        let (record, _) = OutcomeRecord::of(&outcome);
-        (record, None)
     }
 
     fn outcome(self, long: Option<&str>) -> Result<CommandOutcome, RecordError> {

@@ -69,15 +69,23 @@ async fn of_a_private_command_no_more_than_its_name_and_its_end_is_recorded() {
         let command = Command::restore(kept.saved, true, at(10));
         assert!(command.spec().is_private);
         assert_eq!(command.spec().work.name(), "execute_js");
-        let end = match command.state() {
-            CommandState::Ended { outcome: CommandOutcome::Expired { reason, .. }, .. } => {
-                reason.code()
-            }
-            CommandState::Ended { outcome: CommandOutcome::Error { error }, .. } => {
-                assert_eq!((&*error.message, &error.hint), ("", &None));
-                "error"
-            }
-            _ => "open",
+        let outcome = match command.state() {
+            CommandState::Ended { outcome, .. } => Some(outcome),
+            CommandState::Queued { .. }
+            | CommandState::Sent { .. }
+            | CommandState::Held { .. }
+            | CommandState::Started { .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. } => None,
+        };
+        let end = if let Some(CommandOutcome::Expired { reason, .. }) = outcome {
+            reason.code()
+        } else if let Some(CommandOutcome::Error { error }) = outcome {
+            assert_eq!((&*error.message, &error.hint), ("", &None));
+            "error"
+        } else {
+            assert!(outcome.is_none(), "{outcome:?}");
+            "open"
         };
         (command.spec().id.as_str().to_owned(), end, command.may_have_run())
     });

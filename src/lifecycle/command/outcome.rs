@@ -105,6 +105,23 @@ impl CommandOutcome {
     /// The code of a call that would leave a trace of a page in a private window.
     pub const NOT_IN_PRIVATE: &'static str = "not_in_private";
 
+    /// No more than how it ended: nothing of a page is in it.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        let bare = |error: &ReportedError| {
+            let may_have_run = error.may_have_run;
+            Arc::new(ReportedError { may_have_run, ..ReportedError::new(&*error.code, "") })
+        };
+        match self {
+            Self::Complete { .. } => {
+                Self::Complete { result: RawValue::NULL.to_owned().into(), origin: None }
+            }
+            Self::Error { error } => Self::Error { error: bare(error) },
+            Self::Timeout { error } => Self::Timeout { error: bare(error) },
+            Self::Expired { .. } | Self::Cancelled { .. } => self.clone(),
+        }
+    }
+
     /// A cancellation by the owner, or by someone whom the extension does not name.
     #[must_use]
     pub const fn cancelled(may_have_run: bool) -> Self {

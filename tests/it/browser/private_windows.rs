@@ -110,7 +110,7 @@ async fn a_private_tab_has_none_of_the_persons_log_ins_and_its_window_ends_with_
 
     let opened = stage.opens(&stage.client, &stage.private_url()).await;
     let tab = tab_of(&opened);
-    assert_eq!(stage.private_tabs().await, [tab.clone()]);
+    assert_eq!(stage.private_tabs().await, std::slice::from_ref(&tab));
     let look = json!({"action": "execute_js", "script": "[document.cookie, location.search]"});
     let looked = act(&stage.client, &tab, look).await;
     assert_eq!(looked["result"]["value"], json!(["", format!("?{WORD}")]), "{looked}");
