@@ -23,12 +23,8 @@ fn over(id: &str, report: ExtensionReport) -> Command {
     command
 }
 
-#[tokio::test]
-async fn of_a_private_command_no_more_than_its_name_and_its_end_is_recorded() {
-    let failed =
-        ReportedError { hint: Some(SECRET.into()), ..ReportedError::new("covered", SECRET) };
-    let result = serde_json::value::RawValue::from_string(format!("\"{SECRET}\"")).unwrap();
-    let (result, origin) = (result.into(), Some(format!("https://{SECRET}.test")));
+/// One that waits for the person's word on a site.
+fn holding() -> Command {
     let need = ConsentNeed {
         kind: ConsentKind::Act,
         site: ConsentSite::parse(&format!("https://{SECRET}.test")).unwrap(),
@@ -40,9 +36,18 @@ async fn of_a_private_command_no_more_than_its_name_and_its_end_is_recorded() {
     let _ = holding.apply(LifecycleEvent::Deliver(holder(), Transport::WebSocket), at(1));
     let _ = holding.apply(LifecycleEvent::Hold(holder(), Attempt(1), need), at(2));
     assert_eq!(holding.phase(), CommandPhase::Held);
+    holding
+}
+
+#[tokio::test]
+async fn of_a_private_command_no_more_than_its_name_and_its_end_is_recorded() {
+    let failed =
+        ReportedError { hint: Some(SECRET.into()), ..ReportedError::new("covered", SECRET) };
+    let result = serde_json::value::RawValue::from_string(format!("\"{SECRET}\"")).unwrap();
+    let (result, origin) = (result.into(), Some(format!("https://{SECRET}.test")));
     let commands = [
         private("exec_waits"),
-        holding,
+        holding(),
         begun("exec_runs"),
         over("exec_done", ExtensionReport::Complete { result, origin }),
         over("exec_failed", ExtensionReport::Error { error: failed }),
