@@ -459,6 +459,17 @@ impl Transaction<'_> {
         is_held
     }
 
+    /// The person uses a tab: one that a client opened is theirs from now on, and in one of their own
+    /// no client keeps others from acting.
+    pub(super) fn give_way_to_person(&mut self, browser: &BrowserId, tab: TabId) {
+        let place = TabPlace { browser: browser.clone(), tab };
+        let lease = self.leases.0.get(&place);
+        if lease.is_some_and(|lease| lease.kind == LeaseKind::Borrowed) {
+            self.end_lease(&place);
+        }
+        self.keep_tab(browser, tab);
+    }
+
     /// The lease of a tab goes on under its new id.
     pub(super) fn rename_leased_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
         let place = TabPlace { browser: browser.clone(), tab: former };

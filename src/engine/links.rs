@@ -114,7 +114,7 @@ impl Transaction<'_> {
             FromExtension::SharedTabs { tab_ids } => {
                 self.set_shared_tabs(&peer.browser, &tab_ids);
             }
-            FromExtension::KeepTab { tab_id } => self.keep_tab(&peer.browser, tab_id),
+            FromExtension::KeepTab { tab_id } => self.give_way_to_person(&peer.browser, tab_id),
             FromExtension::RestoredTabs { restored } => {
                 self.restore_opened_tabs(&peer.browser, restored);
             }

@@ -7,8 +7,9 @@
 /** @import {Watcher} from '../browser/debugger.js' */
 /** @import {Fence} from '../browser/site_guard.js' */
 
-import { attach, cdp, commandError, isDismissed, isHeld } from '../browser/debugger.js';
+import { attach, cdp, commandError, isDismissed, isHeld, withFocus } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
+import { paintingIfLong } from '../browser/painting.js';
 import { assertPage, fenceFor } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
 import { unstick } from '../browser/unstick.js';
@@ -58,7 +59,7 @@ export async function execute_js({ script, user_gesture }, context) {
   const watcher = { dialogs: [] };
   heartbeat.start();
   try {
-    const outcome = await meetDialogs(context, tab.id, watcher, () => runWhereItIs(run, tab.url));
+    const outcome = await meetDialogs(context, tab.id, watcher, () => withFocus(tab.id, () => paintingIfLong(tab.id, () => runWhereItIs(run, tab.url))));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     heartbeat.stop();

@@ -20,8 +20,10 @@ export class AgentTabs {
   #kept = new Set();
   /** Until when a tab that comes to the front does so for an agent. @type {Map<number, number>} */
   #brought = new Map();
-  /** In front without the person's doing: their keys and clicks are listened for. @type {Set<number>} */
+  /** In front without the person's doing, or held: the person's keys and clicks are listened for. @type {Set<number>} */
   #watched = new Set();
+  /** Tabs of the person that agents hold. @type {Set<number>} */
+  #borrowed = new Set();
   /** The window in which a tab was closed last, and when. @type {{windowId: number, at: number}} */
   #closed = { windowId: -1, at: 0 };
   #keepsAll = false;
@@ -154,6 +156,13 @@ export class AgentTabs {
     if (isNew || this.#opened.has(tabId)) this.#watch(tabId);
   }
 
+  /** The person's own input ends the hold of their tab. @param {number[]} held all tabs that agents hold */
+  handleHeld(held) {
+    const borrowed = held.filter((tabId) => !this.isAgents(tabId));
+    for (const tabId of borrowed) if (!this.#borrowed.has(tabId)) this.#watch(tabId);
+    this.#borrowed = new Set(borrowed);
+  }
+
   /** @param {number} tabId */
   #watch(tabId) {
     this.#watched.add(tabId);
@@ -197,14 +206,16 @@ export class AgentTabs {
   /** @param {{tabId: number, frameId: number, transitionQualifiers?: string[]}} details */
   handleCommitted({ tabId, frameId, transitionQualifiers = [] }) {
     if (frameId === 0 && transitionQualifiers.includes('from_address_bar')) this.keep(tabId);
-    else if (this.#watched.has(tabId) && this.#opened.has(tabId)) this.#watch(tabId);
+    else if (this.#borrowed.has(tabId) || this.#watched.has(tabId) && this.#opened.has(tabId)) this.#watch(tabId);
   }
 
   /** @param {any} message @param {chrome.runtime.MessageSender} sender @returns {boolean} whether it was for this part */
   handleMessage(message, { tab }) {
     if (message?.agent_tab !== 'input') return false;
     // A key that an agent presses is an event of the browser as well.
-    if (tab?.id !== undefined && !this.#downloads.isActing(tab.id)) this.keep(tab.id);
+    if (tab?.id === undefined || this.#downloads.isActing(tab.id)) return true;
+    this.keep(tab.id);
+    if (this.#borrowed.has(tab.id)) this.#tell(tab.id);
     return true;
   }
 

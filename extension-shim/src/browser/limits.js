@@ -170,3 +170,5 @@ export const TYPED_MS = 5_500;
 export const LOST_MS = 200;
 /** The browser says this soon after a private tab has come which page has opened it. */
 export const PRIVATE_LOOK_MS = 500;
+/** A script that runs for longer than this waits for something, which may come with a frame. Nearly all are over before. */
+export const PAINT_AFTER_MS = 50;

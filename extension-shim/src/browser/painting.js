@@ -4,6 +4,7 @@
 // pictures in a row half are never answered.
 
 import { cdp } from './debugger.js';
+import { PAINT_AFTER_MS } from './limits.js';
 
 /** The smallest pictures, and hardly any of them: only the request for them counts. */
 const SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000 };
@@ -25,5 +26,18 @@ export async function whilePainting(tabId, run) {
       users.delete(tabId);
       cdp(tabId, 'Page.stopScreencast').catch(console.debug);
     }
+  }
+}
+
+/** The same for work that may be over in a moment: then nothing is painted for it. @template T @param {number} tabId to which the debugger is attached @param {() => Promise<T>} run @returns {Promise<T>} */
+export async function paintingIfLong(tabId, run) {
+  let end = () => {};
+  const begin = () => whilePainting(tabId, () => new Promise((resolve) => { end = () => resolve(undefined); })).catch(console.debug);
+  const timer = setTimeout(begin, PAINT_AFTER_MS);
+  try {
+    return await run();
+  } finally {
+    clearTimeout(timer);
+    end();
   }
 }

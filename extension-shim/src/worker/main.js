@@ -325,7 +325,10 @@ function onFrame(frame) {
       handOvers.follow(asks.open);
       break;
     case 'page_states_over': pageStates.handleOver(frame.states); break;
-    case 'held_tabs': heldTabs = frame.held; break;
+    case 'held_tabs':
+      heldTabs = frame.held;
+      agentTabs.handleHeld(heldTabs.map(({ tab_id }) => tab_id));
+      break;
     case 'opened_tabs': agentTabs.handleList(frame.opened); break;
     case 'close_tabs': agentTabs.handleClose(frame.tab_ids).catch(console.warn); break;
     case 'browser_name': profileName.handleFrame(frame); break;

@@ -209,6 +209,28 @@ test('tabs are grouped under their agent\'s name only if the person wants it, an
   assert.deepEqual(said, [7], 'the person takes it out');
 });
 
+test('the person\'s own input in a tab of theirs that an agent holds is told, in each document, and no agent\'s input is', async () => {
+  const watched = [];
+  chrome.scripting = { executeScript: async ({ target }) => { watched.push(target.tabId); } };
+  const input = (id) => agentTabs.handleMessage({ agent_tab: 'input' }, { tab: { id } });
+  agentTabs.handleHeld([7, 30]);
+  agentTabs.handleHeld([7, 30]);
+  assert.deepEqual(watched, [30], 'once, and not in a tab that an agent opened');
+  agentTabs.handleCommitted({ tabId: 30, frameId: 0 });
+  assert.deepEqual(watched, [30, 30]);
+  said = [];
+  acting = true;
+  input(30);
+  assert.deepEqual(said, [], 'an agent acts there');
+  acting = false;
+  input(30);
+  input(31);
+  assert.deepEqual(said, [30]);
+  agentTabs.handleHeld([7]);
+  input(30);
+  assert.deepEqual(said, [30], 'nobody holds it any more');
+});
+
 test('without the permission nothing is grouped', async () => {
   const { grouped } = withGroups();
   chrome.permissions.contains = async () => false;

@@ -185,6 +185,37 @@ async fn a_tab_of_the_person_is_held_around_the_acts_that_name_it_on_the_surface
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_persons_own_input_ends_the_hold_of_their_tab_and_no_hold_of_one_that_a_client_opened()
+{
+    let (hub, mut browser) = opened(false).await;
+    hub.submit(&agent("a"), taking(4)).await.unwrap();
+    let running = browser.starts().await;
+    for tab in [3, 4] {
+        browser.link.receive(FromExtension::KeepTab { tab_id: TabId(tab) });
+    }
+    assert_in_use(&refused(&hub, "b", script_in(3)).await, "a");
+    assert!(held(&hub, "a", 4).is_none());
+    let other = hub.submit(&agent("b"), taking(4)).await.unwrap().id;
+    browser.has_done(running, "1").await;
+    let (begun, _) = browser.starts().await;
+    assert_eq!(begun, other, "it waited for the running command, and for nothing more");
+    assert!(held(&hub, "b", 4).is_some_and(|holder| holder.you));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_does_in_the_persons_tab_without_acting_holds_it_no_longer() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), taking(4)).await.unwrap();
+    browser.does("1").await;
+    for _ in 0..3 {
+        pass(limits::LEASE_BORROWED / 3).await;
+        hub.submit(&agent("a"), looking(4)).await.unwrap();
+    }
+    assert!(hub.submit(&agent("b"), taking(4)).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lease_ends_when_the_tab_is_not_used_for_long() {
     let (hub, mut browser) = opened(false).await;
     let _stream = hub.present(&agent("a"));

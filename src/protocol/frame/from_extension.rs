@@ -111,7 +111,8 @@ pub enum FromExtension {
         tab_ids: Vec<TabId>,
     },
     /// A tab that a client opened is the person's from now on: they said so, or have used, moved or
-    /// pinned it, or its page asks before it is closed.
+    /// pinned it, or its page asks before it is closed. Or they have used a tab of theirs that a client
+    /// holds.
     KeepTab {
         /// The tab.
         tab_id: TabId,

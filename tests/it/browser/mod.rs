@@ -8,6 +8,7 @@ mod arrivals;
 pub(crate) mod ask_first;
 mod asked_files;
 mod asks;
+mod background;
 mod call;
 mod cancel;
 mod capture;

@@ -225,6 +225,7 @@ async fn a_command_that_waits_for_a_permission_outlives_daemon_and_worker_and_go
     signal(stage.browser.id(), Signal::KILL);
     stage.browser.end().await;
     let (browser, mut hand) = stage.profile.open(&stage.pages.url("/requests.html")).await;
+    hand.go(&stage.pages.url("/requests.html")).await;
     let camera = "navigator.permissions.query({name: 'camera'}).then((it) => it.state)";
     soon("the end with the browser", until(async || hand.read(camera).await == "prompt")).await;
     browser.end().await;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::soon;
+use super::{DisplayUser, soon};
 
 /// A running X server without a monitor. It ends when this is dropped.
 pub struct VirtualDisplay {
@@ -26,6 +26,11 @@ impl VirtualDisplay {
         let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
         let number = soon("the display", said.next_line()).await.unwrap().expect("its number");
         Self { _server: server, name: format!(":{}", number.trim()) }
+    }
+
+    /// A person at it.
+    pub fn user(&self) -> DisplayUser {
+        DisplayUser::at(&self.name)
     }
 
     /// A program in this folder that starts a browser in a window on this display, although it is

@@ -11,6 +11,7 @@ mod daemon;
 mod dice;
 mod disk;
 mod display;
+mod display_user;
 mod event_stream;
 mod every_call;
 mod extension;
@@ -41,6 +42,7 @@ pub use daemon::{StateDir, TestDaemon};
 pub use dice::{SeededRandom, any_seed};
 pub use disk::SimulatedDisk;
 pub use display::VirtualDisplay;
+pub use display_user::DisplayUser;
 pub use event_stream::EventStream;
 pub use every_call::{OfferedCall, every_call, says, without_numbers};
 pub use extension::{

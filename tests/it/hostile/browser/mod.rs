@@ -2,6 +2,7 @@
 
 mod asks;
 mod drawings;
+mod leases;
 mod local_files;
 mod own_pages;
 mod own_words;

@@ -1,0 +1,216 @@
+//! Agents work behind the person's back: in a headed browser, whose person types at a keyboard of the
+//! display meanwhile, nothing steals the focus, and a page that nobody sees behaves as one in front.
+
+use std::cell::Cell;
+
+use serde_json::{Value, json};
+use tabwire::demo::{Browser, find_browser};
+use tabwire::extension;
+use tabwire::protocol::EXTENSION_ID;
+
+use super::actions::folder;
+use super::popup::popup;
+use testkit::{
+    BrowserUser, DisplayUser, McpClient, TestDaemon, TestPages, VirtualDisplay, body, first_tab,
+    soon, until,
+};
+
+/// A browser in a window of a display, with the person in front of it.
+struct HeadedStage {
+    daemon: TestDaemon,
+    client: McpClient,
+    pages: TestPages,
+    browser: Browser,
+    hand: BrowserUser,
+    person: DisplayUser,
+    /// The tab of the person.
+    tab: Value,
+    _display: VirtualDisplay,
+    _folder: tempfile::TempDir,
+}
+
+impl HeadedStage {
+    async fn open() -> Self {
+        let daemon = TestDaemon::start().await;
+        let pages = TestPages::with_folders(&[&folder()]).await;
+        let display = VirtualDisplay::start().await;
+        let folder = tempfile::Builder::new().prefix("tabwire-it-headed-").tempdir().unwrap();
+        let (profile, unpacked) = (folder.path().join("profile"), folder.path().join("extension"));
+        let key = daemon.home().auth().extension_key(EXTENSION_ID);
+        extension::unpack(&unpacked, daemon.port(), &key).unwrap();
+        let flags = ["--remote-debugging-port=0"];
+        let program = display.program(folder.path(), &find_browser().unwrap(), &flags);
+        let page = pages.url("/background.html?person");
+        let browser = Browser::launch(&program, &profile, &unpacked, &page).unwrap();
+        let hand = BrowserUser::reach(&profile).await;
+        let client = McpClient::legacy(&daemon);
+        let tab = first_tab(&client, &browser).await;
+        let person = display.user();
+        let (_display, _folder) = (display, folder);
+        Self { daemon, client, pages, browser, hand, person, tab, _display, _folder }
+    }
+
+    async fn does(&self, mut call: Value) -> Value {
+        call["wait_ms"] = 20_000.into();
+        let tool = if call["what"].is_string() { "analyze" } else { "interact" };
+        let answer = body(&self.client.call_raw(tool, call).await);
+        assert_eq!(answer["status"], "complete", "{answer}");
+        answer["result"]["value"].clone()
+    }
+
+    async fn in_tab(&self, tab: &Value, mut call: Value) -> Value {
+        call["tab_id"] = tab.clone();
+        self.does(call).await
+    }
+
+    async fn opens(&self, page: &str) -> Value {
+        let open = json!({"action": "tab_open", "url": self.pages.url(page)});
+        self.does(open).await["tab_id"].clone()
+    }
+
+    async fn runs(&self, tab: &Value, script: &str) -> Value {
+        self.in_tab(tab, json!({"action": "execute_js", "script": script})).await
+    }
+
+    async fn end(self) {
+        self.browser.end().await;
+        self.daemon.stop().await;
+    }
+}
+
+/// What an agent does in tabs in the background.
+async fn work(stage: &HeadedStage) {
+    for round in 0..3 {
+        let tab = stage.opens(&format!("/background.html?{round}")).await;
+        let text = format!("of the agent {round}");
+        for call in [
+            json!({"action": "click", "target": "#press"}),
+            json!({"action": "type", "target": "#field", "text": text}),
+            json!({"action": "press_key", "key": "Tab"}),
+            json!({"action": "hover", "target": "#press"}),
+            json!({"action": "screenshot"}),
+            json!({"action": "scroll", "to": "bottom"}),
+            json!({"what": "snapshot"}),
+            json!({"action": "clipboard", "operation": "write", "text": "pasted"}),
+            json!({"action": "clipboard", "operation": "paste", "target": "#typed"}),
+            json!({"action": "navigate", "url": stage.pages.url("/background.html?next")}),
+            json!({"action": "execute_js", "script": "document.querySelector('#field').focus(); window.focus(); 1"}),
+            json!({"action": "type", "target": "#field", "text": text}),
+        ] {
+            stage.in_tab(&tab, call).await;
+        }
+        assert_eq!(stage.runs(&tab, "document.querySelector('#field').value").await, text);
+        stage.in_tab(&tab, json!({"action": "tab_close"})).await;
+    }
+}
+
+#[tokio::test]
+async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_works_in_the_background()
+ {
+    let mut stage = HeadedStage::open().await;
+    let is_ready = "document.hasFocus() && document.activeElement?.id === 'typed'";
+    soon("the person's field", until(async || stage.hand.read(is_ready).await == true)).await;
+    let window = stage.person.focused();
+    let mut person = stage._display.user();
+    let profile = stage._folder.path().join("profile");
+    let mut eyes = BrowserUser::reach(&profile).await;
+    eyes.turn_to(&stage.pages.url("/background.html?person")).await;
+    let is_over = Cell::new(false);
+    let works = async {
+        work(&stage).await;
+        is_over.set(true);
+    };
+    let types = async {
+        let mut typed = String::new();
+        for character in ('a'..='z').cycle() {
+            person.type_key(character);
+            typed.push(character);
+            let here = format!("document.querySelector('#typed').value === '{typed}'");
+            soon(
+                &format!("the key {character} after {typed}"),
+                until(async || eyes.read(&here).await == true),
+            )
+            .await;
+            assert_eq!(person.focused(), window, "the window of the person after {typed}");
+            if is_over.get() {
+                return typed.len();
+            }
+        }
+        unreachable!("the person types as long as the agent works")
+    };
+    let ((), keys) = tokio::join!(works, types);
+    assert!(keys > 30, "the person has typed {keys} keys meanwhile");
+    assert_eq!(
+        eyes.read("[blurs, document.hasFocus(), document.visibilityState]").await,
+        json!([0, true, "visible"])
+    );
+    stage.end().await;
+}
+
+/// Whether a page behaves as one in front, in all that it can tell.
+async fn is_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
+    let rates = stage.runs(tab, "return await rates()").await;
+    assert_eq!(
+        (&rates["focus"], &rates["seen"]),
+        (&json!(true), &json!("visible")),
+        "{place}: {rates}"
+    );
+    let of = |name: &str| rates[name].as_f64().unwrap();
+    // A page that is not seen has one timer and no frame a second, and in front about 100 and 60.
+    assert!(of("timers") > 20.0, "{place}: {rates}");
+    assert!(of("frames") > 15.0, "{place}: {rates}");
+    assert!(of("moved") > 700.0, "{place}: {rates}");
+    let reached = stage.runs(tab, "return await reached()").await;
+    assert!(reached.as_f64().unwrap() < 2_000.0, "{place}: {reached} ms");
+    let picture = stage.in_tab(tab, json!({"action": "screenshot"})).await;
+    assert!(picture["width"].as_u64().unwrap() > 300, "{place}: {picture}");
+    let write = json!({"action": "clipboard", "operation": "write", "text": place});
+    stage.in_tab(tab, write).await;
+    let paste = json!({"action": "clipboard", "operation": "paste", "target": "#field"});
+    stage.in_tab(tab, paste).await;
+    let pasted = stage.runs(tab, "document.querySelector('#field').value").await;
+    // Behind the words of the places before.
+    assert!(pasted.as_str().unwrap().ends_with(place), "{pasted}");
+}
+
+#[tokio::test]
+async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_as_one_in_front() {
+    let mut stage = HeadedStage::open().await;
+    let front = stage.tab.clone();
+    is_as_in_front(&stage, &front, "in front").await;
+    let behind = stage.opens("/background.html?behind").await;
+    is_as_in_front(&stage, &behind, "in the background").await;
+
+    let [persons] = stage.person.windows()[..] else { panic!("one window") };
+    let url = stage.pages.url("/background.html?covered");
+    let open = format!(
+        "chrome.windows.create({{url: '{url}', focused: false, left: 10, top: 10, width: 1000, height: 700}}).then(({{tabs}}) => tabs[0].id)"
+    );
+    stage.hand.open_beside(&popup()).await;
+    let tab = stage.hand.read(&open).await;
+    let mut other = None;
+    let has_come = async || {
+        other = stage.person.windows().into_iter().find(|window| *window != persons);
+        other.is_some()
+    };
+    soon("the other window", until(has_come)).await;
+    let seen = "document.visibilityState";
+    stage.hand.turn_to(&url).await;
+    let is_covered = async || {
+        // The browser puts a new window over the others, maybe after it has shown it.
+        stage.person.raise(persons);
+        stage.hand.read(seen).await == "hidden"
+    };
+    soon("a covered window", until(is_covered)).await;
+    is_as_in_front(&stage, &tab, "covered").await;
+
+    stage.person.minimise(other.unwrap());
+    stage.hand.turn_to(&popup()).await;
+    let state = format!(
+        "chrome.tabs.get({tab}).then(({{windowId}}) => chrome.windows.get(windowId)).then(({{state}}) => state)"
+    );
+    soon("a minimised window", until(async || stage.hand.read(&state).await == "minimized")).await;
+    is_as_in_front(&stage, &tab, "minimised").await;
+    assert_eq!(stage.hand.read(&state).await, "minimized", "it stays so");
+    stage.end().await;
+}
