@@ -49,6 +49,15 @@ test('the list is the last one of the daemon, and goes with the connection', () 
   assert.deepEqual([asks.open, counts], [[], [5, 1, 0]]);
 });
 
+test('a permission of the extension is denied by a notification, and given in the popup alone', async () => {
+  const notifications = new AskNotifications();
+  notifications.listen();
+  notifications.follow([{ ...CONSENT, correlation_id: 'lacks', need: { kind: 'permission', site: 'contentSettings' } }]);
+  await settled();
+  assert.deepEqual(made['ask:lacks'].buttons, [{ title: 'Deny' }]);
+  assert.equal(made['ask:lacks'].title, 'Agent “Claude Code” wants to use the browser\'s permission to change settings of sites');
+});
+
 test('files are allowed by a notification only where it shows their whole names', async () => {
   const notifications = new AskNotifications();
   notifications.listen();
