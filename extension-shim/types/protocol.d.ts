@@ -667,7 +667,7 @@ export type ActionParams = {
   navigate: {
     /** URL: http, https, file or about:blank. */
     url: string;
-    /** In front. */
+    /** To the front. */
     focus?: boolean;
   };
   /** Reloads the page. */
@@ -682,13 +682,13 @@ export type ActionParams = {
   tab_list: Record<string, never>;
   /** Opens a tab; later calls use it. */
   tab_open: {
-    /** Default: blank. */
+    /** Else: blank. */
     url?: string;
-    /** In front. */
+    /** To the front. */
     focus?: boolean;
     /** Others may act. */
     share?: boolean;
-    /** Stays when you end. */
+    /** Stays after you. */
     keep?: boolean;
     /** Private window. */
     private?: boolean;
