@@ -450,7 +450,7 @@ export type SharedTabsFrame = {
   tab_ids: TabId[];
 };
 
-/** A tab that a client opened is the person's from now on: they said so, or have used, moved or pinned it, or its page asks before it is closed. */
+/** A tab that a client opened is the person's from now on: they said so, or have used, moved or pinned it, or its page asks before it is closed. Or they have used a tab of theirs that a client holds. */
 export type KeepTabFrame = {
   type: 'keep_tab';
   /** The tab. */
