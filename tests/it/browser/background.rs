@@ -147,19 +147,25 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
     stage.end().await;
 }
 
+/// How often the frames of a second are counted before a page is taken for one that nobody sees.
+const RATE_TRIES: usize = 5;
+
 /// Whether a page behaves as one in front, in all that it can tell.
 async fn is_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
-    let rates = stage.runs(tab, "return await rates()").await;
-    assert_eq!(
-        (&rates["focus"], &rates["seen"]),
-        (&json!(true), &json!("visible")),
-        "{place}: {rates}"
-    );
-    let of = |name: &str| rates[name].as_f64().unwrap();
-    // A page that is not seen has one timer and no frame a second, and in front about 100 and 60.
-    assert!(of("timers") > 20.0, "{place}: {rates}");
-    assert!(of("frames") > 15.0, "{place}: {rates}");
-    assert!(of("moved") > 700.0, "{place}: {rates}");
+    // On a busy machine a page in front misses frames, too; one that is not seen never has them.
+    let mut tries = 0;
+    loop {
+        let rates = stage.runs(tab, "return await rates()").await;
+        let told = (&rates["focus"], &rates["seen"]);
+        assert_eq!(told, (&json!(true), &json!("visible")), "{place}: {rates}");
+        let of = |name: &str| rates[name].as_f64().unwrap();
+        // A page that is not seen has one timer and no frame a second, and in front about 100 and 60.
+        if of("timers") > 20.0 && of("frames") > 15.0 && of("moved") > 700.0 {
+            break;
+        }
+        tries += 1;
+        assert!(tries < RATE_TRIES, "{place}: {rates}");
+    }
     let reached = stage.runs(tab, "return await reached()").await;
     assert!(reached.as_f64().unwrap() < 2_000.0, "{place}: {reached} ms");
     let picture = stage.in_tab(tab, json!({"action": "screenshot"})).await;
