@@ -30,6 +30,8 @@ const AGAIN: Duration = Duration::from_secs(3);
 
 /// What the browser answers for a tab that has closed.
 const NO_SESSION: i64 = -32_001;
+/// The error of a question to a page that goes elsewhere.
+const LEFT: &str = "Inspected target navigated or closed";
 
 /// What is seen of a picture.
 #[derive(Debug, Deserialize)]
@@ -321,7 +323,10 @@ impl BrowserUser {
             // A tab that closes by what was asked of it answers nothing any more.
             let is_closed = answer["method"] == "Target.detachedFromTarget"
                 && answer["params"]["sessionId"] == self.session;
-            if is_closed || (answer["id"] == self.asked && answer["error"]["code"] == NO_SESSION) {
+            let error = &answer["error"];
+            // Nor does a page that is left while it is asked.
+            let is_left = error["code"] == NO_SESSION || error["message"] == LEFT;
+            if is_closed || (answer["id"] == self.asked && is_left) {
                 return Value::Null;
             }
             if answer["id"] == self.asked {
