@@ -25,6 +25,7 @@ export class CommandDetail {
   constructor(token) {
     this.#token = token;
     byId('close').addEventListener('click', () => this.close());
+    byId('stop').addEventListener('click', () => { this.#stop(); });
     document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden) this.close(); });
   }
 
@@ -65,24 +66,19 @@ export class CommandDetail {
     if (asked === this.#asked && row.id === this.#shown) this.#draw(row, more ?? { isGone: true });
   }
 
-  /** @param {Row} row */
-  #stopButton({ id }) {
-    const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button', class: 'act' }, 'Stop this command'));
-    const said = element('p', { class: 'hint', role: 'status' });
-    button.addEventListener('click', async () => {
-      button.disabled = true;
-      const told = await act(`/dashboard/stop/${encodeURIComponent(id)}`, this.#token);
-      // The stream shows its end; this page need not guess it.
-      if (told?.stopped) return;
-      button.disabled = false;
-      say(said, told ? 'It has just ended.' : 'The daemon did not answer. Try again.');
-    });
-    return element('div', {}, button, said);
+  /** The stream shows the end of the command; this page need not guess it. */
+  async #stop() {
+    const [button, id] = [byId('stop'), this.#shown];
+    button.disabled = true;
+    await act(`/dashboard/stop/${encodeURIComponent(id)}`, this.#token);
+    button.disabled = false;
   }
 
   /** @param {Row} row @param {any} more null: on its way */
   #draw(row, more) {
     const { told } = row;
+    // It is not drawn anew with the rest: a click that has begun would be lost.
+    byId('stop').hidden = row.to !== undefined;
     const facts = element('dl', {}, ...Object.entries({
       Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
       Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
@@ -95,7 +91,6 @@ export class CommandDetail {
     const parts = [facts];
     if (told.error) parts.push(part('Error', element('p', { class: 'note' }, told.error)));
     if (told.message && row.to === undefined) parts.push(part('Now', element('p', {}, told.message)));
-    if (row.to === undefined) parts.push(this.#stopButton(row));
     if (told.hint && row.end === 'bad') parts.push(part('Next step for the agent', element('p', {}, told.hint)));
     const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
     drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });
