@@ -57,7 +57,7 @@ pub struct DaemonTarget {
     /// The browser that the client uses and no other.
     pub browser: Option<BrowserName>,
     /// Whether a service manager listens on the port, so that a connection starts it.
-    pub is_service: bool,
+    pub has_service: bool,
     /// The program to start it with.
     pub program: PathBuf,
     /// Whether the client is told of its jobs also if it does not ask.
@@ -239,7 +239,7 @@ impl DaemonFinder {
             tokio::time::sleep(RECORD_LOOK).await;
         }
         // Its port is not free: a daemon that was started beside it would not get it.
-        if self.target.is_service
+        if self.target.has_service
             && port == self.target.port
             && let Ok(waits) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await
         {

@@ -41,7 +41,7 @@ pub(super) fn target(
     client: String,
 ) -> anyhow::Result<bridge::DaemonTarget> {
     Ok(bridge::DaemonTarget {
-        is_service: is_service(location.port),
+        has_service: has_service(location.port),
         home: location.home()?,
         port: location.port,
         owner: DEFAULT_OWNER.into(),
@@ -54,7 +54,7 @@ pub(super) fn target(
 }
 
 /// Whether a service manager has this port, and starts a daemon at a connection.
-pub(super) fn is_service(port: u16) -> bool {
+pub(super) fn has_service(port: u16) -> bool {
     UserFolders::current().is_ok_and(|folders| DaemonService::listens(&folders, port))
 }
 

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::is_service;
+use super::mcp::has_service;
 use super::{UNAVAILABLE, logs, print_error};
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::daemon::{Daemon, HandedListeners, StartError};
@@ -92,7 +92,7 @@ pub(super) async fn stop(location: &DaemonLocation, json: bool) -> anyhow::Resul
         Some(home) => end_daemon(home).await?,
         None => None,
     };
-    let goes_on = ended.is_some() && is_service(location.port);
+    let goes_on = ended.is_some() && has_service(location.port);
     if json {
         let mut body = json!({"stopped": ended.is_some()});
         if let Some(record) = &ended {

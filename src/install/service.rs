@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::plan::{ChangePlan, FileChange, PlannedChange};
 use super::{OperatingSystem, PlanError, UserFolders};
 
-/// The name of the service, its socket and its agent.
+/// The unit of the daemon.
 pub(crate) const SERVICE: &str = "tabwire.service";
 /// The unit that listens, and starts the service at the first connection.
 pub(crate) const SOCKET: &str = "tabwire.socket";

@@ -10,7 +10,7 @@ use super::lasting_program;
 use crate::bridge;
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
-use crate::cli::mcp::is_service;
+use crate::cli::mcp::has_service;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::proof::DEFAULT_OWNER;
@@ -77,7 +77,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
     let target = bridge::DaemonTarget {
         home: home.clone(),
         port,
-        is_service: is_service(port),
+        has_service: has_service(port),
         owner: DEFAULT_OWNER.into(),
         client: "install".to_owned(),
         browser: None,

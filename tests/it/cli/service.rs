@@ -108,6 +108,13 @@ async fn a_service_is_installed_shown_brought_up_to_date_and_taken_away() {
     assert_eq!(session.asked(), ended);
     assert!(session.does(&["service", "uninstall"]).await.contains("No service"));
 
+    let told = session.does(&["service", "install", "--json"]).await;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["installed"], told["changes"].as_array().unwrap().len()), (&true.into(), 2));
+    let gone = session.does(&["service", "uninstall", "--json"]).await;
+    let gone: Value = serde_json::from_str(&gone).unwrap();
+    assert_eq!(gone["changes"][1]["action"], "remove", "{gone}");
+
     session.does(&["service", "install"]).await;
     session.does(&["uninstall"]).await;
     assert!(!socket.exists() && !service.exists(), "it goes with the rest");

@@ -460,7 +460,7 @@ fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
         port: 0,
         owner: "user".into(),
         client: "it".to_owned(),
-        is_service: false,
+        has_service: false,
         program: "there-is-none".into(),
         job_notifications: false,
         surface: ToolSurface::default(),
