@@ -9,6 +9,7 @@
 
 import { attach, cdp, commandError, isDismissed, isHeld, withFocus } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
+import { FOCUS_LINGER_MS } from '../browser/limits.js';
 import { paintingIfLong } from '../browser/painting.js';
 import { assertPage, fenceFor } from '../browser/site_guard.js';
 import { policy, tabs } from '../browser/state.js';
@@ -59,7 +60,7 @@ export async function execute_js({ script, user_gesture }, context) {
   const watcher = { dialogs: [] };
   heartbeat.start();
   try {
-    const outcome = await meetDialogs(context, tab.id, watcher, () => withFocus(tab.id, () => paintingIfLong(tab.id, () => runWhereItIs(run, tab.url))));
+    const outcome = await meetDialogs(context, tab.id, watcher, () => withFocus(tab.id, () => paintingIfLong(tab.id, () => runWhereItIs(run, tab.url)), FOCUS_LINGER_MS));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     heartbeat.stop();

@@ -5,8 +5,8 @@
 
 import { ActionError } from '../lib/errors.js';
 import { imageSize } from '../lib/image_size.js';
-import { cdp, commandError, withFocus } from './debugger.js';
-import { QUICK_PICTURE_MAX, SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS } from './limits.js';
+import { cdp, commandError, hasFocus, withFocus } from './debugger.js';
+import { FIRST_CAPTURES_MAX, FOCUS_LINGER_MS, QUICK_PICTURE_MAX, SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS } from './limits.js';
 import { whilePainting } from './painting.js';
 import { viewNow } from './pictures.js';
 import { assertPage } from './site_guard.js';
@@ -34,6 +34,7 @@ import { tabs } from './state.js';
  * @returns {Promise<TabCapture>}
  */
 export async function captureTab(id, format, frame, signal) {
+  const isPainted = tabs.known(id)?.active || (hasFocus(id) && !frame.fullPage);
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
@@ -45,16 +46,31 @@ export async function captureTab(id, format, frame, signal) {
         const quick = isQuick ? await take({ optimizeForSpeed: true }) : null;
         return quick !== null && quick.length <= QUICK_PICTURE_MAX ? quick : take({});
       };
-      const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, capture));
+      const settled = () => isPainted ? capture() : untilSame(capture, signal);
+      const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, settled));
       // It may show another page, which has come meanwhile.
       const url = await assertPage(id, { ran: true });
       // Its own size counts: pixels of the screen and of the page differ by zoom and by screen.
       return { data, url, area, scale: imageSize(data).width / area.width, view };
-    });
+    }, FOCUS_LINGER_MS);
   } catch (error) {
     if (error instanceof ActionError) throw error;
     throw await commandError(error, id, await tabs.isOpen(id));
   }
+}
+
+/**
+ * The first frames of a page that was hidden can lack parts of it, or be laid out for another width, on a busy machine.
+ * @param {() => Promise<string>} capture @param {AbortSignal} signal @returns {Promise<string>}
+ */
+async function untilSame(capture, signal) {
+  let picture = await capture();
+  for (let taken = 1; taken < FIRST_CAPTURES_MAX && !signal.aborted; taken += 1) {
+    const before = picture;
+    picture = await capture();
+    if (picture === before) break;
+  }
+  return picture;
 }
 
 /**

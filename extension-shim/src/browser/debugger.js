@@ -36,11 +36,16 @@ const DISMISSED_KEY = 'dismissed';
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
  * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
- * @property {{users: number, timer: ReturnType<typeof setTimeout> | undefined}} focus why its pages take themselves for focused: commands, or a burst of them
+ * @property {FocusReasons} focus
  * @property {boolean} setsAside frames of other extensions may be set aside for it
  * @property {boolean} isLost it was detached while it was being attached beside frames of other extensions
  * @property {Set<[method: string, params: object]>} regained given when it has been attached again in the middle of a command
  * @property {Set<string>} painted documents that have painted since it was attached
+ *
+ * @typedef {object} FocusReasons why its pages take themselves for focused
+ * @property {number} users commands that run
+ * @property {ReturnType<typeof setTimeout> | undefined} timer a burst of commands
+ * @property {ReturnType<typeof setTimeout> | undefined} linger a command that has just ended
  */
 
 /** @type {Map<number, DebuggerSession>} */
@@ -138,9 +143,11 @@ export function isHeld(tabId) {
 
 /**
  * Has a page take itself for focused and seen while `run` lasts: in the background it would paint nothing, and get no
- * focus events. @template T @param {number} tabId @param {() => Promise<T>} run @returns {Promise<T>}
+ * focus events. @template T @param {number} tabId @param {() => Promise<T>} run
+ * @param {number} [lingerMs] for which the page stays so: one that is hidden and seen again at once paints itself in parts
+ * @returns {Promise<T>}
  */
-export async function withFocus(tabId, run) {
+export async function withFocus(tabId, run, lingerMs = 0) {
   const session = sessions.get(tabId);
   if (session) session.focus.users += 1;
   try {
@@ -151,9 +158,20 @@ export async function withFocus(tabId, run) {
   } finally {
     if (session) {
       session.focus.users -= 1;
+      clearTimeout(session.focus.linger);
+      session.focus.linger = lingerMs === 0 ? undefined : setTimeout(() => {
+        session.focus.linger = undefined;
+        endFocus(tabId, session);
+      }, lingerMs);
       endFocus(tabId, session);
     }
   }
+}
+
+/** Whether its page takes itself for focused and seen, wherever it is. @param {number} tabId */
+export function hasFocus(tabId) {
+  const focus = sessions.get(tabId)?.focus;
+  return focus !== undefined && isWanted(focus);
 }
 
 /**
@@ -182,13 +200,20 @@ export async function endBurst(tabId) {
   const session = sessions.get(tabId);
   if (!session) return;
   clearTimeout(session.focus.timer);
+  clearTimeout(session.focus.linger);
   session.focus.timer = undefined;
+  session.focus.linger = undefined;
   await endFocus(tabId, session);
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */
 async function endFocus(tabId, { focus }) {
-  if (focus.users === 0 && focus.timer === undefined) await setFocusEmulation(tabId, false).catch(console.debug);
+  if (!isWanted(focus)) await setFocusEmulation(tabId, false).catch(console.debug);
+}
+
+/** @param {FocusReasons} focus */
+function isWanted({ users, timer, linger }) {
+  return users > 0 || timer !== undefined || linger !== undefined;
 }
 
 /** @param {number} tabId @param {boolean} enabled */
@@ -407,7 +432,7 @@ async function adopt(tabId) {
 function newSession(tabId, setsAside) {
   /** @type {DebuggerSession} */
   const session = { attaching: null, setsAside, isLost: false, regained: new Set(), open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
-    focus: { users: 0, timer: undefined }, painted: new Set() };
+    focus: { users: 0, timer: undefined, linger: undefined }, painted: new Set() };
   sessions.set(tabId, session);
   return session;
 }
@@ -527,7 +552,7 @@ function regain(tabId, session) {
     // At the insertion of a frame, before the browser names it.
     await setAside(tabId, false);
     await openBeside(tabId, session, async () => {
-      if (session.focus.users > 0 || session.focus.timer !== undefined) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
+      if (isWanted(session.focus)) await chrome.debugger.sendCommand({ tabId }, 'Emulation.setFocusEmulationEnabled', { enabled: true });
       // Not by way of `cdp`, which would wait until this is over.
       for (const [method, params] of session.regained) await chrome.debugger.sendCommand({ tabId }, method, params);
     });
@@ -652,6 +677,7 @@ function touch(tabId, session) {
 function forget(tabId) {
   clearTimeout(sessions.get(tabId)?.idleTimer);
   clearTimeout(sessions.get(tabId)?.focus.timer);
+  clearTimeout(sessions.get(tabId)?.focus.linger);
   sessions.delete(tabId);
   openRequests.forget(tabId);
 }

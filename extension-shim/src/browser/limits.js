@@ -13,6 +13,10 @@ export const FORMER_IDS_MAX = 8;
 export const SHOWN_MS = 300;
 /** An agent thinks for a few seconds between two acts; a menu or a list of suggestions has to stay open meanwhile. */
 export const BURST_MS = 60_000;
+/** After a script or a picture the next call follows as soon; a page that is hidden and seen again between them paints anew. */
+export const FOCUS_LINGER_MS = 5_000;
+/** A page that a tab in the background has not shown before is captured until two pictures are the same, and at most so often. */
+export const FIRST_CAPTURES_MAX = 4;
 /** A page that does not answer this soon is busy; page_info then reports without it. */
 export const PAGE_PROBE_MS = 500;
 /** A free page answers within a millisecond or two. This wait is for a page that has not answered for long already. */
