@@ -173,6 +173,48 @@ async fn texts_of_pages_are_texts_and_no_page_or_agent_gets_in() {
 }
 
 #[tokio::test]
+async fn what_the_list_shows_is_saved_as_one_file_that_needs_nothing_else() {
+    let mut viewing = Viewing::begin().await;
+    let script = "throw new Error('<img id=owned src=x onerror=\"window.owned = 1\">')";
+    viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 300})).await;
+    viewing.shows("target_not_found").await;
+    viewing.shows("onerror").await;
+    let keep = "URL.createObjectURL = (file) => { window.saved = file; return '#'; }; 1";
+    viewing.hand.read(keep).await;
+
+    viewing.hand.click("[data-save=json]").await;
+    viewing.becomes("window.saved?.type === 'application/json'").await;
+    let text = viewing.hand.read("window.saved.text()").await;
+    let saved: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    let names: Vec<_> =
+        saved["commands"].as_array().unwrap().iter().map(|one| &one["command"]).collect();
+    assert_eq!(names, ["tab_list", "execute_js", "execute_js", "type"], "{saved}");
+    assert!(saved["commands"][3]["trace"].as_array().unwrap().len() > 2, "{saved}");
+
+    // Of what is chosen, those alone.
+    viewing.hand.click("[data-show=failed]").await;
+    viewing.hand.click("[data-save=html]").await;
+    viewing.becomes("window.saved?.type === 'text/html'").await;
+    let page = viewing.hand.read("window.saved.text()").await.as_str().unwrap().to_owned();
+    assert!(!text.to_string().contains("a secret word") && !page.contains("a secret word"));
+    let token = viewing.hand.read("sessionStorage.getItem('tabwire-token')").await;
+    let token = token.as_str().unwrap();
+    assert!(token.len() == 64 && !page.contains(token), "the file opens nothing");
+    let file = viewing.daemon.home().dir().join("session.html");
+    std::fs::write(&file, page).unwrap();
+    viewing.hand.open_beside(&viewing.pages.url("/second")).await;
+    viewing.hand.leave_for(&format!("file://{}", file.display())).await;
+    viewing.becomes("document.querySelectorAll('details').length === 2").await;
+    viewing.hand.click("details:last-of-type summary").await;
+    viewing.shows("target_not_found").await;
+    viewing.shows("2 commands").await;
+    let is_text = "window.owned === undefined && !document.querySelector('#owned') && !document.querySelector('script')";
+    assert_eq!(viewing.hand.read(is_text).await, true);
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn axe_finds_nothing_serious_on_a_wide_and_on_a_narrow_screen_in_light_and_dark() {
     let mut viewing = Viewing::begin().await;
     viewing

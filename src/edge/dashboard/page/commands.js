@@ -154,6 +154,12 @@ export class CommandList {
     new ResizeObserver(() => { this.#measure(); this.draw(); }).observe(this.#list);
   }
 
+  /** The commands that it shows, oldest first. */
+  get shown() {
+    this.#refresh();
+    return this.#shown.toReversed();
+  }
+
   /** The store has changed. */
   handleChange() {
     this.#isStale = true;

@@ -3,6 +3,7 @@
 
 import { CommandList, CommandStore } from './commands.js';
 import { CommandDetail } from './detail.js';
+import { save } from './export.js';
 import { Feed } from './feed.js';
 import { drawCommands, drawState } from './panels.js';
 import { byId, say } from './parts.js';
@@ -57,6 +58,7 @@ function follow(token) {
     showLink(state);
     if (state === 'ended') showGate('This page has ended', 'The daemon that it belonged to does not know it any more. Open a new one from a terminal:');
   });
+  for (const button of byId('save').children) button.addEventListener('click', () => save(button.dataset.save, list.shown, byId('daemon').textContent));
   byId('board').hidden = false;
   feed.run();
   const frame = (/** @type {number} */ now) => {

@@ -64,10 +64,10 @@ function bar(rect, number, height, kind) {
   for (const [name, value] of Object.entries(attributes)) rect.setAttribute(name, String(value));
 }
 
-/** The list is made anew only if it says something else. @param {HTMLElement} list @param {unknown} about @param {() => Node[]} make */
+/** The list is made anew only if it says something else, and not while a button in it is pressed: the click would be lost. @param {HTMLElement} list @param {unknown} about @param {() => Node[]} make */
 function renew(list, about, make) {
   const text = JSON.stringify(about);
-  if (list.dataset.about === text) return;
+  if (list.dataset.about === text || list.querySelector(':active')) return;
   list.dataset.about = text;
   list.replaceChildren(...make());
 }
