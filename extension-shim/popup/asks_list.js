@@ -23,6 +23,12 @@ const WORDS = [
   ['Always', 'always', 'This agent may do so on this site until you take it back'],
 ];
 
+/** The words on a recording of what the person does. @type {[string, ConsentAnswer, string][]} */
+const WORDS_ON_WATCHING = [
+  ['Deny', 'deny', 'Not this time'],
+  ['Allow', 'once', 'In this tab on this site, for 10 minutes at most or until you stop it here'],
+];
+
 /**
  * The words on files that an agent would give to a page. @param {AskedFile[]} files @returns {[string, ConsentAnswer, string][]}
  */
@@ -119,7 +125,7 @@ export class AsksList {
       case 'consent': {
         if (ask.need.kind === 'permission') return this.#permissionControls(ask, ask.need.site);
         const { files = [] } = ask.need;
-        const words = files.length > 0 ? wordsOnFiles(files) : WORDS;
+        const words = files.length > 0 ? wordsOnFiles(files) : ask.need.kind === 'watch' ? WORDS_ON_WATCHING : WORDS;
         return [...fileList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
       case 'hand_over': return this.#stepControls(ask);

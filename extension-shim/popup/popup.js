@@ -2,7 +2,7 @@
 // The popup: asks the worker twice a second, shows its state, and passes on clicks. Text from
 // pages and agents is set as text, never as HTML.
 
-/** @import {AskRow, ChangedRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {AskRow, ChangedRow, ShownRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
 /** @import {HistoryWish, KeptWord, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
@@ -12,7 +12,7 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
-  ASKS_ELSEWHERE, askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, keptWordLine, letInLine, moreWords, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
+  ASKS_ELSEWHERE, askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, keptWordLine, letInLine, moreWords, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, shownSoFar, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } from './popup_view.js';
 
@@ -76,6 +76,7 @@ function show(state) {
   showSiteHere(state.rules);
   showShared(state);
   showDrawings(state.drawings);
+  showShown(state);
   showHeld(state.held);
   showForeign(state);
   showOpened(state);
@@ -329,6 +330,40 @@ function openedRow({ tab_id, tab_title }, words) {
     tell({ ask: 'keep_tab', tab_id }).then((trouble) => setText('opened-trouble', trouble), console.debug);
   });
   row.append(text, keep);
+  return row;
+}
+
+let shownShown = '';
+
+/** Rows anew only if others come or go: a button is not to go away under the hands. @param {PanelState} state */
+function showShown({ shown, now }) {
+  const text = JSON.stringify(shown.map(({ tab_id, client, site, tab_title }) => [tab_id, client, site, tab_title]));
+  const list = element('shown-list');
+  if (text !== shownShown) {
+    shownShown = text;
+    element('shown').hidden = shown.length === 0;
+    list.replaceChildren(...shown.map(shownRow));
+  }
+  for (const [at, one] of shown.entries()) list.children[at].querySelector('.so-far')?.replaceChildren(shownSoFar(one, now));
+}
+
+/** @param {ShownRow} shown */
+function shownRow({ tab_id, client, site, tab_title }) {
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const soFar = Object.assign(document.createElement('div'), { className: 'so-far' });
+  text.append(`${client || 'An agent'} records what you do on ${site}`, nameLine(tab_title), soFar);
+  const ends = [['Stop', true, 'The agent gets what you did until now'], ['Discard', false, 'The agent gets nothing']].map(([label, keeps, title]) => {
+    const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label, title, ariaLabel: `${label}: ${tab_title}` });
+    button.addEventListener('click', () => {
+      button.disabled = true;
+      tell({ ask: 'end_person_recording', tab_id, keeps: keeps === true }).then((trouble) => setText('shown-trouble', trouble), console.debug);
+    });
+    return button;
+  });
+  const buttons = Object.assign(document.createElement('div'), { className: 'buttons' });
+  buttons.append(...ends);
+  row.append(text, buttons);
   return row;
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The texts of the popup for each state. Pure.
 
-/** @import {ChangedRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
+/** @import {ChangedRow, ShownRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
@@ -166,6 +166,11 @@ export function wordsSummary(count) {
 /** @param {number} more how many older words there are @returns {string} may have `code` */
 export function moreWords(more) {
   return more > 0 ? `${more} older ${more === 1 ? 'word is' : 'words are'} not shown. Take newer ones back here, or run \`tabwire asks\`.` : '';
+}
+
+/** @param {Pick<ShownRow, 'steps' | 'until'>} shown @param {number} now @returns {string} */
+export function shownSoFar({ steps, until }, now) {
+  return `${steps} ${steps === 1 ? 'step' : 'steps'}, ends by itself in ${Math.max(1, Math.ceil((until - now) / 60_000))} min`;
 }
 
 /** @param {Pick<ChangedRow, 'client' | 'emulation' | 'rules' | 'permissions'>} changed @returns {string} who has changed the tab, and how; the name is the agent's own words */

@@ -756,12 +756,14 @@ export type ActionParams = {
     /** Start or stop the trace of this tab. */
     phase: 'start' | 'stop';
   };
-  /** Records your acts as steps. */
+  /** Records your acts, or the person's, as steps. */
   record: {
     /** Start or stop. */
     phase: 'start' | 'stop';
     /** With stop: batch (default, for run), playwright or call (a shell script). */
     as?: 'batch' | 'playwright' | 'call';
+    /** With start: agent (default), or person, who is asked first. */
+    by?: 'agent' | 'person';
   };
   /** Accessibility problems, by axe-core. */
   audit: {
@@ -1424,7 +1426,7 @@ export type CommandBody = {
 export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'permission';
+export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'watch' | 'permission';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {

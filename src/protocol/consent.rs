@@ -38,6 +38,8 @@ pub enum ConsentKind {
     Requests,
     /// It sets permissions of a site in the browser, such as the camera's.
     Settings,
+    /// It records what the person does in a tab. No word on that is kept.
+    Watch,
     /// It needs an optional permission of the extension, which the browser asks the person for. The
     /// site is the permission's name; the browser keeps the word.
     Permission,
@@ -45,13 +47,14 @@ pub enum ConsentKind {
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Act,
         Self::Close,
         Self::File,
         Self::Values,
         Self::Requests,
         Self::Settings,
+        Self::Watch,
         Self::Permission,
     ];
 
@@ -65,6 +68,7 @@ impl ConsentKind {
             Self::Values => "values",
             Self::Requests => "requests",
             Self::Settings => "settings",
+            Self::Watch => "watch",
             Self::Permission => "permission",
         }
     }
@@ -85,6 +89,7 @@ impl ConsentKind {
             Self::Values => "use cookies and stored values of",
             Self::Requests => "answer or change requests of",
             Self::Settings => "set permissions of",
+            Self::Watch => "record what you do on",
             Self::Permission => "use the optional browser permission",
         }
     }
@@ -94,7 +99,7 @@ impl ConsentKind {
     pub const fn is_kept(self) -> bool {
         match self {
             Self::Act | Self::Close | Self::Values | Self::Requests | Self::Settings => true,
-            Self::File | Self::Permission => false,
+            Self::File | Self::Watch | Self::Permission => false,
         }
     }
 
@@ -303,11 +308,11 @@ mod tests {
     }
 
     #[test]
-    fn no_word_on_files_or_on_a_permission_of_the_extension_is_kept_and_no_other_question_opens_a_folder()
-     {
+    fn no_word_on_files_on_the_persons_acts_or_on_a_permission_of_the_extension_is_kept() {
         let kept = [ConsentAnswer::Session, ConsentAnswer::Always, ConsentAnswer::Never];
         for kind in ConsentKind::ALL {
-            let is_kept = ![ConsentKind::File, ConsentKind::Permission].contains(&kind);
+            let is_kept =
+                ![ConsentKind::File, ConsentKind::Watch, ConsentKind::Permission].contains(&kind);
             assert!(kept.iter().all(|word| kind.takes(*word) == is_kept), "{kind:?}");
             assert_eq!(kind.takes(ConsentAnswer::Folder), kind == ConsentKind::File);
             assert!(kind.takes(ConsentAnswer::Once) && kind.takes(ConsentAnswer::Deny));

@@ -176,3 +176,5 @@ export const LOST_MS = 200;
 export const PRIVATE_LOOK_MS = 500;
 /** A script that runs for longer than this waits for something, which may come with a frame. Nearly all are over before. */
 export const PAINT_AFTER_MS = 50;
+/** A person shows a piece of work within this time, and what is forgotten does not go on. */
+export const SHOWING_MS = 10 * 60_000;

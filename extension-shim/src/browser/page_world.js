@@ -10,8 +10,10 @@ import { admitDocument } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
-const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'scripted_text', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'entry']
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'scripted_text', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'person_input', 'entry']
   .map(scriptOf);
+/** Loaded on request, into documents that come later before their own scripts. */
+export const INPUT_LISTENERS = scriptOf('input_listeners');
 /** Loaded on request: they are larger than all others. */
 const AUDIT_FILES = ['third_party/axe-core/axe.min.js', scriptOf('audit')];
 
@@ -178,6 +180,11 @@ async function askTogether(tabId, documents, name, argument) {
     const isDenied = document.frameId !== 0 && hidesOwner(document.url) && policy.blocksPage(document.url, result.origin);
     return isDenied ? [] : [{ document, value: result.value }];
   });
+}
+
+/** @param {number} tabId @param {SeenDocument[]} documents whose input is listened to from now on */
+export async function listenForInput(tabId, documents) {
+  if (documents.length > 0) await inject(tabId, documents.map(({ documentId }) => documentId), { files: [INPUT_LISTENERS] });
 }
 
 /** Loads axe-core into our world in a document, once. @param {number} tabId @param {SeenDocument} document */

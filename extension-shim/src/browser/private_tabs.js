@@ -7,6 +7,7 @@
 
 import { ActionError, noSuchTab } from '../lib/errors.js';
 import { once } from '../lib/once.js';
+import { recordsPerson } from '../policy/acts.js';
 import { PRIVATE_LOOK_MS } from './limits.js';
 
 const KEY = 'privateTabs';
@@ -65,7 +66,7 @@ export class PrivateTabs {
     const tab = await chrome.tabs.get(tabId).catch(() => null);
     if (!tab?.incognito) return;
     if (this.isPersons(tab) || !this.isFor(command, tabId)) throw noSuchTab(`tab ${command.tab_id} is not open`);
-    if (LEAVES_A_TRACE.has(command.type)) throw leavesTrace(command.type);
+    if (LEAVES_A_TRACE.has(command.type) || recordsPerson(command.type, command.params)) throw leavesTrace(command.type);
     // To close it is right at any time.
     if (command.type !== 'tab_close' && await this.#isPersonThere()) throw inUse();
   }

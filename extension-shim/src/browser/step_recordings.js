@@ -1,6 +1,6 @@
 // @ts-check
-// Recordings of what an agent does in a tab, as steps that can be run again. Kept for the next worker, and with the
-// session: no value that a field hides is ever in it.
+// Recordings of what an agent, or the person, does in a tab, as steps that can be run again. Kept for the next worker, and
+// with the session: no value that a field hides is ever in it.
 
 /** @import {ReadyTarget} from './targets.js' */
 
@@ -12,10 +12,17 @@ const KEY = 'step_recordings';
  * @typedef {Record<string, unknown> & {action: string}} RecordedStep as a step of a batch
  *
  * @typedef {object} StepRecording
- * @property {string} client whose acts are recorded
+ * @property {string} client whose acts are recorded, or who asked for it
  * @property {RecordedStep[]} steps
  * @property {string[]} params names of values that the recording does not have
  * @property {string[]} left_out acts that no step can repeat, each with the reason
+ * @property {PersonRecording} [person] absent: of the client's own acts
+ *
+ * @typedef {object} PersonRecording what the person does is recorded
+ * @property {string} name the client's name for itself
+ * @property {string} site on which the person has allowed it
+ * @property {number} until when it ends at the latest
+ * @property {string} [ended] why it has ended; its client has not got it yet
  *
  * @typedef {object} LastingTarget an element as steps name it
  * @property {string | null} target null: nothing but a ref names it
@@ -40,6 +47,19 @@ export class StepRecordings {
   /** @param {number} tabId @returns {StepRecording | undefined} */
   of(tabId) {
     return this.#open.get(tabId);
+  }
+
+  /** @returns {[number, StepRecording][]} */
+  get all() {
+    return [...this.#open];
+  }
+
+  /** The browser has given a tab another id. @param {number} added @param {number} removed */
+  handleReplaced(added, removed) {
+    const recording = this.#open.get(removed);
+    if (!recording) return;
+    this.close(removed);
+    this.open(added, recording);
   }
 
   /** @param {number} tabId @param {StepRecording} recording */

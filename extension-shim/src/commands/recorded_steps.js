@@ -60,25 +60,32 @@ export class StepWriter {
   /** Adds an act that has succeeded. @param {RecordedAct} act @returns {boolean} whether anything was added */
   add(act) {
     if (!Object.hasOwn(KEPT, act.type) && !UNREPEATED.has(act.type)) return false;
-    const { steps, left_out: leftOut } = this.#recording;
+    const { steps } = this.#recording;
     try {
       if (UNREPEATED.has(act.type)) throw new NoStep('a recording has no step for it');
       if (steps.length >= STEPS_MAX) throw new NoStep(`a batch has ${STEPS_MAX} steps at most`);
       steps.push(this.#step(act));
-      if (act.value?.new_tab) leftOut.push(`after step ${steps.length}: what is done in the new tab`);
-      this.#expectPage(act);
+      if (act.value?.new_tab) this.leaveOut(`after step ${steps.length}: what is done in the new tab`);
+      const isWay = ['navigate', 'refresh', 'back', 'forward', 'wait_for'].includes(act.type);
+      if (!isWay && typeof act.value?.navigated === 'string') this.expectPage(act.value.navigated);
     } catch (error) {
       if (!(error instanceof NoStep)) throw error;
-      if (leftOut.length < STEPS_MAX) leftOut.push(`${act.type} after step ${steps.length}: ${error.message}`);
+      this.leaveOut(`${act.type} after step ${steps.length}: ${error.message}`);
     }
     return true;
   }
 
-  /** Where an act leads to another page, that one has to come again. @param {RecordedAct} act */
-  #expectPage({ type, value }) {
+  /** @param {string} act that no step can repeat, with the reason */
+  leaveOut(act) {
+    const { left_out: leftOut } = this.#recording;
+    if (leftOut.length < STEPS_MAX) leftOut.push(act);
+  }
+
+  /** Where an act leads to another page, that one has to come again. @param {string} url */
+  expectPage(url) {
     const { steps } = this.#recording;
-    if (['navigate', 'refresh', 'back', 'forward', 'wait_for'].includes(type) || typeof value?.navigated !== 'string' || steps.length >= STEPS_MAX) return;
-    const { origin, pathname, protocol } = new URL(value.navigated);
+    if (steps.length >= STEPS_MAX) return;
+    const { origin, pathname, protocol } = new URL(url);
     if (protocol === 'http:' || protocol === 'https:') steps.push({ action: 'wait_for', url: origin + pathname });
   }
 
@@ -105,7 +112,7 @@ export class StepWriter {
     const known = seen.get(this.#tools.keyOf(given));
     if (known?.target) return known;
     if (!known && UNSEEN.has(type) && !this.#tools.isRef(given)) return { target: String(given), isSecret: false, called: '', kind: 'textbox' };
-    throw new NoStep(`nothing but the ref names ${String(given).slice(0, 60)}`);
+    throw new NoStep(`nothing that lasts names ${String(given).slice(0, 60)}`);
   }
 
   /** @param {RecordedStep} step @param {Map<string, LastingTarget>} seen */

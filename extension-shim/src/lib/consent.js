@@ -8,7 +8,7 @@ import { ActionError } from './errors.js';
 import { permissionName } from './optional_permissions.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of', settings: 'set permissions of', permission: 'use the browser\'s permission' };
+const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of', settings: 'set permissions of', watch: 'record what you do on', permission: 'use the browser\'s permission' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {

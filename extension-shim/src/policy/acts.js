@@ -31,17 +31,23 @@ export function runsScript(type, params) {
 
 /**
  * The word that an act needs on each site, also where every site is allowed.
- * @param {string} type @param {any} params of a command or of a step @returns {'values' | 'requests' | 'settings' | null} null: none of its own
+ * @param {string} type @param {any} params of a command or of a step @returns {'values' | 'requests' | 'settings' | 'watch' | null} null: none of its own
  */
 export function ownWord(type, params) {
   if (type === 'storage') return 'values';
   if (setsPermissions(type, params)) return 'settings';
+  if (recordsPerson(type, params)) return 'watch';
   return type === 'network_rules' && rulesIn(params).some((rule) => rule?.answer !== undefined || rule?.headers !== undefined) ? 'requests' : null;
 }
 
 /** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it does more than look at permissions, or put them back */
 export function setsPermissions(type, params) {
   return type === 'set_permissions' && params?.permissions !== undefined;
+}
+
+/** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether what the person does is recorded from then on */
+export function recordsPerson(type, params) {
+  return type === 'record' && params?.by === 'person' && params.phase !== 'stop';
 }
 
 /** @param {string} type @param {any} params of a command or of a step @returns {boolean} whether it needs a word on acts where the person is asked first */

@@ -1,6 +1,6 @@
 // @ts-check
 // Acts that need a word of their own on each site, whatever the rules for sites are: a use of stored values, rules that
-// answer requests or change their headers, and permissions of the site.
+// answer requests or change their headers, permissions of the site, and a recording of what the person does.
 
 /** @import {CommandBody, ConsentNeed} from '../../types/protocol.js' */
 /** @import {StepPage} from './step_pages.js' */
@@ -68,7 +68,10 @@ export function isWebPage(url) {
 }
 
 /** The parts of an act, for the question. @type {Record<NonNullable<ReturnType<typeof ownWord>>, (params: any) => string[]>} */
-const DETAILS = { values: (params) => [valueDetail(params)], requests: ruleDetails, settings: permissionDetails };
+const DETAILS = { values: (params) => [valueDetail(params)], requests: ruleDetails, settings: permissionDetails, watch: () => [WATCHED] };
+
+/** The person reads it in the question. */
+const WATCHED = 'your clicks, keys and choices in this tab, not the texts that you type';
 
 /** @param {any} params of `set_permissions` @returns {string[]} */
 function permissionDetails({ permissions }) {

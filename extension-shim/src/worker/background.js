@@ -12,6 +12,7 @@ import { asideFrames } from '../browser/frames_aside.js';
 import { highlights } from '../browser/highlights.js';
 import { agentTabs, elementRefs, frontWindow, navigations, pageStates, pictures, policy, privateTabs, replacedTabs, sharedTabs, snapshots, stepRecordings, tabDownloads, tabEvents, tabs, wakefulTabs } from '../browser/state.js';
 import { forgetDocuments } from '../browser/page_world.js';
+import { personRecordings } from '../browser/person_recordings.js';
 import { worldContexts } from '../browser/world_contexts.js';
 import { recorder } from '../capture/index.js';
 import { drawMode } from '../draw/index.js';
@@ -36,8 +37,10 @@ chrome.runtime.onStartup.addListener(ensureConnected);
 chrome.runtime.onInstalled.addListener(ensureConnected);
 chrome.alarms.onAlarm.addListener(ensureConnected);
 chrome.runtime.onMessage.addListener((ask, sender, answer) => {
-  // From a script of ours in a page. Nothing is decided by it but that a tab stays open.
+  // From scripts of ours in a page. They decide that a tab stays open, and are the steps of a recording; no more.
   if (agentTabs.handleMessage(ask, sender)) return false;
+  const recorded = personRecordings.handleMessage(ask, sender);
+  if (recorded) return void answer(recorded);
   // Only our own pages may decide for the person: a script in a page may send messages, too.
   if (sender.origin !== location.origin) return false;
   const answered = drawMode.handleMessage(ask, sender) ?? panel(ask);
@@ -81,6 +84,7 @@ chrome.tabs.onRemoved.addListener((tabId, { isWindowClosing, windowId }) => {
   asideFrames.forget(tabId);
   tabDownloads.handleRemoved(tabId);
   pictures.handleRemoved(tabId);
+  personRecordings.handleRemoved(tabId);
   stepRecordings.close(tabId);
   recorder.handleGone(tabId);
   drawMode.handleGone(tabId, { isWindowClosing }).catch(console.warn);
@@ -95,6 +99,7 @@ chrome.tabs.onReplaced.addListener((added, removed) => {
   tabs.handleReplaced(added, removed);
   wakefulTabs.handleReplaced(added, removed);
   debuggerReplaced(added, removed);
+  personRecordings.handleReplaced(added, removed);
   elementRefs.handleReplaced(added, removed).catch(console.warn);
   snapshots.handleRemoved(removed);
   policy.files.handleRemoved(removed);
@@ -141,6 +146,7 @@ chrome.webNavigation.onBeforeNavigate.addListener((details) => {
 });
 chrome.webNavigation.onDOMContentLoaded.addListener((details) => {
   actEffects.handleDomReady(details);
+  personRecordings.handleDocument(details.tabId);
   tabEvents.handle(details.tabId);
 });
 chrome.webNavigation.onCommitted.addListener((details) => {
@@ -153,6 +159,7 @@ chrome.webNavigation.onCommitted.addListener((details) => {
   navigations.handleCommitted(details);
   tabEvents.handle(details.tabId);
   drawMode.handleCommitted(details).catch(console.warn);
+  personRecordings.handleCommitted(details);
   ensureConnected();
 });
 // A window of its own names no opener.
@@ -163,6 +170,7 @@ chrome.webNavigation.onCreatedNavigationTarget.addListener((details) => {
 /** @param {chrome.webNavigation.WebNavigationSourceCallbackDetails} details */
 function handleNewTarget(details) {
   handOvers.handleOpened(details.sourceTabId, details.tabId);
+  personRecordings.handleOpened(details.sourceTabId);
   drawMode.handleOpened(details.sourceTabId).catch(console.warn);
   // Before the report of the act, which may name the tab.
   link.send({ type: 'tab_created', source_tab_id: details.sourceTabId, tab_id: details.tabId });

@@ -51,6 +51,8 @@ let shown = '';
 let opened = [];
 /** Tabs with a step that an agent asks the person to do. @type {import('../asks/hand_overs.js').MarkedTab[]} */
 let handed = [];
+/** Tabs in which the person shows something to an agent. @type {{tabId: number, client: string}[]} */
+let recorded = [];
 /** Tabs with a face of their own. @type {Set<number>} */
 let marked = new Set();
 
@@ -103,10 +105,19 @@ export function showHandOvers(tabs) {
   markTabs(faceOf(state));
 }
 
+/** Says in the tabs that are recorded for whom, and where it ends. @param {{tabId: number, client: string}[]} tabs */
+export function showRecorded(tabs) {
+  recorded = tabs;
+  markTabs(faceOf(state));
+}
+
 /** @param {BadgeFace} face */
 function markTabs({ text, title }) {
   /** @type {Map<number, {title: string, text: string}>} */
   const now = new Map(opened.map(({ tabId, client }) => [tabId, { title: `${title}. ${named(client)} opened this tab`, text: text || '•' }]));
+  for (const { tabId, client } of recorded) {
+    now.set(tabId, { title: `Tabwire: ${named(client)} records what you do here. Click to stop it`, text: '●' });
+  }
   for (const { tabId, client, isStep } of handed) {
     const step = isStep ? 'You do this step alone: no agent sees this tab. Click to say Done or Cannot' : 'Click to begin the step that it asks for';
     now.set(tabId, { title: `Tabwire: ${named(client)} asks you to do something here. ${step}`, text: '⇄' });

@@ -7,7 +7,7 @@
 /** @import {Status} from '../connection/link.js' */
 
 import { actions } from '../actions/index.js';
-import { recordAct } from '../actions/record.js';
+import { assertOwn, recordAct } from '../actions/record.js';
 import { checkedUse } from '../actions/storage.js';
 import { receivingPage } from '../actions/upload_file.js';
 import { wakePage } from '../actions/waking.js';
@@ -16,6 +16,7 @@ import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js
 import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { checkedRules } from '../browser/network_rules.js';
+import { personRecordings } from '../browser/person_recordings.js';
 import { checkedPermissions } from '../browser/site_settings.js';
 import { withOwner } from '../browser/site_guard.js';
 import { highlights } from '../browser/highlights.js';
@@ -32,14 +33,14 @@ import { Takeover } from '../connection/takeover.js';
 import { drawMode } from '../draw/index.js';
 import { countRequests } from '../draw/open_drawings.js';
 import { once } from '../lib/once.js';
-import { runsScript } from '../policy/acts.js';
+import { recordsPerson, runsScript } from '../policy/acts.js';
 import { askForPermission, isGranted } from '../policy/browser_permissions.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
 import { askBeforeGiving, givesFiles } from '../policy/given_files.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
 import { askForOwnWord, assertOwnWord, needsOwnWord } from '../policy/own_words.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
-import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showStatus, showStopped, showUnconfirmed } from './badge.js';
+import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showRecorded, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
 import { KeptWords } from './kept_words.js';
 import { makePanel } from './panel.js';
@@ -70,6 +71,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
       if (given) await askBeforeGiving(command, await receivingPage(command, given), { look, documentNow });
     }
     if (needsOwnWord(command)) {
+      await personRecordings.restore();
       assertCanBeDone(command);
       const page = await tab().catch(() => null);
       if (page) {
@@ -186,6 +188,8 @@ export const panel = makePanel({
   takeWordBack: (word) => keptWords.takeBack(word),
   pageStates: () => pageStates.rows(),
   putBack: (tabId) => pageStates.end(tabId),
+  personRecordings: () => personRecordings.rows(),
+  endPersonRecording: (tabId, isKept) => (isKept ? personRecordings.end(tabId, 'the user ended it') : personRecordings.discard(tabId)),
   asks: () => asks.open,
   answerAsk: (correlationId, answer) => handOvers.answered(correlationId, answer) && asks.answer(correlationId, answer),
   handOver: (correlationId) => handOvers.describe(correlationId),
@@ -216,15 +220,16 @@ function closesPersonsTab(command) {
 }
 
 /** Nobody is asked about an act that is refused whatever they say. @param {CommandBody} command */
-function assertCanBeDone({ type, params }) {
+function assertCanBeDone({ type, params, tab_id, client_id = '' }) {
   if (type === 'network_rules') checkedRules(params.rules);
   if (type === 'storage') checkedUse(params);
   if (type === 'set_permissions') checkedPermissions(params.permissions);
+  if (recordsPerson(type, params)) assertOwn(tab_id, client_id, true);
 }
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), stepRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(), privateTabs.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), personRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(), privateTabs.restore(),
   ]);
 });
 let session = '';
@@ -351,6 +356,7 @@ const rulesChanged = () => {
   dispatcher.handleRules();
   tabs.handleChange();
   recorder.apply().catch(console.warn);
+  personRecordings.handleRules();
   pageStates.handleRules().catch(console.warn);
 };
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
@@ -362,6 +368,7 @@ policy.onChange = () => {
 policy.files.onChange = rulesChanged;
 debuggerNews.isHandedOver = (tabId) => policy.handed.hasTab(tabId);
 handOvers.onChange = (marked) => showHandOvers(marked);
+personRecordings.onChange = (rows) => showRecorded(rows.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 wakefulTabs.isHeld = (tabId) => heldTabs.some(({ tab_id }) => tab_id === tabId);
 privateTabs.onPersonCame = (error) => dispatcher.endIn((tabId) => privateTabs.isAgents(tabId), error);
 sharedTabs.onChange = (tab_ids) => link.send({ type: 'shared_tabs', tab_ids });

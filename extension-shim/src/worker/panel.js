@@ -4,6 +4,7 @@
 /** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening, WordTakenBack} from '../../types/protocol.js' */
 /** @import {AsideState} from '../browser/frames_aside.js' */
 /** @import {StateRow} from '../browser/page_states.js' */
+/** @import {PersonRecordingRow} from '../browser/person_recordings.js' */
 /** @import {Config} from '../connection/config.js' */
 /** @import {OpenFolders} from '../policy/local_files.js' */
 /** @import {SiteRules} from '../policy/sites.js' */
@@ -24,6 +25,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {HeldTab & {tab_title: string}} HeldRow
  * @typedef {AgentTab & {tab_title: string}} OpenedRow
  * @typedef {StateRow & {tab_title: string}} ChangedRow
+ * @typedef {PersonRecordingRow & {tab_title: string}} ShownRow
  * @typedef {OpenAsk & {tab_title: string, hand_over?: {site: string, is_begun: boolean}}} AskRow `tab_title`: '' if it is about no tab; `hand_over`: of a step that the person is to do
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
@@ -31,11 +33,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & KeptWordsState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & KeptWordsState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], shown: ShownRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'take_word_back', word: WordTakenBack} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'end_person_recording', tab_id: number, keeps: boolean} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'take_word_back', word: WordTakenBack} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -79,6 +81,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(on: boolean) => Promise<void>} groupTabs the person has them grouped, or not
  * @property {() => StateRow[]} pageStates what agents have changed about tabs
  * @property {(tabId: number) => Promise<void>} putBack the person puts back what an agent has changed about a tab
+ * @property {() => PersonRecordingRow[]} personRecordings tabs in which the person shows something to an agent
+ * @property {(tabId: number, isKept: boolean) => Promise<void>} endPersonRecording the person ends one; `isKept`: the agent gets what they did until then
  * @property {(tabId: number) => boolean} takeTab the person takes a tab back from the agent that holds it; false: no daemon is connected
  * @property {() => NameState} name
  * @property {(name: string) => boolean} giveName the person names this browser; false: no daemon is connected
@@ -134,6 +138,7 @@ export function makePanel(parts) {
     shared: parts.sharedTabs(),
     foreign: parts.foreignFrames(),
     ...openedTabs(parts),
+    shown: parts.personRecordings().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     changed: parts.pageStates().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording: parts.recording().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     recording_ended: parts.recordingEnded(),
@@ -184,6 +189,7 @@ export function makePanel(parts) {
         break;
       case 'hand_over': return parts.beginHandOver(String(ask.correlation_id)).then(state, notDone);
       case 'put_back': return parts.putBack(Number(ask.tab_id)).then(state, notDone);
+      case 'end_person_recording': return parts.endPersonRecording(Number(ask.tab_id), ask.keeps === true).then(state, notDone);
       case 'give_back': return parts.giveBack().then(state, notDone);
       case 'record': return parts.record(ask.on === true).then(state, notDone);
       case 'show_drawing': return parts.showDrawing(Number(ask.tab_id)).then(state, notDone);

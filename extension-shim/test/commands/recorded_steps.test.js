@@ -62,7 +62,7 @@ test('what no step can repeat is told with the reason, and 50 steps are enough',
   );
   assert.equal(steps.length, 50);
   assert.match(leftOut[0], /^draw after step 0: /);
-  assert.match(leftOut[1], /only|but the ref/);
+  assert.match(leftOut[1], /nothing that lasts/);
   assert.match(leftOut[2], /numbers/);
   assert.match(leftOut[3], /^after step 1: .*new tab/);
   assert.match(leftOut[4], /50 steps/);

@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
-  ASKS_ELSEWHERE, changedLine, heldLine, keptWordLine, moreWords, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
+  ASKS_ELSEWHERE, changedLine, shownSoFar, heldLine, keptWordLine, moreWords, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -27,6 +27,7 @@ const KEPT_WORDS = [{ owner: 'user', client_id: 'c1', client: 'Claude Code', kin
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', browser: 'work', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
 const NAME = { browser_name: null, browser_label: '', offered_name: '', asks_for_name: false, name_problem: '' };
 const HISTORY = { history_on: true, past_acts: ACTS, history_problem: '' };
+const SHOWN = { tab_id: 9, client: 'Claude Code', site: 'https://shop.example', steps: 2, until: 600_000 };
 const CHANGED = { tab_id: 9, client_id: 'c1', client: 'Claude Code', emulation: { viewport: '390x844@3', color_scheme: 'dark', touch: false }, rules: [] };
 let done;
 let broken;
@@ -79,6 +80,8 @@ beforeEach(() => {
     takeWordBack: (word) => isHeard && done.push(word) > 0,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     pageStates: () => [CHANGED],
+    personRecordings: () => [SHOWN],
+    endPersonRecording: async (tabId, isKept) => { done.push(['end recording', tabId, isKept]); },
     putBack: async (tabId) => done.push(`put back ${tabId}`),
     takeTab: (tabId) => isHeard && done.push(`take ${tabId}`) > 0,
     keep: (id) => isHeard && done.push(`keep ${id}`) > 0,
@@ -101,7 +104,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME, kept_words: KEPT_WORDS, more_words: 2,
     shared: [7],
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
-    changed: [{ ...CHANGED, tab_title: 'title of 9' }],
+    changed: [{ ...CHANGED, tab_title: 'title of 9' }], shown: [{ ...SHOWN, tab_title: 'title of 9' }],
     asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
   });
   assert.deepEqual(done, []);
@@ -109,7 +112,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -305,6 +308,14 @@ test('a tab that an agent opened is told with its end, and once: one that is hel
   assert.equal(openedLine(OPENED[0], { now: 0, keeps_tabs: false }), 'Claude Code opened it');
 });
 
+test('the person ends a recording of what they do, and keeps it from the agent or not', async () => {
+  for (const keeps of [true, false]) assert.equal((await panel({ ask: 'end_person_recording', tab_id: 9, keeps })).trouble, undefined);
+  assert.equal((await panel({ ask: 'end_person_recording', tab_id: 9, keeps: 'yes' })).trouble, undefined);
+  assert.deepEqual(done, [['end recording', 9, true], ['end recording', 9, false], ['end recording', 9, false]]);
+  assert.equal(shownSoFar({ steps: 1, until: 61_000 }, 0), '1 step, ends by itself in 2 min');
+  assert.equal(shownSoFar({ steps: 2, until: 0 }, 5), '2 steps, ends by itself in 1 min');
+});
+
 const blocking = (...urls) => urls.map((url) => ({ url, deed: { block: true } }));
 
 test('what an agent emulates is told with the tab, and is put back by a click', async () => {
@@ -458,7 +469,7 @@ test('where no folder is open the popup explains how to open one', () => {
 test('the person names the browser, and is told if nobody can keep the name', async () => {
   const given = [];
   const name = () => ({ ...NAME, browser_label: 'Chromium on Linux' });
-  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
+  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
     policy: () => ({}), older: () => ({}), recordingEnded: () => false, taken: () => null, drawings: () => [], restored: async () => {} };
   const panel = makePanel({ ...state, name, giveName: (wish) => { given.push(wish); return true; } });
   assert.equal((await panel({ ask: 'name_browser', name: 'work' })).browser_label, 'Chromium on Linux');

@@ -1,4 +1,4 @@
-//! `record`: what an agent does in a tab, as steps to run again.
+//! `record`: what an agent, or the person, does in a tab, as steps to run again.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, RecordingPhase, ToolGroup};
 
-/// Records your acts as steps.
+/// Records your acts, or the person's, as steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordAction {
     /// Start or stop.
@@ -17,6 +17,20 @@ pub struct RecordAction {
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub form: Option<RecordedForm>,
+    /// With start: agent (default), or person, who is asked first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub by: Option<RecordedActor>,
+}
+
+/// Whose acts are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the names say it, and doc comments would bloat the schema")]
+pub enum RecordedActor {
+    Agent,
+    Person,
 }
 
 /// What recorded steps are told as.

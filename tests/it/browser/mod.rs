@@ -29,6 +29,7 @@ mod pairing;
 pub(crate) mod popup;
 pub(crate) mod private_windows;
 mod scopes;
+pub(crate) mod shown_steps;
 pub(crate) mod site_permissions;
 mod sites;
 pub(crate) mod steps_alone;

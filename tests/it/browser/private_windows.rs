@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use testkit::{
-    BrowserUser, McpClient, StdioClient, TestDaemon, TestPages, body, cli_of, finish, first_tab,
-    soon, until,
+    BrowserUser, McpClient, StdioClient, TestDaemon, TestPages, body, cli_of, files_with, finish,
+    first_tab, soon, until,
 };
 
 use super::popup::popup;
@@ -217,23 +217,8 @@ async fn no_file_keeps_more_of_a_private_command_than_its_name_and_its_end() {
     assert!(!dashboard.contains(WORD), "{dashboard}");
     let home = stage.daemon.home().dir().to_owned();
     stage.browser.end().await;
-    let mut files = 0;
-    let mut folders = vec![home];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            // A socket is no file.
-            let Ok(bytes) = std::fs::read(&path) else { continue };
-            files += 1;
-            let bytes = String::from_utf8_lossy(&bytes).into_owned();
-            assert!(!bytes.contains(WORD), "{}", path.display());
-        }
-    }
-    assert!(files > 3);
+    assert!(files_with(&home, "").len() > 3);
+    assert_eq!(files_with(&home, WORD), Vec::<std::path::PathBuf>::new());
     stage.daemon.stop().await;
 }
 

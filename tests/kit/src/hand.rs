@@ -364,6 +364,15 @@ impl BrowserUser {
 
     /// Clicks into the middle of an element.
     pub async fn click(&mut self, selector: &str) {
+        self.click_times(selector, 1).await;
+    }
+
+    /// Clicks there twice, as fast as a double click is.
+    pub async fn double_click(&mut self, selector: &str) {
+        self.click_times(selector, 2).await;
+    }
+
+    async fn click_times(&mut self, selector: &str, times: usize) {
         // A person does not click what is just moving.
         let expression = format!(
             "(async () => {{ const element = document.querySelector('{selector}'); \
@@ -374,10 +383,11 @@ impl BrowserUser {
         );
         let found = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let at = self.ask("Runtime.evaluate", found).await["result"]["value"].clone();
-        for kind in ["mousePressed", "mouseReleased"] {
-            let event =
-                json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1});
-            self.ask("Input.dispatchMouseEvent", event).await;
+        for count in 1..=times {
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event = json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": count});
+                self.ask("Input.dispatchMouseEvent", event).await;
+            }
         }
     }
 

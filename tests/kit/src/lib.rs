@@ -15,6 +15,7 @@ mod display_user;
 mod event_stream;
 mod every_call;
 mod extension;
+mod files;
 mod first_tab;
 mod hand;
 mod handshake;
@@ -48,6 +49,7 @@ pub use every_call::{OfferedCall, every_call, says, without_numbers};
 pub use extension::{
     AutoExtension, DeliveredCommand, ExtensionBuilder, FakeExtension, active_tab, tab,
 };
+pub use files::files_with;
 pub use first_tab::first_tab;
 pub use hand::{BrowserUser, OTHER_SITE};
 pub use handshake::ExtensionIdentity;

@@ -34,6 +34,7 @@ class PageWorld {
   #typing = new ScriptedText(this.#dom, this.#fields);
   #forms = new FormReader(this.#dom, this.#accessible, this.#tree, this.#finder, this.#fields, this.#words);
   #lasting = new LastingNames(this.#dom, this.#accessible, this.#tree, this.#words);
+  #person = new PersonInput(this.#dom, this.#accessible, this.#finder, this.#lasting, this.#words);
   /** @type {PageAudit | undefined} */
   #audit;
   #texts = new ShownTexts(this.#dom, this.#finder, this.#words, this.#reader);
@@ -424,7 +425,19 @@ class PageWorld {
 
   /** @param {{id: number}} asked */
   lasting({ id }) {
-    return this.#read(id, (element) => this.#lasting.of(element));
+    return this.#read(id, (element) => {
+      const { ways, ...more } = this.#lasting.of(element);
+      return { names: ways.map(([target]) => target), ...more };
+    });
+  }
+
+  /** The person's input becomes acts of a recording. */
+  watchPerson() {
+    this.#person.begin();
+  }
+
+  unwatchPerson() {
+    this.#person.end();
   }
 
   /** @param {{id?: number}} asked */

@@ -21,23 +21,35 @@ class LastingNames {
     this.#words = words;
   }
 
-  /** @param {any} element @returns {{names: string[], isSecret: boolean, called: string, kind: string}} `names`: as targets, the best first; whether each fits it alone is not known */
+  /**
+   * @typedef {object} LastingWords
+   * @property {[string, TargetQuery][]} ways targets with their meaning, the best first; whether each fits the element alone is not known
+   * @property {boolean} isSecret
+   * @property {string} called
+   * @property {string} kind
+   *
+   * @param {any} element @returns {LastingWords}
+   */
   of(element) {
     const tag = this.#dom.tag(element);
     const isField = LastingNames.#FIELDS.has(tag);
     const role = this.#accessible.role(element);
     const name = this.#words.line(this.#tree.name(element));
-    const quoted = (/** @type {string | null} */ words) => (words && words.length <= LastingNames.#MOST ? JSON.stringify(words) : null);
-    const byRole = !LastingNames.#NO_ROLES.has(role) && quoted(name) ? [`role=${role}[name=${quoted(name)}s]`] : [];
-    const byLabel = isField && quoted(name) ? [`label=${quoted(name)}`] : [];
-    const of = (/** @type {string} */ kind, /** @type {string | null} */ words) => (quoted(words) ? [`${kind}=${quoted(words)}`] : []);
+    /** @param {string | null} words @param {(quoted: string, words: string) => [string, TargetQuery]} way @returns {[string, TargetQuery][]} */
+    const by = (words, way) => (words && words.length <= LastingNames.#MOST ? [way(JSON.stringify(words), words)] : []);
+    const byRole = LastingNames.#NO_ROLES.has(role) ? [] : by(name, (quoted) => [`role=${role}[name=${quoted}s]`, { role, name, exact: true }]);
+    const byLabel = isField ? by(name, (quoted) => [`label=${quoted}`, { label: name, exact: true }]) : [];
     // A field for passwords has no role for other tools.
     const isSecret = this.#accessible.isSecret(element);
-    const text = isField || this.#dom.hasElements(element) ? null : this.#words.line(this.#dom.textOf(element));
+    // The text in a field is what somebody has entered.
+    const text = isField || this.#dom.isEdited(element) || this.#dom.hasElements(element) ? null : this.#words.line(this.#dom.textOf(element));
+    const css = this.#selector(element);
     return {
-      names: [
-        ...(isSecret ? byLabel : byRole), ...(isSecret ? byRole : byLabel), ...of('testid', this.#dom.attribute(element, 'data-testid')),
-        ...of('placeholder', this.#dom.attribute(element, 'placeholder')), ...of('text', text), `css=${this.#selector(element)}`,
+      ways: [
+        ...(isSecret ? byLabel : byRole), ...(isSecret ? byRole : byLabel),
+        ...by(this.#dom.attribute(element, 'data-testid'), (quoted, testid) => [`testid=${quoted}`, { testid }]),
+        ...by(this.#dom.attribute(element, 'placeholder'), (quoted, placeholder) => [`placeholder=${quoted}`, { placeholder, exact: true }]),
+        ...by(text, (quoted, words) => [`text=${quoted}`, { text: words, exact: true }]), [`css=${css}`, { css }],
       ],
       isSecret, called: name || String(this.#dom.attribute(element, 'name') ?? this.#dom.attribute(element, 'id') ?? ''), kind: this.#kind(element, tag),
     };

@@ -13,6 +13,7 @@ mod prompts;
 mod scripted;
 mod scripts;
 mod secrets;
+mod shown_steps;
 mod site_rules;
 mod steps;
 mod uploads;
