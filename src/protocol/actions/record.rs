@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ActionEffect, ActionSpec, ActionTool, BrowserAction, RecordingPhase, ToolGroup};
 
-/// Records your acts, or the person's, as steps.
+/// Records your or the user's acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordAction {
     /// Start or stop.
