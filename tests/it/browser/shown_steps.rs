@@ -20,7 +20,7 @@ pub(crate) const ALLOW: usize = 2;
 pub(crate) const PURPOSE: &str = "record what you do on";
 
 /// Input soon after an agent's command counts as the agent's.
-const REST: &str = "new Promise((done) => setTimeout(done, 700)).then(() => 1)";
+pub(crate) const REST: &str = "new Promise((done) => setTimeout(done, 700)).then(() => 1)";
 
 pub(crate) fn record(tab: &Value, phase: &str, more: &Value) -> Value {
     let mut call = json!({"action": "record", "phase": phase, "tab_id": tab, "wait_ms": 20_000});
@@ -62,6 +62,27 @@ impl ConsentStage {
             self.hand.read(told).await.as_str().is_some_and(|text| text.starts_with(&wanted))
         };
         soon(&wanted, until(counts)).await;
+    }
+
+    /// Presses a key in the page until that is a step: a new page is told to watch a moment after it
+    /// has come.
+    pub(crate) async fn until_watched(&mut self) {
+        let told = "parseInt(document.querySelector('#shown-list .so-far')?.textContent ?? '0')";
+        let comes = async {
+            let mut first = None;
+            loop {
+                self.hand.turn_to(&popup()).await;
+                let now = self.hand.read(told).await.as_u64().unwrap();
+                if first.is_some_and(|first| now > first) {
+                    break;
+                }
+                first = first.or((now > 1).then_some(now));
+                self.hand.turn_to_page();
+                self.hand.press("Escape", 1).await;
+            }
+        };
+        soon("a page that is watched", comes).await;
+        self.hand.turn_to_page();
     }
 
     /// The person presses a button of the recording in the popup.

@@ -7,7 +7,7 @@ use tabwire::protocol::EXTENSION_ID;
 use super::asks::PAGE;
 use crate::browser::ask_first::ConsentStage;
 use crate::browser::popup::popup;
-use crate::browser::shown_steps::{ALLOW, PURPOSE, record, show_me};
+use crate::browser::shown_steps::{ALLOW, PURPOSE, REST, record, show_me};
 use testkit::{McpClient, RowReport, answer_ask, body, cli_of, files_with, finish, soon, until};
 
 const SECRET: &str = "hunter2hunter2";
@@ -31,9 +31,9 @@ async fn row_53_a_page_neither_makes_nor_hides_steps_of_the_person_nor_tells_the
     let here = stage.pages.url("/showing_attack.html");
     // From the next document on nothing of the page comes before the extension.
     stage.hand.go(&here).await;
+    stage.until_watched().await;
     let hand = &mut stage.hand;
-    let forge = "forge(), redefine(), 1";
-    hand.read(forge).await;
+    hand.read("forge(), redefine(), 1").await;
     hand.click("#good").await;
     hand.read("(() => { try { forge() } catch {} return 1 })()").await;
     hand.click("#name").await;
@@ -44,6 +44,8 @@ async fn row_53_a_page_neither_makes_nor_hides_steps_of_the_person_nor_tells_the
     soon("the page's copy", until(async || hand.read(&stolen).await == true)).await;
     hand.click("#good ~ button").await;
     hand.press("Escape", 1).await;
+    hand.click("#good").await;
+    hand.read(REST).await;
     let recording = stage.recorded("batch").await;
     let steps = recording["steps"].as_array().unwrap();
     let text = recording.to_string();
@@ -61,7 +63,7 @@ async fn row_53_a_page_neither_makes_nor_hides_steps_of_the_person_nor_tells_the
     let clicks = steps.iter().filter(|step| step["action"] == "click").count();
     let typed = steps.iter().filter(|step| step["action"] == "type").count();
     // A button that the page has named by the secret has no words that may be told.
-    let is_whole = clicks == 1 && left_out(&recording) == 2;
+    let is_whole = clicks == 2 && left_out(&recording) == 2;
     row.tried("clicks and keys that the page swallows", is_whole, &text);
     row.tried("typing that the page swallows", typed == 2, &text);
     row.tried("the secret is a parameter", text.contains("{{param.password}}"), &text);
