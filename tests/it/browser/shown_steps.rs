@@ -67,7 +67,9 @@ impl ConsentStage {
     /// Presses a key in the page until that is a step: a new page is told to watch a moment after it
     /// has come.
     pub(crate) async fn until_watched(&mut self) {
-        let told = "parseInt(document.querySelector('#shown-list .so-far')?.textContent ?? '0')";
+        // The popup is drawn anew now and then.
+        let told = "new Promise((done) => setTimeout(done, 300)).then(() => \
+                    parseInt(document.querySelector('#shown-list .so-far')?.textContent ?? '0'))";
         let comes = async {
             let mut first = None;
             loop {

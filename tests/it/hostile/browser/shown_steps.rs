@@ -107,7 +107,7 @@ async fn try_agents(row: &mut RowReport, stage: &mut ConsentStage) {
         row.tried(what, is_refused, &came);
     }
     let mine = json!({"action": "record", "phase": "start", "by": "person"});
-    let to = format!("location.href = '{there}/order.html'; 1");
+    let to = format!("setTimeout(() => {{ location.href = '{there}/order.html' }}, 100); 1");
     let slow = json!({"action": "wait_for", "url": there, "timeout_ms": 5_000});
     let script = json!({"action": "execute_js", "script": to});
     let batch = json!({"action": "batch", "steps": [script, slow, mine], "tab_id": stage.tab, "wait_ms": 20_000});
