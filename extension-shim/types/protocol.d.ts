@@ -756,7 +756,7 @@ export type ActionParams = {
     /** Start or stop the trace of this tab. */
     phase: 'start' | 'stop';
   };
-  /** Records your acts, or the person's, as steps. */
+  /** Records your or the user's acts. */
   record: {
     /** Start or stop. */
     phase: 'start' | 'stop';

@@ -44,11 +44,11 @@ impl ConsentStage {
         self.press_of(&id, PURPOSE, ALLOW).await;
         let outcome = self.client.outcome(&id).await;
         assert_eq!(outcome["result"]["value"]["recording"], true, "{outcome}");
-        self.to_page().await;
+        self.turn_back().await;
         self.hand.read(REST).await;
     }
 
-    async fn to_page(&mut self) {
+    async fn turn_back(&mut self) {
         self.hand.turn_to_page();
         self.hand.show().await;
     }
@@ -236,7 +236,7 @@ async fn keys_double_clicks_fields_of_all_kinds_frames_and_shadow_trees_are_step
 async fn nothing_is_recorded_before_the_person_allows_it_and_never_after_they_deny_it() {
     let mut stage = ConsentStage::at("/order.html").await;
     let id = stage.held(show_me(&stage.tab)).await;
-    stage.to_page().await;
+    stage.turn_back().await;
     stage.hand.read(REST).await;
     stage.hand.click("[name=who]").await;
     stage.hand.turn_to(&popup()).await;
@@ -295,7 +295,7 @@ async fn badge_and_popup_show_a_recording_and_there_the_person_stops_or_discards
     stage.press_shown("Stop").await;
     let gone = async || stage.hand.read("document.querySelector('#shown').hidden").await == true;
     soon("the end in the popup", until(gone)).await;
-    stage.to_page().await;
+    stage.turn_back().await;
     stage.hand.click("button[type=submit]").await;
     let told = stage.recorded("playwright").await;
     assert_eq!(told["ended"], "the user ended it", "{told}");
@@ -318,7 +318,7 @@ async fn a_recording_ends_with_another_site_a_rule_a_step_alone_stop_and_50_step
     stage.shows().await;
     stage.hand.click("h1").await;
     stage.counts(2).await;
-    stage.to_page().await;
+    stage.turn_back().await;
     let elsewhere = stage.pages.url("/order.html").replace("127.0.0.1", "localhost");
     stage.hand.go(&elsewhere).await;
     stage.hand.click("[name=who]").await;
@@ -395,7 +395,7 @@ async fn a_recording_does_not_outlive_the_extensions_worker_and_the_page_tells_n
     stage.hand.click("h1").await;
     stage.counts(2).await;
     kill_worker(&stage.browser);
-    stage.to_page().await;
+    stage.turn_back().await;
     stage.hand.click("[name=who]").await;
     let told = stage.until_recorded().await;
     assert!(told["ended"].as_str().unwrap().contains("started anew"), "{told}");
