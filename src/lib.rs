@@ -45,6 +45,9 @@ pub mod past_acts;
 /// Which local files agents may open: kept, told to every browser, decided by where a file is.
 pub mod local_files;
 
+/// The folders in which the programs of agents say that they work: asked for, and never believed.
+pub mod client_roots;
+
 /// Files that agents give to pages: checked and copied for the browser.
 pub mod uploads;
 

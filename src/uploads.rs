@@ -5,12 +5,15 @@
 //! runs. It names paths only that its command has. Before that it has the daemon look whether the
 //! person is to be asked about some of them: files that no folder rule opens.
 
+mod proposed_roots;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
 
+use crate::client_roots::ClientRoots;
 use crate::home::{
     AgentFiles, FolderAccess, ReadableFile, ReadableFileError, StateDirectory, StoredUpload,
     StoredUploadError, UPLOAD_KEPT, UPLOAD_SIZE_MAX, UploadStore,
@@ -35,6 +38,7 @@ pub struct UploadService {
     files: AgentFiles,
     store: UploadStore,
     local_files: LiveLocalFileRules,
+    roots: ClientRoots,
     held: Arc<Mutex<Vec<HeldUpload>>>,
     /// Wakes the removal of copies: there is a new one.
     added: Arc<Notify>,
@@ -58,7 +62,14 @@ impl UploadService {
         store: UploadStore,
         local_files: LiveLocalFileRules,
     ) -> Self {
-        Self { hub, home, files, store, local_files, held: Arc::default(), added: Arc::default() }
+        let (roots, held, added) = Default::default();
+        Self { hub, home, files, store, local_files, roots, held, added }
+    }
+
+    /// Asks clients in which folders they work.
+    #[must_use]
+    pub const fn client_roots(&self) -> &ClientRoots {
+        &self.roots
     }
 
     /// Copies the files that the running command of this extension names, or looks whether the person
@@ -96,11 +107,14 @@ impl UploadService {
             return Err(not_running(&request));
         }
         let (this, allowed) = (self.clone(), self.hub.allowed_files(&request));
+        let id = request.correlation_id.clone();
         let look = move || {
             let asked = request.paths.iter().map(|path| this.look_at(path, &allowed));
             asked.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
         };
-        tokio::task::spawn_blocking(look).await.map_err(|error| unreadable(&error))?
+        let asked =
+            tokio::task::spawn_blocking(look).await.map_err(|error| unreadable(&error))??;
+        Ok(self.propose_roots(&id, asked).await)
     }
 
     /// Opens the folders of the files about which the person is asked for this command, as they have
@@ -109,10 +123,18 @@ impl UploadService {
     /// # Errors
     ///
     /// A sentence for the person: one of them cannot be opened. The ones before it are open.
-    pub fn open_asked_folders(&self, id: &CorrelationId) -> Result<(), String> {
+    pub fn open_asked_folders(&self, id: &CorrelationId, which: AskedFolder) -> Result<(), String> {
         for file in self.hub.asked_files(id) {
             let path = Path::new(file.path.as_str());
-            let folder = self.openable_folder(path)?;
+            let folder = match (which, &file.root) {
+                (AskedFolder::OfFile, _) => self.openable_folder(path)?,
+                (AskedFolder::Root, Some(root)) => {
+                    self.openable_root(Path::new(root.as_str()), path)?
+                }
+                (AskedFolder::Root, None) => {
+                    return Err(format!("no other folder is proposed for {}", path.display()));
+                }
+            };
             self.home
                 .open_agent_folder(&folder, &[FolderAccess::Read])
                 .map_err(|error| error.to_string())?;
@@ -122,12 +144,16 @@ impl UploadService {
 
     /// The folder of a file, if `tabwire files allow` would open it.
     fn openable_folder(&self, file: &Path) -> Result<PathBuf, String> {
-        let folder = file.parent().ok_or("the file is in no folder")?;
+        self.openable(file.parent().ok_or("the file is in no folder")?, file)
+    }
+
+    /// A folder that holds a file, if `tabwire files allow` would open it.
+    fn openable(&self, folder: &Path, file: &Path) -> Result<PathBuf, String> {
         let person = etcetera::home_dir().ok();
         let found = self.home.check_agent_folder(folder, person.as_deref());
         let found = found.map_err(|error| error.to_string())?;
         // A link in the place of the folder would open another one than the person has read.
-        if found != folder || self.local_files.is_closed(file) {
+        if found != folder || !file.starts_with(&found) || self.local_files.is_closed(file) {
             return Err(format!("{} is not opened to agents", folder.display()));
         }
         Ok(found)
@@ -258,7 +284,8 @@ impl UploadService {
             return Err(self.unaskable(path));
         };
         let may_open_folder = self.openable_folder(&file.path).is_ok();
-        Ok(Some(AskedFile { path: shown, size: file.metadata.len(), mark, may_open_folder }))
+        let size = file.metadata.len();
+        Ok(Some(AskedFile { path: shown, size, mark, may_open_folder, root: None }))
     }
 
     /// Opens a file that an agent names. `allowed`: those that the person has allowed this command.
@@ -366,6 +393,15 @@ impl UploadService {
         };
         UploadRefusal { code, message: format!("cannot give {path} to the page: {error}"), hint }
     }
+}
+
+/// The folders that the person opens with a word on files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedFolder {
+    /// The one in which each file lies.
+    OfFile,
+    /// The one that is proposed for each file, in which the agent's program says that it works.
+    Root,
 }
 
 /// A file that an agent names, open.

@@ -37,8 +37,22 @@ function wordsOnFiles(files) {
   const opens = folders.length === 1 ? 'This folder' : 'These folders';
   /** @type {[string, ConsentAnswer, string][]} */
   const folder = files.every(({ may_open_folder }) => may_open_folder)
-    ? [[opens, 'folder', `All agents may give the files in ${folders.join(', ')} and its subfolders to pages from now on, until you run: tabwire files remove`]] : [];
-  return [['No', 'deny', 'Not this time'], ['Once', 'once', 'These files, as they are now, to this page'], ...folder];
+    ? [[opens, 'folder', opening(folders)]] : [];
+  const roots = rootsOf(files);
+  /** @type {[string, ConsentAnswer, string][]} */
+  const root = roots.length > 0 ? [[roots.length === 1 ? 'This project folder' : 'These project folders', 'root', opening(roots)]] : [];
+  return [['No', 'deny', 'Not this time'], ['Once', 'once', 'These files, as they are now, to this page'], ...folder, ...root];
+}
+
+/** @param {string[]} folders @returns {string} */
+function opening(folders) {
+  return `All agents may give the files in ${folders.join(', ')} and its subfolders to pages from now on, until you run: tabwire files remove`;
+}
+
+/** @param {AskedFile[]} files @returns {string[]} the folders in which the agent's program says that it works, each once; none, unless each file lies in one */
+function rootsOf(files) {
+  const roots = files.flatMap(({ root }) => root ?? []);
+  return roots.length === files.length ? [...new Set(roots)] : [];
 }
 
 /** @param {AskedFile[]} files @returns {string[]} each once */
@@ -126,7 +140,7 @@ export class AsksList {
         if (ask.need.kind === 'permission') return this.#permissionControls(ask, ask.need.site);
         const { files = [] } = ask.need;
         const words = files.length > 0 ? wordsOnFiles(files) : ask.need.kind === 'watch' ? WORDS_ON_WATCHING : WORDS;
-        return [...fileList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
+        return [...fileList(files), ...rootList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
       case 'hand_over': return this.#stepControls(ask);
       case 'choose': {
@@ -244,6 +258,15 @@ function fileList(files) {
     return row;
   }));
   return [list];
+}
+
+/** @param {AskedFile[]} files @returns {HTMLElement[]} the agent's word, which nobody has checked, said as one */
+function rootList(files) {
+  return rootsOf(files).map((root) => {
+    const line = Object.assign(document.createElement('p'), { className: 'step' });
+    line.append('The agent\u2019s program says that it works in the project folder ', Object.assign(document.createElement('bdi'), { textContent: root }));
+    return line;
+  });
 }
 
 /** @param {number} size in bytes */

@@ -1324,6 +1324,8 @@ export type AskedFile = {
   mark: string;
   /** Whether its folder can be opened to agents. */
   may_open_folder: boolean;
+  /** A folder above its own in which the agent's program says that it works. Only the person's word opens it. */
+  root?: string;
 };
 
 /** An older extension that asks to be let in. */
@@ -1423,7 +1425,7 @@ export type CommandBody = {
 };
 
 /** A person's word. */
-export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder';
+export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder' | 'root';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
 export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'watch' | 'permission';

@@ -23,6 +23,9 @@ const REST: Duration = Duration::from_millis(50);
 /// How long a daemon may take to hear that a call is cancelled.
 const CANCEL: Duration = Duration::from_secs(2);
 
+/// How long a daemon may take to hear an answer of the client. It waits no longer for one itself.
+const REPLY: Duration = Duration::from_secs(2);
+
 /// The bridge's connection to the daemon.
 pub(super) struct DaemonLink {
     pub(super) finder: DaemonFinder,
@@ -153,6 +156,17 @@ impl DaemonLink {
                 | ForwardError::TimedOut { .. }
                 | ForwardError::Refused { .. },
             ) => false,
+        }
+    }
+
+    /// Passes the client's answer to a question of the daemon on. A daemon that is gone has no use for it.
+    pub(super) async fn pass_reply(&self, line: Bytes) {
+        let Some(found) = self.finder.running().await else { return };
+        let headers = CallHeaders { version: self.handshake.version(), ..CallHeaders::default() };
+        let Ok(request) = request(&found, line, &headers) else { return };
+        let heard = tokio::time::timeout(REPLY, self.http.request(request)).await;
+        if !heard.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().is_success())) {
+            tracing::debug!("the daemon did not take the client's answer");
         }
     }
 

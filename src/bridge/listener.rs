@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 use super::daemon_finder::FoundDaemon;
 use super::daemon_link::DaemonLink;
 use super::events::EventReader;
+use super::questions::DaemonQuestions;
 use super::request::{is_events, stream_request};
 use crate::home::DaemonRecord;
 use crate::mcp::JobCalls;
@@ -25,6 +26,8 @@ const OPENING: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct NoticeListener {
     is_wanted: AtomicBool,
+    /// The client has answers to questions that the daemon asks on the stream.
+    is_asked: AtomicBool,
     /// The daemon whose stream is open, or that has none.
     heard: watch::Sender<Option<DaemonRecord>>,
 }
@@ -37,10 +40,37 @@ enum StreamEnd {
     Refused,
 }
 
+/// The way of the daemon's messages to the client.
+pub(super) struct ClientLines {
+    pub(super) lines: mpsc::Sender<String>,
+    /// The calls that begin jobs.
+    pub(super) calls: JobCalls<()>,
+    pub(super) questions: DaemonQuestions,
+}
+
+impl ClientLines {
+    /// Passes a message on: a question at once, and a notice once the open calls that may have begun its
+    /// job are answered.
+    async fn pass_on(&self, message: String) {
+        if !self.questions.note(&message)
+            && let Some(answered) = self.calls.until_answered(&())
+        {
+            answered.await;
+        }
+        // Nobody reads any more: the bridge is about to end.
+        let _ = self.lines.send(message).await;
+    }
+}
+
 impl NoticeListener {
-    /// Waits until the stream of this daemon is open, if the client wants notices.
+    /// The daemon may ask the client from here on, so calls wait for the stream.
+    pub(super) fn expect_questions(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the stream of this daemon is open, if the client wants notices or can be asked.
     pub(super) async fn until_it_hears(&self, found: &FoundDaemon) {
-        if !self.is_wanted.load(Ordering::Relaxed) {
+        if !self.is_wanted.load(Ordering::Relaxed) && !self.is_asked.load(Ordering::Relaxed) {
             return;
         }
         let mut heard = self.heard.subscribe();
@@ -56,8 +86,7 @@ impl DaemonLink {
     /// calls wait for the stream from this call on, even if its future is polled later.
     pub(super) fn listen(
         self: Arc<Self>,
-        lines: mpsc::Sender<String>,
-        calls: JobCalls<()>,
+        lines: ClientLines,
         wants_jobs: bool,
     ) -> impl Future<Output = ()> + Send + 'static {
         self.listener.is_wanted.fetch_or(wants_jobs, Ordering::Relaxed);
@@ -68,7 +97,7 @@ impl DaemonLink {
                 // Else `changed` below would return for this very daemon.
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
-                    Some(found) => self.read_stream(&found, &lines, &calls).await,
+                    Some(found) => self.read_stream(&found, &lines).await,
                     None => StreamEnd::Broken,
                 };
                 match end {
@@ -86,12 +115,7 @@ impl DaemonLink {
 
     /// Reads a daemon's stream to its end. What comes while a call is open that may begin the job
     /// waits for its answer, and the stream with it: the daemon tells the newest later.
-    async fn read_stream(
-        &self,
-        found: &FoundDaemon,
-        lines: &mpsc::Sender<String>,
-        calls: &JobCalls<()>,
-    ) -> StreamEnd {
+    async fn read_stream(&self, found: &FoundDaemon, lines: &ClientLines) -> StreamEnd {
         let Ok(request) = stream_request(found, self.listener.is_wanted.load(Ordering::Relaxed))
         else {
             return StreamEnd::Refused;
@@ -105,11 +129,7 @@ impl DaemonLink {
         }
         let mut events = EventReader::new(response.into_body());
         while let Ok(Some(message)) = events.next().await {
-            if let Some(answered) = calls.until_answered(&()) {
-                answered.await;
-            }
-            // Nobody reads any more: the bridge is about to end.
-            let _ = lines.send(message).await;
+            lines.pass_on(message).await;
         }
         StreamEnd::Broken
     }

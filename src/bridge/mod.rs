@@ -12,6 +12,7 @@ mod handshake;
 mod lines;
 mod listener;
 mod parent;
+mod questions;
 mod request;
 
 use std::io;
@@ -19,6 +20,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
@@ -38,7 +41,9 @@ pub use daemon_finder::DaemonTarget;
 use daemon_link::{DaemonLink, OutgoingCall};
 use events::ProgressLines;
 use lines::{InputLine, next_line};
+use listener::ClientLines;
 use parent::ParentProcess;
+use questions::DaemonQuestions;
 use request::{CallHeaders, ForwardError, http};
 
 /// Answers that wait to be written.
@@ -142,6 +147,8 @@ struct StdioBridge {
     calls: CallRegistry<()>,
     /// Those of them that begin jobs, until their answers stand before all that is written later.
     job_calls: JobCalls<()>,
+    /// The daemon's questions that the client has not answered yet.
+    questions: DaemonQuestions,
     /// Holds a stream of the daemon open, which tells it that this client is there.
     listening: Mutex<Option<ListeningTask>>,
 }
@@ -172,8 +179,8 @@ impl StdioBridge {
         let wants_jobs = target.job_notifications;
         let surface = target.surface.clone();
         let daemon = Arc::new(DaemonLink::new(target));
-        let (calls, job_calls, listening) = Default::default();
-        let bridge = Self { daemon, surface, answers, calls, job_calls, listening };
+        let (calls, job_calls, questions, listening) = Default::default();
+        let bridge = Self { daemon, surface, answers, calls, job_calls, questions, listening };
         bridge.listen(wants_jobs);
         bridge
     }
@@ -185,8 +192,12 @@ impl StdioBridge {
         if listening.as_ref().is_some_and(|task| task.is_told || !wants_jobs) {
             return;
         }
-        let (lines, calls) = (self.answers.clone(), self.job_calls.clone());
-        let hearing = self.daemon.clone().listen(lines, calls, wants_jobs);
+        let lines = ClientLines {
+            lines: self.answers.clone(),
+            calls: self.job_calls.clone(),
+            questions: self.questions.clone(),
+        };
+        let hearing = self.daemon.clone().listen(lines, wants_jobs);
         let task = AbortOnDropHandle::new(tokio::spawn(hearing));
         *listening = Some(ListeningTask { is_told: wants_jobs, _task: task });
     }
@@ -205,7 +216,7 @@ impl StdioBridge {
                 InputLine::Text(line) if line.trim_ascii().is_empty() => {}
                 InputLine::Text(line) => {
                     if let Some(forward) = self.take(line, &mut last_submit).await {
-                        calls.spawn(forward.run(self.daemon.clone(), self.answers.clone()));
+                        calls.spawn(forward);
                     }
                 }
             }
@@ -223,12 +234,12 @@ impl StdioBridge {
         let _ = self.answers.send(text).await;
     }
 
-    /// Answers a line here, or makes it ready to be forwarded.
+    /// Answers a line here, or returns the task that forwards it.
     async fn take(
         &self,
         line: Vec<u8>,
         last_submit: &mut Option<oneshot::Receiver<()>>,
-    ) -> Option<ForwardedCall> {
+    ) -> Option<BoxFuture<'static, ()>> {
         let request = match IncomingMessage::parse(&line) {
             Ok(IncomingMessage::Request(request)) => request,
             // Of these only a cancel means anything here, or to the daemon.
@@ -239,7 +250,13 @@ impl StdioBridge {
                 }
                 return None;
             }
-            Ok(IncomingMessage::Response) => return None,
+            Ok(IncomingMessage::Response(reply)) => {
+                // Only the daemon asks, and each question has one answer.
+                let is_answer = reply.id.is_some_and(|id| self.questions.take(&id));
+                let daemon = self.daemon.clone();
+                return is_answer
+                    .then(|| async move { daemon.pass_reply(line.into()).await }.boxed());
+            }
             Err((error, id)) => {
                 self.answer(error.to_json(id.as_ref())).await;
                 return None;
@@ -254,6 +271,9 @@ impl StdioBridge {
         };
         if request.method == "initialize" {
             self.daemon.handshake.note(line.clone(), mcp::negotiate(&request));
+            if mcp::declares_roots(&request) {
+                self.daemon.listener.expect_questions();
+            }
             if mcp::asks_for_jobs(&request) {
                 self.listen(true);
             }
@@ -261,7 +281,10 @@ impl StdioBridge {
         match mcp::answer_alone(&request, generation, &self.surface) {
             Some(Ok(text)) => self.answer(text).await,
             Some(Err(error)) => self.answer(error.to_json(Some(&request.id))).await,
-            None => return Some(self.forward(line, request, generation, last_submit)),
+            None => {
+                let call = self.forward(line, request, generation, last_submit);
+                return Some(call.run(self.daemon.clone(), self.answers.clone()).boxed());
+            }
         }
         None
     }

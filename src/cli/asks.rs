@@ -12,7 +12,7 @@ use super::commands::{text, timestamp};
 use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::hub::ClockSample;
-use crate::protocol::{AskAnswer, CorrelationId, Owner, PersonWords};
+use crate::protocol::{AskAnswer, ConsentNeed, CorrelationId, Owner, PersonWords};
 use crate::terminal::{ago, clean, print_line};
 
 const NO_QUESTIONS: &str = "no agent asks anything";
@@ -178,6 +178,10 @@ fn lines(ask: &Value) -> Vec<String> {
     if let Some(site) = ask["need"]["site"].as_str() {
         lines.push(format!("  on {}", clean(site)));
     }
+    let need = serde_json::from_value::<ConsentNeed>(ask["need"].clone()).ok();
+    for root in need.iter().flat_map(ConsentNeed::roots) {
+        lines.push(format!("  its program says that it works in {}", clean(root.as_str())));
+    }
     if let Some(page) = ask["page"].as_str() {
         let browser = ask["browser_label"].as_str();
         let within = browser.map_or_else(String::new, |name| format!(" (in {})", clean(name)));
@@ -198,6 +202,23 @@ fn lines(ask: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_about_files_names_the_folders_that_the_agents_program_says_once_each() {
+        let file = |name: &str, root: Option<&str>| json!({"path": format!("/a/b/c/{name}"), "size": 3, "mark": "1", "may_open_folder": true, "root": root});
+        let shown = |files: Value| {
+            let need = json!({"kind": "file", "site": "https://shop.example", "files": files});
+            let ask = json!({"correlation_id": "file_1_0", "kind": "consent", "client": "Bot",
+                             "question": "upload_file: cat.png", "need": need});
+            lines(&ask).into_iter().filter(|line| line.contains("works in")).collect::<Vec<_>>()
+        };
+        let twice = json!([file("1", Some("/a")), file("2", Some("/a")), file("3", Some("/a/b"))]);
+        let says =
+            ["  its program says that it works in /a", "  its program says that it works in /a/b"];
+        assert_eq!(shown(twice), says);
+        assert!(shown(json!([file("1", Some("/a")), file("2", None)])).is_empty());
+        assert!(shown(json!([file("1", Some("/a\u{202e}b"))])).is_empty(), "it cannot be shown");
+    }
 
     #[test]
     fn an_option_is_named_by_its_words_or_its_number_from_1() {

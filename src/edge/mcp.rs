@@ -90,7 +90,10 @@ async fn post(
         Ok(IncomingMessage::Notification(told)) => {
             return edge.handle_notification(&caller, Some(&told), &headers, key.as_deref()).await;
         }
-        Ok(IncomingMessage::Response) => {
+        Ok(IncomingMessage::Response(reply)) => {
+            if let Some(uploads) = edge.tools.uploads() {
+                mcp::note_reply(uploads.client_roots(), &caller, reply);
+            }
             return edge.handle_notification(&caller, None, &headers, None).await;
         }
         Err((error, id)) => {

@@ -19,6 +19,7 @@ use crate::protocol::{
     HistoryWish, LocalFileChange, NackReason, OlderExtensionChange, SiteChange, UploadAnswer,
     UploadRefusal, UploadRefusalCode, UploadRequest,
 };
+use crate::uploads::AskedFolder;
 
 /// How many drawings of one link are written at the same time, of 8 MiB each. One more is to be
 /// sent again.
@@ -179,9 +180,15 @@ impl<'a> SideWork<'a> {
             self.refuse("answers a question");
             return None;
         }
-        let opens = AskAnswer::Consent { consent: ConsentAnswer::Folder };
-        if let Some(uploads) = self.edge.tools.uploads().filter(|_| answer == opens)
-            && let Err(problem) = uploads.open_asked_folders(&correlation_id)
+        let words = [
+            (ConsentAnswer::Folder, AskedFolder::OfFile),
+            (ConsentAnswer::Root, AskedFolder::Root),
+        ];
+        let opens = words
+            .into_iter()
+            .find(|(consent, _)| answer == AskAnswer::Consent { consent: *consent });
+        if let Some((uploads, (_, which))) = self.edge.tools.uploads().zip(opens)
+            && let Err(problem) = uploads.open_asked_folders(&correlation_id, which)
         {
             self.link.refuse_local_file_change(problem);
             return None;

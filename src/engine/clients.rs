@@ -38,6 +38,8 @@ pub(super) struct ClientState {
     program: Option<ClientProgram>,
     /// Whether it asked for notifications of its jobs.
     wants_jobs: bool,
+    /// Whether it says in which folders it works, if it is asked.
+    has_roots: bool,
     /// What becomes of the dialogs that its commands meet.
     dialogs: DialogHandling,
     calls: TokenBucket,
@@ -104,6 +106,7 @@ impl ClientState {
             last_seen: now,
             program: None,
             wants_jobs: false,
+            has_roots: false,
             dialogs: DialogHandling::default(),
             calls,
         }
@@ -298,6 +301,12 @@ impl Engine {
         self.clients.0.get(&caller.client).is_some_and(|known| known.wants_jobs)
     }
 
+    /// Whether a client can be asked in which folders it works. False for a forgotten client.
+    #[must_use]
+    pub fn has_roots(&self, caller: &Caller) -> bool {
+        self.clients.0.get(&caller.client).is_some_and(|known| known.has_roots)
+    }
+
     /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
     /// of last first. Others are remembered for longer, and are listed again with their next call.
     #[must_use]
@@ -327,6 +336,13 @@ impl Transaction<'_> {
         // No client is created only to note that it wants nothing.
         if wants || self.clients.0.contains_key(&caller.client) {
             self.client(caller).wants_jobs = wants;
+        }
+    }
+
+    /// Notes whether a client can be asked in which folders it works.
+    pub fn note_has_roots(&mut self, caller: &Caller, has_roots: bool) {
+        if has_roots || self.clients.0.contains_key(&caller.client) {
+            self.client(caller).has_roots = has_roots;
         }
     }
 

@@ -213,7 +213,9 @@ const fn for_once(word: ConsentAnswer) -> ConsentAnswer {
     match word {
         ConsentAnswer::Session | ConsentAnswer::Always => ConsentAnswer::Once,
         ConsentAnswer::Never => ConsentAnswer::Deny,
-        ConsentAnswer::Once | ConsentAnswer::Deny | ConsentAnswer::Folder => word,
+        ConsentAnswer::Once | ConsentAnswer::Deny | ConsentAnswer::Folder | ConsentAnswer::Root => {
+            word
+        }
     }
 }
 
@@ -324,7 +326,7 @@ impl Transaction<'_> {
                 self.release(id, true);
             }
             // The rule opens the files by now, if it could be written.
-            None if word == ConsentAnswer::Folder => {
+            None if matches!(word, ConsentAnswer::Folder | ConsentAnswer::Root) => {
                 self.release(id, false);
             }
             None => {
@@ -348,7 +350,10 @@ impl Transaction<'_> {
     /// How long a word is kept. `None`: it is on one command alone.
     fn term_of(&self, word: ConsentAnswer, browser: Option<&BrowserId>) -> Option<ConsentTerm> {
         match word {
-            ConsentAnswer::Once | ConsentAnswer::Deny | ConsentAnswer::Folder => None,
+            ConsentAnswer::Once
+            | ConsentAnswer::Deny
+            | ConsentAnswer::Folder
+            | ConsentAnswer::Root => None,
             ConsentAnswer::Always => Some(ConsentTerm::Always),
             ConsentAnswer::Never => Some(ConsentTerm::Never),
             ConsentAnswer::Session => {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Engine;
 use crate::lifecycle::{Command, Lane};
-use crate::protocol::{BrowserId, CorrelationId, TabId, Timestamp, site_of_address};
+use crate::protocol::{BrowserId, CorrelationId, PersonAsk, TabId, Timestamp, site_of_address};
 use crate::streams::redact;
 
 /// The browsers, and the open questions.
@@ -78,6 +78,18 @@ pub struct OverviewCommand {
     pub browser_label: Option<String>,
 }
 
+/// A question with all that its answers are about.
+fn question_of(ask: &PersonAsk) -> String {
+    let mut text = ask.question().as_str().to_owned();
+    if let PersonAsk::Consent { need, .. } = ask {
+        for root in need.roots() {
+            text.push_str("; its program says that it works in ");
+            text.push_str(root.as_str());
+        }
+    }
+    text
+}
+
 impl Engine {
     /// The browsers and the open questions.
     #[must_use]
@@ -93,7 +105,7 @@ impl Engine {
         let asks = self.open_asks().into_iter().map(|(command, ask)| OverviewAsk {
             correlation_id: command.spec().id.clone(),
             client: self.clients.label_of(&command.spec().client),
-            text: ask.question().as_str().to_owned(),
+            text: question_of(&ask),
             until: command.total_by(),
         });
         Overview { browsers: browsers.collect(), asks: asks.collect() }

@@ -1,6 +1,6 @@
 //! Files that running commands give to pages.
 
-use super::{Engine, Transaction};
+use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandState, Peer};
 use crate::protocol::{AskedFile, ConsentKind, CorrelationId, GivenFile, TabId, UploadRequest};
 
@@ -51,6 +51,13 @@ impl Engine {
     pub fn asked_files(&self, id: &CorrelationId) -> Vec<AskedFile> {
         let hold = self.commands.get(id).and_then(Command::hold);
         hold.map(|hold| hold.need.files.clone()).unwrap_or_default()
+    }
+
+    /// The client whose command this is.
+    #[must_use]
+    pub fn caller_of(&self, id: &CorrelationId) -> Option<Caller> {
+        let spec = self.commands.get(id)?.spec();
+        Some(Caller { owner: spec.owner.clone(), client: spec.client.clone() })
     }
 
     /// The files that a command gave to pages, oldest first.

@@ -115,6 +115,17 @@ impl Hub {
         self.view(|engine| engine.wants_jobs(caller))
     }
 
+    /// Notes whether a client can be asked in which folders it works.
+    pub fn note_has_roots(&self, caller: &Caller, has_roots: bool) {
+        self.transact(|tx| tx.note_has_roots(caller, has_roots));
+    }
+
+    /// Whether a client can be asked in which folders it works. False for a forgotten client.
+    #[must_use]
+    pub fn has_roots(&self, caller: &Caller) -> bool {
+        self.view(|engine| engine.has_roots(caller))
+    }
+
     /// For how long no client has called and no command was pending, counted from
     /// `since` at the earliest.
     #[must_use]

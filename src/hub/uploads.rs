@@ -1,6 +1,6 @@
 //! Files that running commands give to pages.
 
-use super::Hub;
+use super::{Caller, Hub};
 use crate::lifecycle::Peer;
 use crate::protocol::{AskedFile, CorrelationId, GivenFile, TabId, UploadRequest};
 
@@ -28,6 +28,12 @@ impl Hub {
     #[must_use]
     pub fn asked_files(&self, id: &CorrelationId) -> Vec<AskedFile> {
         self.view(|engine| engine.asked_files(id))
+    }
+
+    /// The client whose command this is.
+    #[must_use]
+    pub fn caller_of(&self, id: &CorrelationId) -> Option<Caller> {
+        self.view(|engine| engine.caller_of(id))
     }
 
     /// Notes files that a command gives to a page, for its timeline.

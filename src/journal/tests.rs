@@ -765,6 +765,7 @@ async fn a_held_command_and_what_was_allowed_come_back() {
             size: 3,
             mark: FileMark::parse("1:2:3").unwrap(),
             may_open_folder: true,
+            root: ShownPath::new("/home/ann"),
         }],
     };
     let mut holding = script("exec_1");

@@ -195,7 +195,7 @@ fn files_below(folders: &[PathBuf]) -> Option<HashSet<FileIdentity>> {
 
 /// The path that a browser opens for a normalised URL. Refuses every URL that a browser might read
 /// in another way.
-fn path_of(url: &str) -> Option<PathBuf> {
+pub(super) fn path_of(url: &str) -> Option<PathBuf> {
     let rest = url.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());

@@ -6,7 +6,7 @@
 
 mod gate;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::extension;
@@ -17,6 +17,13 @@ use crate::proof::ExtensionKey;
 use crate::protocol::{LocalFileChange, LocalFileRules};
 use gate::FileGate;
 pub use gate::{FolderError, openable_folder};
+
+/// The path that a `file:` URL names, if programs cannot read it in different ways: percent-decoded,
+/// of no other host, and without dots.
+#[must_use]
+pub fn path_of_url(url: &str) -> Option<PathBuf> {
+    gate::path_of(url)
+}
 
 /// The rules for local files of a running daemon. Cheap to clone.
 #[derive(Clone, Debug)]

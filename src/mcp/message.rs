@@ -20,8 +20,8 @@ pub enum IncomingMessage {
     Request(RpcRequest),
     /// Wants none.
     Notification(RpcNotification),
-    /// The answer to a request of ours. We make none.
-    Response,
+    /// The answer to a request of ours.
+    Response(RpcReply),
 }
 
 /// A request.
@@ -42,6 +42,15 @@ pub struct RpcNotification {
     pub method: String,
     /// Its parameters.
     pub params: Map<String, Value>,
+}
+
+/// A client's answer to a request of the daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcReply {
+    /// The request's id, if it is one that the daemon could have used.
+    pub id: Option<String>,
+    /// The result; `None` if the client answers with an error.
+    pub result: Option<Value>,
 }
 
 /// The notification by which a client cancels a request of its own.
@@ -157,9 +166,12 @@ impl IncomingMessage {
         let method = match message.shift_remove("method") {
             Some(Value::String(method)) => method,
             Some(_) => return wrong("`method` must be a string"),
-            // No request of ours can be meant, so nothing has to be matched.
             None if message.contains_key("result") || message.contains_key("error") => {
-                return Ok(Self::Response);
+                let id = id.as_ref().and_then(Value::as_str).map(str::to_owned);
+                // Both at once is no answer that can be read in one way.
+                let is_error = message.contains_key("error");
+                let result = message.shift_remove("result").filter(|_| !is_error);
+                return Ok(Self::Response(RpcReply { id, result }));
             }
             None => return wrong("`method` is missing"),
         };

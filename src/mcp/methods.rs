@@ -14,6 +14,7 @@ use super::generation::{MODERN_VERSION, ProtocolGeneration, negotiate};
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
+use super::roots::declares_roots;
 use super::subscription::{self, LISTEN};
 use super::tasks;
 use crate::hub::{Caller, Hub};
@@ -101,9 +102,10 @@ pub async fn handle(
         hub.note_program(caller, program);
     }
     if let Some(answer) = answer_at_once(extra, &request, generation, surface) {
-        // Only this request says which notifications a legacy client wants.
+        // Only this request says what a legacy client wants and can be asked.
         if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
             hub.note_wants_jobs(caller, asks_for_jobs(&request));
+            hub.note_has_roots(caller, declares_roots(&request));
         }
         return match answer {
             Ok(text) => RpcAnswer::text(text),

@@ -13,6 +13,7 @@ mod message;
 mod methods;
 mod notices;
 mod progress;
+mod roots;
 mod subscription;
 mod tasks;
 #[cfg(test)]
@@ -27,10 +28,12 @@ pub use generation::{
 };
 pub use job_calls::{JobCall, JobCalls};
 pub use message::{
-    CANCELLED, IncomingMessage, RequestId, RpcError, RpcErrorKind, RpcNotification, RpcRequest,
+    CANCELLED, IncomingMessage, RequestId, RpcError, RpcErrorKind, RpcNotification, RpcReply,
+    RpcRequest,
 };
 pub use methods::{answer_alone, handle};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
+pub use roots::{asked_id, declares_roots, note_reply, roots_message, withdrawn_id};
 pub use subscription::{LISTEN, TaskSubscription};
 pub use tasks::tasks_undeclared;

@@ -84,8 +84,15 @@ fn notifications_and_answers_are_told_from_requests() {
     let progress = parse(r#"{"jsonrpc":"2.0","method":"a","params":{"b":1}}"#);
     assert_eq!(progress, told("a", json!({"b": 1})));
     assert_eq!(parse(r#"{"jsonrpc":"2.0","method":"a","params":[1]}"#), told("a", json!({})));
-    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), IncomingMessage::Response);
-    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), IncomingMessage::Response);
+    let reply = |id: Option<&str>, result| {
+        IncomingMessage::Response(RpcReply { id: id.map(str::to_owned), result })
+    };
+    assert_eq!(
+        parse(r#"{"jsonrpc":"2.0","id":"a","result":{}}"#),
+        reply(Some("a"), Some(json!({})))
+    );
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), reply(None, Some(json!({}))));
+    assert_eq!(parse(r#"{"jsonrpc":"2.0","id":"a","error":{}}"#), reply(Some("a"), None));
 }
 
 #[test]
@@ -317,7 +324,7 @@ fn whatever_is_sent_is_read_as_what_it_says_or_refused_with_a_reason() {
                 prop_assert_eq!(notification.method, says["method"].as_str().unwrap());
                 prop_assert!(says.get("id").is_none());
             }
-            (Ok(IncomingMessage::Response), Some(says)) => prop_assert!(says.get("method").is_none()),
+            (Ok(IncomingMessage::Response(_)), Some(says)) => prop_assert!(says.get("method").is_none()),
             (Ok(_), None) => prop_assert!(false, "it is no JSON"),
             (Err((error, id)), says) => {
                 let is_json = error.kind != RpcErrorKind::Parse;

@@ -111,7 +111,7 @@ impl ConsentKind {
             (_, ConsentAnswer::Session | ConsentAnswer::Always | ConsentAnswer::Never) => {
                 self.is_kept()
             }
-            (_, ConsentAnswer::Folder) => matches!(self, Self::File),
+            (_, ConsentAnswer::Folder | ConsentAnswer::Root) => matches!(self, Self::File),
         }
     }
 }
@@ -181,6 +181,10 @@ pub struct AskedFile {
     pub mark: FileMark,
     /// Whether its folder can be opened to agents.
     pub may_open_folder: bool,
+    /// A folder above its own in which the agent's program says that it works. Only the person's word
+    /// opens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<ShownPath>,
 }
 
 /// What a command needs the person's word for, and where.
@@ -202,6 +206,22 @@ pub struct ConsentNeed {
     pub files: Vec<AskedFile>,
 }
 
+impl ConsentNeed {
+    /// The folders in which the agent's program says that it works, each once. None, unless each of
+    /// the files lies in one of them: the person opens all of them, or none.
+    #[must_use]
+    pub fn roots(&self) -> Vec<&ShownPath> {
+        let named: Option<Vec<_>> = self.files.iter().map(|file| file.root.as_ref()).collect();
+        let mut roots: Vec<&ShownPath> = Vec::new();
+        for root in named.unwrap_or_default() {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        roots
+    }
+}
+
 /// A person's word.
 #[cfg_attr(test, derive(JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,6 +239,8 @@ pub enum ConsentAnswer {
     Never,
     /// Agents may give the files of these folders to pages from now on.
     Folder,
+    /// The same of the folders in which the agent's program says that it works.
+    Root,
 }
 
 /// A kept word, as a command carries it to the extension.
@@ -314,7 +336,9 @@ mod tests {
             let is_kept =
                 ![ConsentKind::File, ConsentKind::Watch, ConsentKind::Permission].contains(&kind);
             assert!(kept.iter().all(|word| kind.takes(*word) == is_kept), "{kind:?}");
-            assert_eq!(kind.takes(ConsentAnswer::Folder), kind == ConsentKind::File);
+            for opens in [ConsentAnswer::Folder, ConsentAnswer::Root] {
+                assert_eq!(kind.takes(opens), kind == ConsentKind::File);
+            }
             assert!(kind.takes(ConsentAnswer::Once) && kind.takes(ConsentAnswer::Deny));
         }
     }

@@ -15,9 +15,10 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
 use super::{EdgeState, HttpError, json_response, mcp_headers, status, takes_events};
+use crate::client_roots::{RootsMessage, RootsMessages};
 use crate::hub::{Caller, Hub, PresenceGuard};
 use crate::mcp::{
-    JobNotices, MODERN_VERSION, ProtocolGeneration, RpcError, RpcErrorKind, RpcRequest,
+    self, JobNotices, MODERN_VERSION, ProtocolGeneration, RpcError, RpcErrorKind, RpcRequest,
     TaskSubscription,
 };
 use crate::protocol::{CorrelationId, JOBS_HEADER};
@@ -54,8 +55,9 @@ pub(super) fn open(edge: &EdgeState, caller: &Caller, headers: &HeaderMap) -> Re
     } else {
         NoticeSource::None(hub.clone())
     };
-    NoticeStream { notices, place: edge.streams.open(caller), presence: hub.present(caller) }
-        .into_response()
+    let questions = edge.tools.uploads().map(|uploads| uploads.client_roots().open(caller));
+    let (place, presence) = (edge.streams.open(caller), hub.present(caller));
+    NoticeStream { notices, questions, place, presence }.into_response()
 }
 
 /// Opens the stream that a request asks for.
@@ -74,7 +76,7 @@ pub(super) async fn subscribe(
         Ok((told, place)) => {
             let presence = edge.tools.hub().present(caller);
             let notices = NoticeSource::OfTasks(Box::new(told));
-            NoticeStream { notices, place, presence }.into_response()
+            NoticeStream { notices, questions: None, place, presence }.into_response()
         }
         Err(error) => json_response(
             status(Some(&error), ProtocolGeneration::Modern),
@@ -86,6 +88,8 @@ pub(super) async fn subscribe(
 /// The events of a stream. Each is made when it is read: a slow reader holds up nobody.
 struct NoticeStream {
     notices: NoticeSource,
+    /// What the client is asked: its answers come as requests of their own.
+    questions: Option<RootsMessages>,
     place: StreamPermit,
     #[expect(dead_code, reason = "its end tells the engine")]
     presence: PresenceGuard,
@@ -121,12 +125,20 @@ impl NoticeStream {
         let text = tokio::select! {
             biased;
             () = self.place.closed.cancelled() => return None,
+            Some(message) = next_question(&mut self.questions) => {
+                event(&mcp::roots_message(&message))
+            }
             text = self.notices.next() => event(&text?),
             // Proxies and clients drop connections that look dead.
             () = tokio::time::sleep(SILENCE) => Bytes::from_static(KEEP_ALIVE.as_bytes()),
         };
         Some((Ok(text), self))
     }
+}
+
+/// The next message for the client. `None`: this stream carries none. Cancel safe.
+async fn next_question(questions: &mut Option<RootsMessages>) -> Option<RootsMessage> {
+    Some(questions.as_mut()?.next().await)
 }
 
 /// A message as an event: a line of data for each of its own.

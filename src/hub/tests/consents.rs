@@ -447,6 +447,7 @@ async fn a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_af
         size: 3,
         mark: FileMark::parse("1:2:3").unwrap(),
         may_open_folder: true,
+        root: ShownPath::new("/home/ann"),
     };
     let about_files =
         ConsentNeed { kind: ConsentKind::File, files: vec![file.clone(); 11], ..need(SHOP) };
@@ -466,10 +467,12 @@ async fn a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_af
         assert_eq!(code(&hub, "a", &id).await, "waiting_for_user");
     }
     assert!(hub.consents_of(&"user".into()).is_empty());
-    browser.says(&id, ConsentAnswer::Folder);
-    let (attempt, command) = browser.heard().await.commands.remove(0);
-    assert!(command.allowed.is_empty(), "the rule allows it, and no word");
-    hold(&browser, &id, attempt);
+    for opens in [ConsentAnswer::Folder, ConsentAnswer::Root] {
+        browser.says(&id, opens);
+        let (attempt, command) = browser.heard().await.commands.remove(0);
+        assert!(command.allowed.is_empty(), "the rule allows it, and no word");
+        hold(&browser, &id, attempt);
+    }
     browser.says(&id, ConsentAnswer::Once);
     let (_, command) = browser.heard().await.commands.remove(0);
     assert_eq!(command.allowed[0].files, vec![file; 10]);

@@ -215,6 +215,7 @@ fn asked_upload() -> ToExtension {
         size: 12_345,
         mark: FileMark::parse("66305:131:12345:1700000000.5:1700000000.5").unwrap(),
         may_open_folder: true,
+        root: ShownPath::new("/home/ann"),
     };
     ToExtension::UploadCopies { request: 3, files: Vec::new(), asks: vec![file], error: None }
 }
