@@ -1,15 +1,17 @@
 //! The official Rust SDK's client, against the program: what the client sees, and what the
 //! extension sees.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(deprecated, reason = "clients have roots, though the next version of MCP ends them")]
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, ClientConfig,
-    GetTaskParams, Implementation, ProgressNotificationParam, ProtocolVersion, TaskPayload,
+    GetTaskParams, Implementation, ListRootsResult, ProgressNotificationParam, ProtocolVersion,
+    Root, TaskPayload,
 };
-use rmcp::service::{NotificationContext, RunningService};
+use rmcp::service::{NotificationContext, RequestContext, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
-use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, ErrorData, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -18,9 +20,10 @@ use testkit::{
     until,
 };
 
-/// The client's own part: it hears of progress.
+/// The client's own part: it hears of progress, and says in which folders it works.
 struct Handler {
     config: ClientConfig,
+    roots: Vec<String>,
     progress: mpsc::UnboundedSender<ProgressNotificationParam>,
 }
 
@@ -36,6 +39,13 @@ impl ClientHandler for Handler {
     ) {
         // The test may be over.
         let _ = self.progress.send(params);
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(self.roots.iter().map(Root::new).collect()))
     }
 }
 
@@ -60,12 +70,23 @@ impl Stage {
         mode: ClientLifecycleMode,
         capabilities: ClientCapabilities,
     ) -> Self {
+        Self::set_in(transport, mode, capabilities, Vec::new()).await
+    }
+
+    /// The same of a client that works in these folders.
+    async fn set_in(
+        transport: Transport,
+        mode: ClientLifecycleMode,
+        capabilities: ClientCapabilities,
+        roots: Vec<String>,
+    ) -> Self {
         let place = ProgramSandbox::new();
         let daemon = place.serve(&[]).await;
-        let extension = ExtensionBuilder::at(daemon.port, &place.home()).connect().await;
+        let extension = ExtensionBuilder::at(daemon.port, &place.home());
+        let extension = extension.actions(&["execute_js", "upload_file"]).connect().await;
         let (told, progress) = mpsc::unbounded_channel();
         let config = ClientConfig::new(capabilities, Implementation::new("it", "1"));
-        let handler = Handler { config, progress: told };
+        let handler = Handler { config, roots, progress: told };
         let client = match transport {
             Transport::Http => {
                 let token = place.run(&["token"]).await.stdout.trim().to_owned();
@@ -202,4 +223,32 @@ async fn the_rust_client_submits_waits_and_cancels_over_http() {
 async fn the_rust_client_speaks_tasks() {
     speaks_tasks(Transport::Stdio).await;
     speaks_tasks(Transport::Http).await;
+}
+
+/// Has a client that works in a project give a page a file of it, and looks at what the person is offered.
+async fn is_asked_for_its_folders(mode: ClientLifecycleMode, is_asked: bool) {
+    let dir = tempfile::Builder::new().prefix("tabwire-it-").tempdir().unwrap();
+    let project = dir.path().canonicalize().unwrap().join("project");
+    std::fs::create_dir_all(project.join("photos")).unwrap();
+    let file = project.join("photos/cat.png");
+    std::fs::write(&file, "cat").unwrap();
+    let capabilities = serde_json::from_value(json!({"roots": {}})).unwrap();
+    let roots = vec![format!("file://{}", project.display())];
+    let mut stage = Stage::set_in(Transport::Stdio, mode, capabilities, roots).await;
+    let upload = json!({"action": "upload_file", "target": "b1", "paths": [file], "tab_id": 7,
+                        "wait_ms": 0});
+    stage.call("interact", upload).await;
+    let command = soon("the command", stage.extension.command()).await;
+    let look = json!({"request": 1, "paths": [file], "site": "https://shop.example", "look": true});
+    stage.extension.send(&command.frame("upload_request", look)).await;
+    let told = soon("the look", stage.extension.next()).await;
+    let expected = if is_asked { json!(project) } else { Value::Null };
+    let asked = &told["asks"][0];
+    assert_eq!((&asked["path"], &asked["root"]), (&json!(file), &expected), "{told}");
+}
+
+#[tokio::test]
+async fn the_rust_client_is_asked_for_its_folders_in_the_legacy_era_and_never_in_the_modern_one() {
+    is_asked_for_its_folders(ClientLifecycleMode::Initialize, true).await;
+    is_asked_for_its_folders(discover(), false).await;
 }

@@ -1,21 +1,23 @@
 //! Files that no folder rule opens, about which the person is asked, in a real browser.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
+use tokio::task::JoinHandle;
 
 use super::popup::{Profile, popup, shows};
 use testkit::{
-    BrowserUser, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab, kill_worker,
-    soon, until,
+    BrowserUser, LEGACY, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab,
+    kill_worker, soon, until,
 };
 
 /// The buttons on a held upload, in their order.
 const NO: usize = 1;
 const ONCE: usize = 2;
 const FOLDER: usize = 3;
+const ROOT: usize = 4;
 
 /// A page with fields for files, and a person's files, none of which a rule opens.
 struct AskedFilesStage {
@@ -252,5 +254,69 @@ async fn the_question_names_the_site_of_the_frame_that_gets_the_file_and_no_othe
     let got = stage.got().await;
     let times = got.as_array().unwrap().iter().filter(|one| **one == "framed true cat.png:meow");
     assert_eq!(times.count(), 1, "{got}");
+    stage.end().await;
+}
+
+/// Has the client say, whenever the daemon asks, that it works in this folder.
+async fn works_in(stage: &AskedFilesStage, folder: &Path) -> JoinHandle<()> {
+    let params = json!({"protocolVersion": LEGACY, "capabilities": {"roots": {}},
+                        "clientInfo": {"name": "Shop bot", "version": "1"}});
+    stage.client.rpc("initialize", params).await;
+    let speaker = McpClient::legacy(&stage.daemon).named("Shop bot");
+    let version = [("mcp-protocol-version", LEGACY)];
+    let mut questions = speaker.listen("text/event-stream", &version).await;
+    let roots = json!({"roots": [{"uri": format!("file://{}", folder.display()).replace('<', "%3C").replace('>', "%3E")}]});
+    tokio::spawn(async move {
+        loop {
+            // A stream that nobody asked anything of is kept alive.
+            let Some(block) = questions.later_block().await else { return };
+            let Some(data) = block.strip_prefix("event: message\ndata: ") else { continue };
+            let question: Value = serde_json::from_str(data).unwrap();
+            assert_eq!(question["method"], "roots/list", "{question}");
+            let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": roots});
+            speaker.post(&version, said.to_string().into_bytes()).await;
+        }
+    })
+}
+
+#[tokio::test]
+async fn the_person_opens_the_folder_in_which_the_agents_program_works_and_sees_its_name_as_text() {
+    let mut stage = AskedFilesStage::set().await;
+    let project = stage.shop.join("my <i>project<i>");
+    for folder in ["photos", "papers"] {
+        fs::create_dir_all(project.join(folder)).unwrap();
+    }
+    fs::write(project.join("photos/bird.png"), "tweet").unwrap();
+    fs::write(project.join("papers/cow.png"), "moo").unwrap();
+    let answering = works_in(&stage, &project).await;
+    let of_project = |name: &str| format!("my <i>project<i>/{name}");
+
+    let id = stage.held(stage.upload("#plain", &[&of_project("photos/bird.png")])).await;
+    let shown = stage.shown(&id).await;
+    let named = project.to_str().unwrap();
+    assert!(shown.contains("This project folder") && shown.contains("This folder"), "{shown}");
+    assert!(shown.contains("program says that it works in") && shown.contains(named), "{shown}");
+    let markup = format!("document.getElementById('{id}').querySelectorAll('i').length");
+    assert_eq!(stage.hand.read(&markup).await, 0, "it is text");
+    let listed = finish(cli_of(&stage.daemon, &["asks"])).await.stdout;
+    assert!(listed.contains(&format!("its program says that it works in {named}")), "{listed}");
+    let listed = finish(cli_of(&stage.daemon, &["files"])).await.stdout;
+    assert!(!listed.contains("project"), "to say so opens nothing: {listed}");
+    stage.press(&id, ROOT).await;
+    let done = stage.client.outcome(&id).await;
+    assert_eq!(done["status"], "complete", "{done}");
+    stage.gets("plain true bird.png:tweet").await;
+
+    let listed = finish(cli_of(&stage.daemon, &["files"])).await.stdout;
+    assert!(listed.contains(named), "{listed}");
+    let call = stage.upload("#plain", &[&of_project("papers/cow.png")]);
+    let done = stage.client.call("interact", call).await;
+    assert_eq!(done["status"], "complete", "another file in it needs no word: {done}");
+    let id = stage.held(stage.upload("#plain", &["cat.png"])).await;
+    let shown = stage.shown(&id).await;
+    assert!(!shown.contains("project"), "a file beside it: {shown}");
+    stage.press(&id, NO).await;
+    assert_eq!(stage.client.outcome(&id).await["reason"], "denied_by_user");
+    answering.abort();
     stage.end().await;
 }

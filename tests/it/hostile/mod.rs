@@ -10,6 +10,7 @@ mod dashboard;
 mod keys;
 mod load;
 mod other_users;
+mod project_folders;
 mod relays;
 mod removal;
 mod requests;

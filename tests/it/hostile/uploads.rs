@@ -336,7 +336,7 @@ async fn row_46_no_program_answers_in_the_place_of_the_person_and_without_a_word
     let command = stage.hold(&[&secret]).await;
     let early = stage.request(&command, &[&secret], json!({})).await;
     row.tried("before the word", is_refused(&early, "internal"), &early);
-    for consent in ["once", "folder", "session", "always"] {
+    for consent in ["once", "folder", "root", "session", "always"] {
         let answer = json!({"kind": "consent", "consent": consent});
         let said = json!({"correlation_id": command.id, "answer": answer});
         let answered = answer_ask(&stage.daemon, &command.id, &answer).await;

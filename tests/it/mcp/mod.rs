@@ -10,5 +10,6 @@ mod notices;
 mod pictures;
 mod progress;
 mod protocol;
+mod roots;
 mod split;
 mod tasks;

@@ -43,12 +43,17 @@ impl EventStream {
 
     /// What comes up to the next empty line, as it came; `None` at the end.
     pub async fn block(&mut self) -> Option<String> {
+        soon("more of a stream", self.later_block()).await
+    }
+
+    /// The same, however long it takes.
+    pub async fn later_block(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.unread.find("\n\n") {
                 let block = self.unread.drain(..end + 2).collect::<String>();
                 return Some(block.trim_end().to_owned());
             }
-            let Some(frame) = soon("more of a stream", self.body.frame()).await else {
+            let Some(frame) = self.body.frame().await else {
                 assert_eq!(self.unread, "", "half an event");
                 return None;
             };
