@@ -34,7 +34,7 @@ use super::http_error::{HttpError, json_response};
 use crate::hub::Caller;
 use crate::mcp::{
     self, IncomingMessage, McpHeaders, ProtocolGeneration, RpcAnswer, RpcError, RpcErrorKind,
-    RpcNotification,
+    RpcNotification, RpcReply,
 };
 use crate::protocol::{
     EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
@@ -91,10 +91,7 @@ async fn post(
             return edge.handle_notification(&caller, Some(&told), &headers, key.as_deref()).await;
         }
         Ok(IncomingMessage::Response(reply)) => {
-            if let Some(uploads) = edge.tools.uploads() {
-                mcp::note_reply(uploads.client_roots(), &caller, reply);
-            }
-            return edge.handle_notification(&caller, None, &headers, None).await;
+            return edge.handle_reply(&caller, reply, &headers).await;
         }
         Err((error, id)) => {
             return json_response(StatusCode::BAD_REQUEST, error.to_json(id.as_ref()));
@@ -159,6 +156,19 @@ fn takes_events(headers: &HeaderMap) -> bool {
 }
 
 impl EdgeState {
+    /// Takes the answer to a question of the daemon.
+    async fn handle_reply(
+        &self,
+        caller: &Caller,
+        reply: RpcReply,
+        headers: &HeaderMap,
+    ) -> Response {
+        if let Some(uploads) = self.tools.uploads() {
+            mcp::note_reply(uploads.client_roots(), caller, reply);
+        }
+        self.handle_notification(caller, None, headers, None).await
+    }
+
     /// Takes a message that wants no answer. Of those, only a cancel means anything here.
     async fn handle_notification(
         &self,

@@ -137,17 +137,15 @@ impl RootsStage {
     }
 }
 
-#[tokio::test]
-async fn row_46_a_program_names_no_folder_to_the_person_that_could_not_be_opened() {
-    let mut stage = RootsStage::set().await;
+fn nowhere(n: usize) -> Vec<String> {
+    vec!["file:///nowhere".to_owned(); n]
+}
+
+/// Answers of which the person gets no proposal.
+fn bad_answers(stage: &RootsStage) -> Vec<(&'static str, Value)> {
     let (cat, shop) = (stage.cat(), stage.person.join("shop"));
-    symlink(&stage.person, stage.person.join("innocent")).unwrap();
-    symlink(&shop, stage.person.join("link")).unwrap();
-    let command = stage.begun(&cat).await;
-    let many = |n: usize| vec!["file:///nowhere".to_owned(); n];
-    let last = many(9_999).into_iter().chain([uri(&shop)]).collect::<Vec<_>>();
-    let mut row = RowReport::new(46);
-    for (what, answer) in [
+    let last = nowhere(9_999).into_iter().chain([uri(&shop)]).collect::<Vec<_>>();
+    vec![
         ("everything", roots(&["file:///".to_owned()])),
         ("the home", roots(&[uri(&stage.person)])),
         ("the folder of homes", roots(&[uri(stage.person.parent().unwrap())])),
@@ -178,7 +176,18 @@ async fn row_46_a_program_names_no_folder_to_the_person_that_could_not_be_opened
             "an error and a result",
             json!({"result": {"roots": [{"uri": uri(&shop)}]}, "error": {"code": 1, "message": ""}}),
         ),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn row_46_a_program_names_no_folder_to_the_person_that_could_not_be_opened() {
+    let mut stage = RootsStage::set().await;
+    let (cat, shop) = (stage.cat(), stage.person.join("shop"));
+    symlink(&stage.person, stage.person.join("innocent")).unwrap();
+    symlink(&shop, stage.person.join("link")).unwrap();
+    let command = stage.begun(&cat).await;
+    let mut row = RowReport::new(46);
+    for (what, answer) in bad_answers(&stage) {
         let file = stage.asked(&command, &cat, answer).await;
         let is_refused = file["path"] == cat && file["root"].is_null();
         row.tried(what, is_refused, &file);
@@ -209,9 +218,10 @@ async fn row_46_a_program_names_no_folder_to_the_person_that_could_not_be_opened
     }
     row.tried("the open folders", stage.opened().is_empty(), format!("{:?}", stage.opened()));
     // Of the first 50 the deepest that can be opened is offered, and the file's own only once.
-    let first = [uri(&stage.person), uri(&shop)].into_iter().chain(many(100));
+    let first = [uri(&stage.person), uri(&shop)].into_iter().chain(nowhere(100));
     let file = stage.asked(&command, &cat, roots(&first.collect::<Vec<_>>())).await;
     assert_eq!(file["root"], text(&shop), "{file}");
+    assert!(!file.to_string().contains("<b>"), "a root's `name` is in no question: {file}");
     let own = [uri(&shop), uri(&shop.join("photos"))];
     let file = stage.asked(&command, &cat, roots(&own)).await;
     assert_eq!((&file["root"], &file["may_open_folder"]), (&Value::Null, &json!(true)), "{file}");
