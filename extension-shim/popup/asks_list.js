@@ -29,6 +29,12 @@ const WORDS_ON_WATCHING = [
   ['Allow', 'once', 'In this tab on this site, for 10 minutes at most or until you stop it here'],
 ];
 
+/** @param {string} kind of the need @param {boolean} isPrivate no word is kept for a private window @returns {[string, ConsentAnswer, string][]} */
+function wordsOn(kind, isPrivate) {
+  if (kind === 'watch') return WORDS_ON_WATCHING;
+  return isPrivate ? WORDS.filter(([, word]) => word === 'deny' || word === 'once') : WORDS;
+}
+
 /**
  * The words on files that an agent would give to a page. @param {AskedFile[]} files @returns {[string, ConsentAnswer, string][]}
  */
@@ -139,7 +145,7 @@ export class AsksList {
       case 'consent': {
         if (ask.need.kind === 'permission') return this.#permissionControls(ask, ask.need.site);
         const { files = [] } = ask.need;
-        const words = files.length > 0 ? wordsOnFiles(files) : ask.need.kind === 'watch' ? WORDS_ON_WATCHING : WORDS;
+        const words = files.length > 0 ? wordsOnFiles(files) : wordsOn(ask.need.kind, ask.is_private === true);
         return [...fileList(files), ...rootList(files), buttons(words.map(([label, consent, hint]) => Object.assign(this.#button(ask, label, () => ({ kind: 'consent', consent })), { title: hint })))];
       }
       case 'hand_over': return this.#stepControls(ask);

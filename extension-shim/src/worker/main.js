@@ -138,6 +138,7 @@ export const panel = makePanel({
   drawings: () => drawMode.requests,
   showDrawing: (tabId) => drawMode.show(tabId),
   titleOf: (tabId) => tabs.titleOf(tabId),
+  isPrivate: (tabId) => privateTabs.isAgents(tabId),
   opened() {
     olderExtensions.look();
     tryNow().catch(console.warn);

@@ -26,7 +26,7 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {AgentTab & {tab_title: string}} OpenedRow
  * @typedef {StateRow & {tab_title: string}} ChangedRow
  * @typedef {PersonRecordingRow & {tab_title: string}} ShownRow
- * @typedef {OpenAsk & {tab_title: string, hand_over?: {site: string, is_begun: boolean}}} AskRow `tab_title`: '' if it is about no tab; `hand_over`: of a step that the person is to do
+ * @typedef {OpenAsk & {tab_title: string, is_private?: true, hand_over?: {site: string, is_begun: boolean}}} AskRow `tab_title`: '' if it is about no tab; `is_private`: in a private window, for which no word is kept; `hand_over`: of a step that the person is to do
  * @typedef {{tab_id: number, tab_title: string}} NamedTab
  * @typedef {{tabs: NamedTab[], scripts_run: boolean}} TakenControl the tabs whose debugger bar the person closed, as far as they
  *   are open; scripts run there all the same if the person allows user scripts
@@ -73,6 +73,7 @@ import { messageOf } from '../lib/errors.js';
  *   person keeps all of them, has them grouped; and tabs that may be agents' of the browser's former run
  * @property {() => number[]} sharedTabs
  * @property {(tabId: number) => Promise<boolean>} shareTab the person shares a tab; false: it shows no page of a site
+ * @property {(tabId: number) => boolean} isPrivate whether an agent opened it in a private window
  * @property {(tabId: number) => Promise<void>} takeSharedBack
  * @property {(tabId: number) => boolean} keepTab the person keeps a tab that an agent opened; false: no daemon is connected
  * @property {() => AsideState} foreignFrames of other extensions that are set aside in agents' tabs
@@ -96,6 +97,13 @@ import { messageOf } from '../lib/errors.js';
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
  * @property {(change: LocalFileChange) => boolean} changeLocalFiles false: no daemon is connected
  */
+
+/** @param {OpenAsk} ask @param {PanelParts} parts @returns {AskRow} */
+function askRow(ask, parts) {
+  const handOver = parts.handOver(ask.correlation_id);
+  if (ask.tab_id === undefined) return { ...ask, ...handOver, tab_title: '' };
+  return { ...ask, ...handOver, ...(parts.isPrivate(ask.tab_id) && { is_private: true }), tab_title: parts.titleOf(ask.tab_id) };
+}
 
 /** Rules are the same for all browsers: without the daemon they cannot change. */
 const SITES_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwire sites` in a terminal works without it.';
@@ -133,7 +141,7 @@ export function makePanel(parts) {
     now: Date.now(),
     pairing: parts.pairing(),
     running: parts.running().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
-    asks: parts.asks().map((one) => ({ ...one, ...parts.handOver(one.correlation_id), tab_title: one.tab_id === undefined ? '' : parts.titleOf(one.tab_id) })),
+    asks: parts.asks().map((one) => askRow(one, parts)),
     held: parts.heldTabs().map((one) => ({ ...one, tab_title: parts.titleOf(one.tab_id) })),
     shared: parts.sharedTabs(),
     foreign: parts.foreignFrames(),

@@ -20,7 +20,7 @@ const FILES = { enabled: true, folders: ['/site'] };
 const CONFIG = { port: 4711, ext_key: proofVectors()[0].ext_key };
 const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base64url')}`;
 
-const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }];
+const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }, { correlation_id: 'ask_3', client: '', kind: 'consent', tab_id: 12 }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
 const KEPT_WORDS = [{ owner: 'user', client_id: 'c1', client: 'Claude Code', kind: 'act', site: 'https://shop.example', word: 'always', at: '2026-11-21T22:09:45.000Z' }];
@@ -53,6 +53,7 @@ beforeEach(() => {
     handOver: () => ({}),
     beginHandOver: async (id) => done.push(`begin ${id}`),
     titleOf: (tabId) => `title of ${tabId}`,
+    isPrivate: (tabId) => tabId === 12,
     opened: () => done.push('opened'),
     reconnect: () => done.push('reconnect'),
     stop: (id) => done.push(`stop ${id}`),
@@ -105,7 +106,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     shared: [7],
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     changed: [{ ...CHANGED, tab_title: 'title of 9' }], shown: [{ ...SHOWN, tab_title: 'title of 9' }],
-    asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }],
+    asks: [{ ...ASKS[0], tab_title: 'title of 7' }, { ...ASKS[1], tab_title: '' }, { ...ASKS[2], is_private: true, tab_title: 'title of 12' }],
   });
   assert.deepEqual(done, []);
 });
