@@ -237,7 +237,12 @@ impl ClientRegistry {
         self.0.values_mut().for_each(|client| client.used.forget_but(kept, browser));
     }
 
-    /// The tabs that a client uses.
+    /// A tab that clients used goes on under its new id: it is no second one.
+    pub(super) fn rename_used(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        self.0.values_mut().for_each(|client| client.used.rename(browser, former, now));
+    }
+
+    /// The tabs that a client used of late.
     pub(super) fn used_tabs(&self, id: &ClientId) -> Option<&UsedTabs> {
         self.0.get(id).map(|client| &client.used)
     }

@@ -4,12 +4,15 @@
 //! has not used them for long. In a tab of the person it holds one only around its own commands: that
 //! tab is the person's. Looking at a tab needs no lease.
 
+mod opening;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use self::opening::{OpeningWish, opened_tabs};
 use super::browsers::BrowserState;
 use super::clients::{ClientPresence, ClientRegistry};
 use super::commands::CommandRegistry;
@@ -18,7 +21,7 @@ use super::refusal::{CallRefusal, RefusalReason};
 use super::scheduler::Scheduler;
 use super::scopes::OwnerTab;
 use super::{Caller, Engine, Transaction};
-use crate::lifecycle::{Command, CommandOutcome, CommandState, Lane, TargetSelector, limits};
+use crate::lifecycle::{Command, Lane, TargetSelector, limits};
 use crate::protocol::actions::ActionEffect;
 use crate::protocol::{Action, BrowserId, HeldTab, TabId, Timestamp, ToExtension};
 
@@ -335,10 +338,12 @@ impl Transaction<'_> {
             self.note_act_end(place, &spec.owner);
         }
         // A tab that a person has kept, or that its client keeps, leads to none that are closed.
-        let is_left_over = if let Action::TabOpen(opening) = action {
-            opening.keep != Some(true)
-        } else {
-            here.as_ref().is_some_and(|place| self.opened_tabs.is_opened_by(place, &holder))
+        let wish = OpeningWish::of(action);
+        let is_left_over = match &wish {
+            Some(wish) => wish.is_left_over,
+            None => {
+                here.as_ref().is_some_and(|place| self.opened_tabs.is_opened_by(place, &holder))
+            }
         };
         let own = here
             .and_then(|place| self.leases.0.get_mut(&place).filter(|lease| lease.holder == holder));
@@ -349,8 +354,8 @@ impl Transaction<'_> {
             }
             (kind, is_shared) = (Some(lease.kind), lease.is_shared);
         }
-        if let Action::TabOpen(opening) = action {
-            (kind, is_shared) = (Some(LeaseKind::Opened), opening.share == Some(true));
+        if let Some(wish) = wish {
+            (kind, is_shared) = (Some(LeaseKind::Opened), wish.is_shared);
         }
         if let (Action::TabOpen(_), Some(Lane { browser, .. })) = (action, &lane) {
             // The extension has said so before, unless it is an old one.
@@ -366,12 +371,7 @@ impl Transaction<'_> {
         let (Some(kind), Some(Lane { browser, .. })) = (kind, lane) else { return };
         for tab in opened_tabs(command) {
             let place = TabPlace { browser: browser.clone(), tab };
-            if !self.leases.0.contains_key(&place) {
-                self.begin_lease(place.clone(), &holder, kind, is_shared);
-            }
-            if is_left_over {
-                self.note_opened(&place, &holder);
-            }
+            self.hold_opened(&place, &holder, kind, OpeningWish { is_shared, is_left_over });
         }
     }
 
@@ -526,69 +526,4 @@ impl Transaction<'_> {
         let used = self.now();
         self.leases.put(TabLease { used, since: lease.since.min(used), ..lease });
     }
-}
-
-/// The tabs that a command says it has opened. Another extension may send a result of another form:
-/// then there are none.
-fn opened_tabs(command: &Command) -> Vec<TabId> {
-    let CommandState::Ended { outcome: CommandOutcome::Complete { result, .. }, .. } =
-        command.state()
-    else {
-        return Vec::new();
-    };
-    // Nearly no act opens a tab, and a result takes a while to read.
-    let named = |field: &str| {
-        let text = result.get();
-        text.contains(field).then(|| serde_json::from_str::<OpeningResult>(text).ok())?
-    };
-    match command.spec().work.action() {
-        Some(Action::TabOpen(_)) => {
-            named("tab_id").and_then(|told| told.value.tab_id).into_iter().collect()
-        }
-        Some(action) if tells_new_tabs(action) => {
-            match named("new_tab").and_then(|told| told.value.new_tab) {
-                Some(NewTabs::One(tab)) => vec![tab],
-                Some(NewTabs::Several(tabs)) => tabs,
-                None => Vec::new(),
-            }
-        }
-        Some(_) | None => Vec::new(),
-    }
-}
-
-/// Whether the extension makes the whole result of this action. A result that a page made, as that of
-/// a script, could name tabs that nobody opened.
-const fn tells_new_tabs(action: &Action) -> bool {
-    matches!(
-        action,
-        Action::Click(_)
-            | Action::PressKey(_)
-            | Action::TypeText(_)
-            | Action::Check(_)
-            | Action::Uncheck(_)
-            | Action::SelectOption(_)
-            | Action::FillForm(_)
-            | Action::Drag(_)
-    )
-}
-
-/// The part of a result that names the tabs that were opened.
-#[derive(Deserialize)]
-struct OpeningResult {
-    value: OpenedTabs,
-}
-
-#[derive(Deserialize)]
-struct OpenedTabs {
-    #[serde(default)]
-    tab_id: Option<TabId>,
-    #[serde(default)]
-    new_tab: Option<NewTabs>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NewTabs {
-    One(TabId),
-    Several(Vec<TabId>),
 }

@@ -140,6 +140,17 @@ impl Transaction<'_> {
         self.show_opened_tabs(browser);
     }
 
+    /// A tab that a client opened is still that under its new id.
+    pub(super) fn rename_opened_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let place = TabPlace { browser: browser.clone(), tab: former };
+        let Some(state) = self.opened_tabs.tabs.get(&place) else { return };
+        let tab = ClientTab { tab: now, ..state.tab.clone() };
+        self.forget_opened(&place);
+        self.record(JournalEntry::TabOpened(tab.clone()));
+        self.opened_tabs.put(tab);
+        self.show_opened_tabs(browser);
+    }
+
     fn forget_opened(&mut self, place: &TabPlace) {
         if self.opened_tabs.tabs.remove(place).is_some() {
             self.record(JournalEntry::OpenedTabGone(place.browser.clone(), place.tab));

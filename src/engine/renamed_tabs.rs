@@ -19,6 +19,7 @@ impl Transaction<'_> {
             self.rename_current(browser, former, now);
             self.rename_leased_tab(browser, former, now);
             self.rename_owned_tab(browser, former, now);
+            self.rename_opened_tab(browser, former, now);
             self.rename_captured_tab(browser, former, now);
             self.scheduler.rename_tab(browser, former, now);
             has_moved |= self.rename_lanes(browser, former, now);
@@ -27,6 +28,7 @@ impl Transaction<'_> {
     }
 
     fn rename_current(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        self.clients.rename_used(browser, former, now);
         let is_of_it =
             |current: &CurrentTab| current.browser == *browser && current.tab == Some(former);
         for client in self.clients.with_current(is_of_it) {

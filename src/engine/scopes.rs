@@ -299,6 +299,7 @@ impl Transaction<'_> {
         let (owner, since) = (command.spec().owner.clone(), command.started_at());
         if has_it && command.phase() == CommandPhase::Started {
             self.note_owned(OwnerTab { browser: browser.clone(), tab, owner, since, is_private });
+            self.hold_tab_of_command(&TabPlace { browser: browser.clone(), tab }, id);
         }
     }
 
@@ -308,7 +309,10 @@ impl Transaction<'_> {
         let acting = self.owners_at(&source).into_iter().find(|owner| self.acts_in(&source, owner));
         if let Some(owner) = acting {
             let (since, is_private) = (self.now(), self.owner_tabs.is_private(&source));
-            self.note_owned(OwnerTab { browser: browser.clone(), tab, owner, since, is_private });
+            let place = TabPlace { browser: browser.clone(), tab };
+            let browser = browser.clone();
+            self.note_owned(OwnerTab { browser, tab, owner: owner.clone(), since, is_private });
+            self.hold_tab_of_page(&source, &owner, &place);
         }
     }
 

@@ -45,6 +45,12 @@ impl UsedTabs {
         self.0.iter_mut().for_each(|used| used.at = used.at.min(now));
     }
 
+    /// A tab goes on under its new id.
+    pub(super) fn rename(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
+        let of_it = self.0.iter_mut().filter(|used| used.browser == *browser && used.tab == former);
+        of_it.for_each(|used| used.tab = now);
+    }
+
     /// Forgets the tabs of a browser but these.
     pub(super) fn forget_but(&mut self, kept: &HashSet<TabId>, browser: &BrowserId) {
         self.0.retain(|used| used.browser != *browser || kept.contains(&used.tab));

@@ -1,7 +1,7 @@
 //! Leases of tabs: who may act where, and until when.
 
 use super::*;
-use crate::engine::TabHolder;
+use crate::engine::{LeaseKind, TabHolder, TabLease};
 use crate::protocol::actions::{TabCloseAction, TabOpenAction};
 
 /// A call that names a tab on the surface where it takes the tab.
@@ -261,4 +261,76 @@ async fn a_lease_follows_a_tab_whose_page_was_unloaded() {
         assert_in_use(&refused(&hub, "b", script_in(tab)).await, "a");
         assert!(hub.submit(&agent("a"), script_in(tab)).await.is_ok());
     }
+}
+
+/// Runs the next command, whose extension says that it has opened this tab, and has it fail.
+async fn opens_and_fails(browser: &mut Extension, tab: i64) {
+    let (id, attempt) = browser.starts().await;
+    let (correlation_id, tab_id) = (id.clone(), TabId(tab));
+    browser.link.receive(FromExtension::TabOpened { correlation_id, tab_id, private: false });
+    let error = ReportedError::new("timeout", "it loads for too long");
+    browser.report(&id, attempt, ExtensionReport::Error { error });
+    pass(Duration::ZERO).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_a_failed_command_or_a_step_has_opened_is_its_clients() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::attach(&hub, "b", "i");
+    let mut able = ready("Test", Vec::new());
+    able.actions.push("batch".to_owned());
+    browser.link.receive(FromExtension::Ready(able));
+    let batch = |more: &str| {
+        let steps = format!(
+            r#"{{"action": "batch", "steps": [{{"action": "tab_open"{more}}}, {{"action": "page_info"}}]}}"#
+        );
+        Submission { action: serde_json::from_str(&steps).unwrap(), ..script() }
+    };
+    for (call, tab) in [(opening(false), 3), (batch(""), 4)] {
+        hub.submit(&agent("a"), call).await.unwrap();
+        opens_and_fails(&mut browser, tab).await;
+        assert_in_use(&refused(&hub, "b", script_in(tab)).await, "a");
+        assert!(held(&hub, "a", tab).unwrap().opened);
+    }
+    hub.submit(&agent("a"), batch(r#", "share": true"#)).await.unwrap();
+    opens_and_fails(&mut browser, 5).await;
+    assert!(hub.submit(&agent("b"), script_in(5)).await.is_ok(), "it is shared");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tab_that_a_page_opens_during_an_act_is_its_clients_at_once() {
+    let (hub, mut browser) = opened(false).await;
+    hub.submit(&agent("a"), clicking(3)).await.unwrap();
+    let (id, attempt) = browser.starts().await;
+    let created = |tab| FromExtension::TabCreated { source_tab_id: TabId(3), tab_id: TabId(tab) };
+    browser.link.receive(created(4));
+    assert_in_use(&refused(&hub, "b", script_in(4)).await, "a");
+    let error = ReportedError::new("timeout", "too long");
+    browser.report(&id, attempt, ExtensionReport::Error { error });
+    pass(limits::OPENED_AFTER_ACT).await;
+    browser.link.receive(created(5));
+    assert!(hub.submit(&agent("b"), script_in(5)).await.is_ok(), "no act has led to it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_goes_on_in_the_next_life_of_the_daemon() {
+    let lease = TabLease {
+        browser: "b".into(),
+        tab: TabId(3),
+        holder: agent("a"),
+        kind: LeaseKind::Opened,
+        is_shared: false,
+        since: Timestamp::from_unix_micros(5),
+        used: Timestamp::from_unix_micros(5),
+    };
+    let history = RecordedHistory {
+        leases: vec![lease],
+        sessions: vec![("b".into(), "run_1".into())],
+        ..RecordedHistory::default()
+    };
+    let (hub, _pages) = recorded::next_life(history);
+    let browser = Extension::attach(&hub, "b", "i");
+    browser.ready_with(Some("run_1"), tabs(1..=10, "http://127.0.0.1/"), Vec::new());
+    assert_in_use(&refused(&hub, "b", script_in(3)).await, "a");
+    assert!(held(&hub, "a", 3).is_some_and(|holder| holder.you && holder.opened));
 }

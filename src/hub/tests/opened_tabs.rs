@@ -76,6 +76,21 @@ async fn a_tab_is_closed_ten_minutes_after_the_client_that_opened_it_has_left() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tab_whose_page_was_unloaded_is_closed_under_its_new_id() {
+    let (_hub, mut browser, stream) = opened(false).await;
+    browser.closings().await;
+    let mut open = tabs(1..=9, "http://127.0.0.1/");
+    open[2].former_ids = vec![TabId(3)];
+    open[2].tab_id = TabId(33);
+    browser.link.receive(FromExtension::Tabs { tabs: open });
+    let (_, shown) = browser.closings().await;
+    assert_eq!(shown.unwrap().iter().map(|tab| tab.tab_id).collect::<Vec<_>>(), [TabId(33)]);
+    drop(stream);
+    pass(DELAY).await;
+    assert_eq!(browser.closed().await, [33]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_is_back_keeps_its_tabs_and_one_without_a_stream_has_ended_after_its_silence()
 {
     let (hub, mut browser, stream) = opened(false).await;

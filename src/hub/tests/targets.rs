@@ -369,6 +369,9 @@ async fn a_tab_that_was_unloaded_is_the_same_under_its_new_id_for_all_that_named
     assert_eq!(own.tab_id, Some(TabId(33)));
     let selector = TargetSelector { browser: None, tab: Some(TabId(3)) };
     assert_eq!(hub.find_tab(&agent("a"), &selector, false).unwrap().1.tab_id, TabId(33));
+    // It has used one tab, under two ids: no call has to say which.
+    let unnamed = hub.find_tab(&agent("a"), &TargetSelector::default(), true);
+    assert_eq!(unnamed.unwrap().1.tab_id, TabId(33));
     // The same list again moves nothing, and a tab that is closed is gone under all its ids.
     browser.link.receive(FromExtension::Tabs { tabs: tabs_after_discard() });
     browser.link.receive(FromExtension::Tabs { tabs: tabs(4..=9, "http://127.0.0.1/") });

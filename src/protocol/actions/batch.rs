@@ -31,6 +31,18 @@ pub struct BatchStep {
     pub params: Map<String, Value>,
 }
 
+impl BatchAction {
+    /// Whether a step opens a tab with this switch on. One that is made of an earlier result is known
+    /// only at its step: it counts as on.
+    #[must_use]
+    pub fn opens_tab_with(&self, switch: &str) -> bool {
+        let is_on = |value: &Value| *value != Value::Bool(false) && !value.is_null();
+        self.steps.iter().any(|step| {
+            step.action == TabOpenAction::SPEC.name && step.params.get(switch).is_some_and(is_on)
+        })
+    }
+}
+
 impl BatchStep {
     /// Whether running it twice does no harm. Parameters that are made of an earlier result are not
     /// known before.
@@ -86,12 +98,7 @@ impl BrowserAction for BatchAction {
     }
 
     fn opens_private_tab(&self) -> bool {
-        // One that is made of an earlier result is known only at its step.
-        let is_private = |value: &Value| *value != Value::Bool(false) && !value.is_null();
-        self.steps.iter().any(|step| {
-            step.action == TabOpenAction::SPEC.name
-                && step.params.get("private").is_some_and(is_private)
-        })
+        self.opens_tab_with("private")
     }
 
     fn gives_files(&self, paths: &[String]) -> bool {
