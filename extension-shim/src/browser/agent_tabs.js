@@ -38,6 +38,8 @@ export class AgentTabs {
   tellTabs = async () => {};
   /** @type {(opened: AgentTab[]) => void} */
   onChange = () => {};
+  /** The person uses a tab that an agent holds or has opened. @type {(tabId: number) => void} */
+  onInput = () => {};
   /** A tab is the person's. @type {(tabId: number) => void} */
   onKept = () => {};
 
@@ -214,6 +216,7 @@ export class AgentTabs {
     if (message?.agent_tab !== 'input') return false;
     // A key that an agent presses is an event of the browser as well.
     if (tab?.id === undefined || this.#downloads.isActing(tab.id)) return true;
+    this.onInput(tab.id);
     this.keep(tab.id);
     if (this.#borrowed.has(tab.id)) this.#tell(tab.id);
     return true;

@@ -37,6 +37,8 @@ const NETWORKS = {
   offline: { ...slow(0, 0, 0), offline: true },
   slow_3g: slow(2_000, 50_000, 50_000),
   fast_3g: slow(562.5, 180_000, 84_375),
+  // The developer tools have the same under both names.
+  slow_4g: slow(562.5, 180_000, 84_375),
   fast_4g: slow(165, 1_012_500, 168_750),
   full: null,
 };

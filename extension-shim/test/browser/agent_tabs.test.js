@@ -219,13 +219,15 @@ test('the person\'s own input in a tab of theirs that an agent holds is told, in
   agentTabs.handleCommitted({ tabId: 30, frameId: 0 });
   assert.deepEqual(watched, [30, 30]);
   said = [];
+  const used = [];
+  agentTabs.onInput = (tabId) => used.push(tabId);
   acting = true;
   input(30);
-  assert.deepEqual(said, [], 'an agent acts there');
+  assert.deepEqual([said, used], [[], []], 'an agent acts there');
   acting = false;
   input(30);
   input(31);
-  assert.deepEqual(said, [30]);
+  assert.deepEqual([said, used], [[30], [30, 31]]);
   agentTabs.handleHeld([7]);
   input(30);
   assert.deepEqual(said, [30], 'nobody holds it any more');

@@ -1,5 +1,6 @@
 // What agents have changed about tabs: from one emulation to another, and what puts it back.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
@@ -59,6 +60,14 @@ test('from one emulation to another only what differs is sent, and from any to n
 
 test('a language alone leaves the name of the browser as it is', () => {
   assert.deepEqual(emulationChange({}, { locale: 'de-DE' }, OWN)[0], ['Emulation.setUserAgentOverride', { userAgent: OWN.userAgent, userAgentMetadata: OWN.metadata, acceptLanguage: 'de-DE' }]);
+});
+
+test('every choice that the description of emulate names is one', () => {
+  const types = readFileSync(new URL('../../types/protocol.d.ts', import.meta.url), 'utf8');
+  for (const name of ['device', 'color_scheme', 'network']) {
+    const [, choices] = new RegExp(`^ *${name}\\?: ((?:'\\w+'(?: \\| )?)+);`, 'm').exec(types);
+    for (const choice of choices.split(' | ').map((one) => one.slice(1, -1))) assert.deepEqual(checkedEmulation({ [name]: choice }), { [name]: choice });
+  }
 });
 
 for (const [name, wrong] of [
