@@ -2,7 +2,7 @@
 //! be asked about files, and never believed.
 //!
 //! A question goes out on a stream that the client holds open, under an id that nobody can guess. It ends
-//! with an answer, with the stream, or after [`ANSWER_WAIT`]. The form of the messages is not known here.
+//! with an answer, with the stream, or after a second. The form of the messages is not known here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1436,7 +1436,7 @@ export type ConsentNeed = {
   kind: ConsentKind;
   /** The site. */
   site: string;
-  /** The document that the browser showed then: a word for once is for this document. */
+  /** A mark of the page that the browser showed then, its document and its address: a word for once is for this page. */
   document?: string;
   /** What else a word for once is for. */
   detail?: string;

@@ -195,7 +195,8 @@ pub struct ConsentNeed {
     pub kind: ConsentKind,
     /// The site.
     pub site: ConsentSite,
-    /// The document that the browser showed then: a word for once is for this document.
+    /// A mark of the page that the browser showed then, its document and its address: a word for once is
+    /// for this page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Arc<str>>,
     /// What else a word for once is for.

@@ -70,6 +70,7 @@ part of that protocol only, by a list of its own, and no permission adds to it:
 | `Security.*` | no details of certificates, and none is passed over: the person decides on the browser's warning |
 | `Browser.*` | no window bounds, permissions or versions by the protocol |
 | `Page.setDownloadBehavior` | downloads go where the person has them go |
+| news of its own questions | no word that it asks the person for a permission of a page (camera, location): `set_permissions` sets it before |
 
 The debugger is also refused on pages of the browser, of stores and of other extensions (`restricted_page`), and in a tab
 that holds a frame of another extension, as password managers put them into pages. Such a frame is set aside while a

@@ -4,6 +4,7 @@
 /** @import {SeenDocument} from './page_world.js' */
 
 import { clip } from '../lib/clip.js';
+import { shortDigest } from '../lib/digest.js';
 import { ActionError } from '../lib/errors.js';
 import { PAGE_TOOL_DESCRIPTION_MAX, PAGE_TOOL_SCHEMA_MAX } from './limits.js';
 import { askDocuments, documentsOf } from './page_world.js';
@@ -56,9 +57,8 @@ function words(text) {
 }
 
 /** @param {string} definition @returns {Promise<string>} */
-export async function definitionHash(definition) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(definition));
-  return Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export function definitionHash(definition) {
+  return shortDigest(definition, 8);
 }
 
 /** The browser has no such interface, or keeps it from this page. */

@@ -4,6 +4,7 @@
 
 /** @import {CommandBody, ConsentKind, ConsentNeed} from '../../types/protocol.js' */
 
+import { shortDigest } from './digest.js';
 import { ActionError } from './errors.js';
 import { permissionName } from './optional_permissions.js';
 
@@ -22,6 +23,14 @@ export class ConsentNeeded extends Error {
     super(`the person is asked first whether agents may ${purposeOf(need)}`);
     this.need = need;
   }
+}
+
+/**
+ * Tells a page from others, and nothing about it: a page that goes on to another address without being loaded is another
+ * one to the person, too. @param {string} documentId which nobody can guess @param {string} url @returns {Promise<string>}
+ */
+export function pageMark(documentId, url) {
+  return shortDigest(`${documentId} ${url}`, 16);
 }
 
 /**

@@ -13,7 +13,7 @@ import { receivingPage } from '../actions/upload_file.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
-import { debuggerNews, dismissedTabs, giveBack, isAnyDismissed } from '../browser/debugger.js';
+import { debuggerNews, dismissedTabs, giveBack, handlePerson, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { checkedRules } from '../browser/network_rules.js';
 import { personRecordings } from '../browser/person_recordings.js';
@@ -32,6 +32,7 @@ import { Pairing } from '../connection/pairing.js';
 import { Takeover } from '../connection/takeover.js';
 import { drawMode } from '../draw/index.js';
 import { countRequests } from '../draw/open_drawings.js';
+import { pageMark } from '../lib/consent.js';
 import { once } from '../lib/once.js';
 import { recordsPerson, runsScript } from '../policy/acts.js';
 import { askForPermission, isGranted } from '../policy/browser_permissions.js';
@@ -62,7 +63,8 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     const tab = () => tabs.fresh(command.tab_id);
     const documentNow = async () => {
       const { id: tabId } = await tab();
-      return (await chrome.webNavigation.getFrame({ tabId, frameId: 0 }))?.documentId;
+      const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 });
+      return frame?.documentId && pageMark(frame.documentId, frame.url);
     };
     await policy.check(command, async () => withOwner(await tab()), { isStep, documentNow });
     // A step is asked about with its batch.
@@ -381,6 +383,7 @@ drawMode.send = (text) => link.sendText(text);
 drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));
 agentTabs.send = (text) => link.sendText(text);
 agentTabs.tellTabs = () => tabs.tellNow();
+agentTabs.onInput = handlePerson;
 agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) => ({ tabId: tab_id, client })));
 asks.send = (text) => link.sendText(text);
 pastActs.send = (text) => link.sendText(text);
