@@ -34,7 +34,8 @@ import { tabs } from './state.js';
  * @returns {Promise<TabCapture>}
  */
 export async function captureTab(id, format, frame, signal) {
-  const isPainted = tabs.known(id)?.active || (hasFocus(id) && !frame.fullPage);
+  const isShown = tabs.known(id)?.active === true;
+  const isPainted = hasFocus(id) && !frame.fullPage;
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
@@ -46,8 +47,7 @@ export async function captureTab(id, format, frame, signal) {
         const quick = isQuick ? await take({ optimizeForSpeed: true }) : null;
         return quick !== null && quick.length <= QUICK_PICTURE_MAX ? quick : take({});
       };
-      const settled = () => isPainted ? capture() : untilSame(capture, signal);
-      const data = await (tabs.known(id)?.active ? capture() : whilePainting(id, settled));
+      const data = await (isShown ? capture() : whilePainting(id, isPainted ? capture : () => untilSame(capture, signal)));
       // It may show another page, which has come meanwhile.
       const url = await assertPage(id, { ran: true });
       // Its own size counts: pixels of the screen and of the page differ by zoom and by screen.

@@ -158,14 +158,19 @@ export async function withFocus(tabId, run, lingerMs = 0) {
   } finally {
     if (session) {
       session.focus.users -= 1;
-      clearTimeout(session.focus.linger);
-      session.focus.linger = lingerMs === 0 ? undefined : setTimeout(() => {
-        session.focus.linger = undefined;
-        endFocus(tabId, session);
-      }, lingerMs);
+      if (lingerMs > 0) linger(tabId, session, lingerMs);
       endFocus(tabId, session);
     }
   }
+}
+
+/** @param {number} tabId @param {DebuggerSession} session @param {number} lingerMs */
+function linger(tabId, session, lingerMs) {
+  clearTimeout(session.focus.linger);
+  session.focus.linger = setTimeout(() => {
+    session.focus.linger = undefined;
+    endFocus(tabId, session);
+  }, lingerMs);
 }
 
 /** Whether its page takes itself for focused and seen, wherever it is. @param {number} tabId */
@@ -207,8 +212,9 @@ export async function endBurst(tabId) {
 }
 
 /** @param {number} tabId @param {DebuggerSession} session */
-async function endFocus(tabId, { focus }) {
-  if (!isWanted(focus)) await setFocusEmulation(tabId, false).catch(console.debug);
+async function endFocus(tabId, session) {
+  // A later session of the tab decides for itself.
+  if (sessions.get(tabId) === session && !isWanted(session.focus)) await setFocusEmulation(tabId, false).catch(console.debug);
 }
 
 /** @param {FocusReasons} focus */

@@ -90,10 +90,24 @@ test('a whole page is laid out for its picture each time, and taken until two ar
 test('a page is not hidden between two commands that follow each other, and is soon after the last', async () => {
   pictures = ['all='];
   await withFocus(7, async () => {}, 5_000);
+  await withFocus(7, async () => {});
   await taken();
   assert.ok(!asked.includes('focus false'));
   mock.timers.tick(4_999);
   assert.ok(!asked.includes('focus false'));
   mock.timers.tick(1);
+  assert.equal(asked.at(-1), 'focus false');
+});
+
+test('a page is not hidden by the end of a former session while a command of a later one needs it', async () => {
+  await withFocus(7, async () => {
+    handleDetach({ tabId: 7 }, 'target_closed');
+    await attach(7);
+  }, 5_000);
+  asked = [];
+  await withFocus(7, async () => {
+    mock.timers.tick(5_000);
+    assert.deepEqual(asked, ['focus true']);
+  });
   assert.equal(asked.at(-1), 'focus false');
 });
