@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
+use crate::browser::ask_first::ConsentStage;
 use testkit::{
     BrowserUser, McpClient, RowReport, TestDaemon, TestPages, answer_ask, body, cli_of, finish,
     first_tab, soon, until,
@@ -46,6 +47,43 @@ pub(super) fn acts_on(popup: &str, there: &Value, own_tab: &Value, button: &str)
         json!({"action": "draw", "points": [[300, 300]], "tab_id": there}),
         json!({"action": "batch", "tab_id": there, "steps": steps}),
     ]
+}
+
+/// Has a client act, and waits for the end.
+pub(super) async fn answer(client: &McpClient, mut call: Value) -> Value {
+    call["wait_ms"] = 20_000.into();
+    body(&client.call_raw("interact", call).await)
+}
+
+/// What a program with the token and a page send to give these words on a held command. Returns the
+/// tab of the page.
+pub(super) async fn try_to_allow(
+    row: &mut RowReport,
+    stage: &ConsentStage,
+    id: &str,
+    words: &[&str],
+) -> Value {
+    let is_held = async || stage.client.status(id).await["status"] == "waiting_for_user";
+    for word in words {
+        let given =
+            answer_ask(&stage.daemon, id, &json!({"kind": "consent", "consent": word})).await;
+        let is_refused = given.status == 403 && is_held().await;
+        row.tried(&format!("a program with the token: {word}"), is_refused, &given.body);
+    }
+    let page = PAGE
+        .replace("ID", EXTENSION_ID)
+        .replace("ASK", id)
+        .replace("PORT", &stage.daemon.port().to_string());
+    // In a tab of its own: a frame of an extension keeps the debugger out.
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
+    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
+    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
+    let ways = answer(&stage.client, attack).await;
+    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
+        let got_through = *result == true || result.is_object();
+        row.tried(&format!("a page: {way}"), !got_through && is_held().await, result);
+    }
+    other
 }
 
 /// What programs with the token send to answer it.

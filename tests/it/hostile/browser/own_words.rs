@@ -3,20 +3,15 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
-use super::asks::{PAGE, acts_on};
+use super::asks::{acts_on, answer, try_to_allow};
 use crate::browser::actions::folder;
 use crate::browser::ask_first::{ALWAYS, ConsentStage};
 use crate::browser::site_permissions::{
     GIVE, PURPOSE, lacks_permission, set, stage_of_giver, told,
 };
-use testkit::{McpClient, RowReport, TestPages, answer_ask, body, soon, until};
+use testkit::{McpClient, RowReport, TestPages, soon, until};
 
 const SECRET: &str = "s3cret";
-
-async fn answer(client: &McpClient, mut call: Value) -> Value {
-    call["wait_ms"] = 20_000.into();
-    body(&client.call_raw("interact", call).await)
-}
 
 fn use_of(area: &str, tab: &Value) -> Value {
     json!({"action": "storage", "area": area, "operation": "get", "tab_id": tab, "wait_ms": 20_000})
@@ -51,30 +46,7 @@ async fn row_48_no_stored_value_is_told_without_the_persons_word_on_this_client_
     let mut stage = ConsentStage::open(pages, "/cookies.html").await;
     let (here, there) = (stage.site(), stage.site().replace("127.0.0.1", "localhost"));
     let id = stage.held(use_of("cookies", &stage.tab)).await;
-    let is_held =
-        async |client: &McpClient| client.status(&id).await["status"] == "waiting_for_user";
-    for word in ["once", "session", "always"] {
-        let given =
-            answer_ask(&stage.daemon, &id, &json!({"kind": "consent", "consent": word})).await;
-        row.tried(
-            &format!("a program with the token: {word}"),
-            given.status == 403 && is_held(&stage.client).await,
-            &given.body,
-        );
-    }
-    let page = PAGE
-        .replace("ID", EXTENSION_ID)
-        .replace("ASK", &id)
-        .replace("PORT", &stage.daemon.port().to_string());
-    // In a tab of its own: a frame of an extension keeps the debugger out.
-    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
-    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
-    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
-    let ways = answer(&stage.client, attack).await;
-    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
-        let got_through = *result == true || result.is_object();
-        row.tried(&format!("a page: {way}"), !got_through && is_held(&stage.client).await, result);
-    }
+    try_to_allow(&mut row, &stage, &id, &["once", "session", "always"]).await;
     stage.press(&id, ALWAYS).await;
     let told = stage.client.outcome(&id).await;
     assert!(told.to_string().contains(SECRET), "the person's word counts: {told}");
@@ -235,27 +207,8 @@ async fn row_50_no_site_gets_a_permission_without_the_persons_words_on_it_and_on
     lacks_permission(&stage, &stage.client, &id).await;
 
     // The extension's permission: neither a program, a page nor an agent asks the browser for it.
-    for word in ["once", "session", "always", "folder"] {
-        let given =
-            answer_ask(&stage.daemon, &id, &json!({"kind": "consent", "consent": word})).await;
-        row.tried(
-            &format!("a program with the token: {word}"),
-            given.status == 403 && is_held(&stage.client).await,
-            &given.body,
-        );
-    }
-    let page = PAGE
-        .replace("ID", EXTENSION_ID)
-        .replace("ASK", &id)
-        .replace("PORT", &stage.daemon.port().to_string());
-    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
-    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
-    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
-    let ways = answer(&stage.client, attack).await;
-    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
-        let got_through = *result == true || result.is_object();
-        row.tried(&format!("a page: {way}"), !got_through && is_held(&stage.client).await, result);
-    }
+    let words = ["once", "session", "always", "folder"];
+    let other = try_to_allow(&mut row, &stage, &id, &words).await;
     // A page that looks like the popup, with a button that the person may press.
     let imitation = format!(
         "document.body.innerHTML = `<ul id=ask-list><li id='{id}'><div class=buttons><button>Deny</button><button>Give it…</button></div></li></ul>`; \

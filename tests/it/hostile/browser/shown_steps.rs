@@ -2,22 +2,16 @@
 //! agents, and the agent itself.
 
 use serde_json::{Value, json};
-use tabwire::protocol::EXTENSION_ID;
 
-use super::asks::PAGE;
+use super::asks::{answer, try_to_allow};
 use crate::browser::ask_first::ConsentStage;
 use crate::browser::popup::popup;
 use crate::browser::shown_steps::{ALLOW, PURPOSE, REST, record, show_me};
-use testkit::{McpClient, RowReport, answer_ask, body, cli_of, files_with, finish, soon, until};
+use testkit::{McpClient, RowReport, cli_of, files_with, finish, soon, until};
 
 const SECRET: &str = "hunter2hunter2";
 
 const NAME: &str = "Annabella Leemann";
-
-async fn answer(client: &McpClient, mut call: Value) -> Value {
-    call["wait_ms"] = 20_000.into();
-    body(&client.call_raw("interact", call).await)
-}
 
 fn is_asked(answer: &Value) -> bool {
     answer["status"] == "waiting_for_user"
@@ -125,24 +119,7 @@ async fn row_53_nobody_records_the_person_without_their_word_on_this_client_and_
     let id = stage.held(show_me(&stage.tab)).await;
     let is_held =
         async |client: &McpClient| client.status(&id).await["status"] == "waiting_for_user";
-    for word in ["once", "session", "always"] {
-        let given =
-            answer_ask(&stage.daemon, &id, &json!({"kind": "consent", "consent": word})).await;
-        let is_refused = given.status == 403 && is_held(&stage.client).await;
-        row.tried(&format!("a program with the token: {word}"), is_refused, &given.body);
-    }
-    let page = PAGE
-        .replace("ID", EXTENSION_ID)
-        .replace("ASK", &id)
-        .replace("PORT", &stage.daemon.port().to_string());
-    let open = json!({"action": "tab_open", "url": stage.pages.url("/second")});
-    let other = answer(&stage.client, open).await["result"]["value"]["tab_id"].clone();
-    let attack = json!({"action": "execute_js", "script": page, "tab_id": other});
-    let ways = answer(&stage.client, attack).await;
-    for (way, result) in ways["result"]["value"].as_object().unwrap_or_else(|| panic!("{ways}")) {
-        let got_through = *result == true || result.is_object();
-        row.tried(&format!("a page: {way}"), !got_through && is_held(&stage.client).await, result);
-    }
+    try_to_allow(&mut row, &stage, &id, &["once", "session", "always"]).await;
     // No word on one is kept, whatever the popup's page sends.
     stage.hand.turn_to(&popup()).await;
     for word in ["session", "always"] {
