@@ -92,7 +92,7 @@ impl Process {
         }
         // Its children end a moment after it.
         for _ in 0..LOOKS {
-            if self.id().is_none_or(|group| test_kill_process_group(group).is_err()) {
+            if !self.id().is_some_and(is_running) {
                 return;
             }
             tokio::time::sleep(LOOK).await;
@@ -187,6 +187,31 @@ pub(super) fn pid(process: Option<u32>) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process?).ok()?)
 }
 
+/// Whether a process of this group still runs. One that has ended stays in its group until the
+/// process that it was left to, the system's first, takes note: in some containers that takes
+/// seconds, in which it does nothing any more.
+fn is_running(group: Pid) -> bool {
+    if test_kill_process_group(group).is_err() {
+        return false;
+    }
+    // Where the system has no such files, its first process takes note at once.
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    let stats = processes.flatten().map(|process| process.path().join("stat"));
+    let mut stats = stats.filter_map(|stat| std::fs::read_to_string(stat).ok());
+    stats.any(|stat| runs_in(&stat, group))
+}
+
+/// Whether a process of which the system says this runs in this group (`proc_pid_stat(5)`: its
+/// number, its name in brackets, its state, its parent, its group).
+fn runs_in(stat: &str, group: Pid) -> bool {
+    // A name can have brackets and spaces of its own.
+    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
+    let mut fields = rest.split_whitespace();
+    let (state, its_group) = (fields.next(), fields.nth(1));
+    state.is_some_and(|state| !["Z", "X"].contains(&state))
+        && its_group == Some(group.as_raw_nonzero().to_string().as_str())
+}
+
 fn kill_group(leader: Option<Pid>) {
     if let Some(group) = leader {
         // Its processes may all have ended by now.
@@ -244,6 +269,16 @@ mod tests {
         process.end().await;
         assert!(test_kill_process_group(second).is_err(), "nothing is left of it");
         assert_eq!(starts(here), 2);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_and_is_not_taken_note_of_does_not_run() {
+        let group = Pid::from_raw(4_939).unwrap();
+        assert!(runs_in("4941 (chromium) S 4939 4939 77 0 -1 4194560", group));
+        assert!(runs_in("4941 (a) Z 1 (b) R 1 4939 77 0", group), "the name has brackets");
+        assert!(!runs_in("4941 (chromium) Z 1 4939 77 0 -1 4194560", group));
+        assert!(!runs_in("4942 (other) S 4939 493 77 0 -1 4194560", group));
+        assert!(!runs_in("", group));
     }
 
     #[tokio::test]
