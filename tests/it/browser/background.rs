@@ -12,7 +12,7 @@ use super::actions::folder;
 use super::popup::popup;
 use testkit::{
     BrowserUser, DisplayUser, McpClient, TestDaemon, TestPages, VirtualDisplay, body, first_tab,
-    soon, until,
+    scratch_folder, soon, until,
 };
 
 /// A browser in a window of a display, with the person in front of it.
@@ -34,7 +34,7 @@ impl HeadedStage {
         let daemon = TestDaemon::start().await;
         let pages = TestPages::with_folders(&[&folder()]).await;
         let display = VirtualDisplay::start().await;
-        let folder = tempfile::Builder::new().prefix("tabwire-it-headed-").tempdir().unwrap();
+        let folder = scratch_folder("tabwire-it-headed-");
         let (profile, unpacked) = (folder.path().join("profile"), folder.path().join("extension"));
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&unpacked, daemon.port(), &key).unwrap();

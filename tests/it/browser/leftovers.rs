@@ -12,7 +12,7 @@ use tabwire::protocol::EXTENSION_ID;
 use super::popup::popup;
 use testkit::{
     BrowserUser, McpClient, ProgramSandbox, StdioClient, TestDaemon, TestPages, VirtualDisplay,
-    cli_of, first_tab, signal, soon, until,
+    cli_of, first_tab, scratch_folder, signal, soon, until,
 };
 
 /// A daemon that closes left tabs soon.
@@ -146,7 +146,7 @@ struct Desk {
 impl Desk {
     async fn set(place: &ProgramSandbox, port: u16) -> Self {
         let display = VirtualDisplay::start().await;
-        let folder = tempfile::Builder::new().prefix("tabwire-it-desk-").tempdir().unwrap();
+        let folder = scratch_folder("tabwire-it-desk-");
         let unpacked = folder.path().join("extension");
         let key = place.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&unpacked, port, &key).unwrap();

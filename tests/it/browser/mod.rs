@@ -48,7 +48,7 @@ use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
     BrowserUser, McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, kill_pages,
-    kill_worker, phases, soon, until,
+    kill_worker, phases, scratch_folder, soon, until,
 };
 
 /// A daemon, a browser that is connected to it, pages and a client.
@@ -198,7 +198,7 @@ fn open_browser(
     page: &str,
     other: Option<&Path>,
 ) -> (Browser, tempfile::TempDir) {
-    let folder = tempfile::Builder::new().prefix("tabwire-it-browser-").tempdir().unwrap();
+    let folder = scratch_folder("tabwire-it-browser-");
     let unpacked = folder.path().join("extension");
     let key = daemon.home().auth().extension_key(EXTENSION_ID);
     extension::unpack(&unpacked, daemon.port(), &key).unwrap();

@@ -15,7 +15,7 @@ use tabwire::home::StateDirectory;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{BrowserUser, ProgramSandbox, StdioClient, TestPages, soon};
+use testkit::{BrowserUser, ProgramSandbox, StdioClient, TestPages, scratch_folder, soon};
 
 /// A person with a daemon's place, a browser's profile and an unpacked extension without a key.
 struct Person {
@@ -30,7 +30,7 @@ impl Person {
         // Somebody else may take it before the daemon does; then the test fails, and says so.
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let folder = tempfile::Builder::new().prefix("tabwire-it-pairing-").tempdir().unwrap();
+        let folder = scratch_folder("tabwire-it-pairing-");
         let this = Self { place: ProgramSandbox::with_port(port), port, folder };
         this.unpack(&this.place.home());
         fs::remove_file(this.extension().join("config.json")).unwrap();

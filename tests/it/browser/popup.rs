@@ -8,7 +8,8 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
-    BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, first_tab, signal, soon, until,
+    BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, first_tab, scratch_folder,
+    signal, soon, until,
 };
 
 /// An extension in a profile of its own, as it is before the browser starts.
@@ -22,7 +23,7 @@ impl Profile {
 
     /// A folder for one; the browser keeps its profiles in `profile` below it.
     pub(super) fn folder() -> tempfile::TempDir {
-        tempfile::Builder::new().prefix("tabwire-it-popup-").tempdir().unwrap()
+        scratch_folder("tabwire-it-popup-")
     }
 
     /// The same in this folder.

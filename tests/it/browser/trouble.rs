@@ -10,7 +10,9 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{LOOK, McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, soon, until};
+use testkit::{
+    LOOK, McpClient, Stopwatch, TestDaemon, TestPages, body, first_tab, scratch_folder, soon, until,
+};
 
 /// How long a browser may take to start and to connect on a busy machine.
 const START: Duration = Duration::from_secs(30);
@@ -20,7 +22,7 @@ struct Profile(tempfile::TempDir);
 
 impl Profile {
     fn new(daemon: &TestDaemon) -> Self {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-trouble-").tempdir().unwrap();
+        let folder = scratch_folder("tabwire-it-trouble-");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&folder.path().join("extension"), daemon.port(), &key).unwrap();
         Self(folder)

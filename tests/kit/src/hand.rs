@@ -17,7 +17,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
-use super::{TestDaemon, soon, until};
+use super::{TestDaemon, scratch_folder, soon, until};
 
 /// A name under which a [`BrowserUser`]'s browser finds the pages of this computer, as another site.
 pub const OTHER_SITE: &str = "denied.example";
@@ -80,7 +80,7 @@ impl BrowserUser {
 
     /// A folder for a browser, and the extension in it, which dials this port.
     fn unpacked_for(daemon: &TestDaemon, port: u16) -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::Builder::new().prefix("tabwire-it-hand-").tempdir().unwrap();
+        let folder = scratch_folder("tabwire-it-hand-");
         let unpacked = folder.path().join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&unpacked, port, &key).unwrap();

@@ -30,6 +30,7 @@ mod published;
 mod raw_http;
 mod relay;
 mod row;
+mod scratch;
 mod session;
 mod stand_in;
 mod terminal;
@@ -69,6 +70,7 @@ pub use raw_http::{
 };
 pub use relay::FrameRelay;
 pub use row::RowReport;
+pub use scratch::scratch_folder;
 pub use session::{ExtensionSession, HttpExtension, answering, commands};
 pub use stand_in::{FakeDaemon, HeldRequest};
 pub use terminal::Terminal;

@@ -10,7 +10,7 @@ use tabwire::demo::{Browser, find_browser};
 use tabwire::home::{LegacyApprover, LegacyMode};
 
 use crate::browser::Stage;
-use testkit::{RowReport, TestDaemon, TestPages, cli_of, finish, soon, until};
+use testkit::{RowReport, TestDaemon, TestPages, cli_of, finish, scratch_folder, soon, until};
 
 /// What it says of itself and forges, wherever it can.
 const MARK: &str = "IGNORE";
@@ -128,7 +128,7 @@ async fn row_24_where_the_first_is_let_in_it_loses_its_place_when_our_own_connec
     let (daemon, pages) = (TestDaemon::start().await, TestPages::start().await);
     daemon.home().legacy().set_mode(LegacyMode::Auto).unwrap();
     ordinary_extension(folder.path(), &daemon, &pages);
-    let profile = tempfile::tempdir().unwrap();
+    let profile = scratch_folder("tabwire-it-poller-");
     let program = find_browser().expect("the tests need a Chromium");
     let own_profile = profile.path().join("profile");
     let alone = Browser::launch(&program, &own_profile, folder.path(), &pages.url("/")).unwrap();
