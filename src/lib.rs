@@ -17,6 +17,9 @@ pub mod lifecycle;
 /// The recorded streams of browsers, pure: bounded rings, without secrets.
 pub mod streams;
 
+/// Counts and times for operators, as OpenMetrics text.
+pub mod metrics;
+
 /// Keys and proofs, derived from one secret.
 pub mod proof;
 

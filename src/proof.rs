@@ -87,6 +87,12 @@ impl AuthKey {
         encode(&self.derive("tabwire dashboard"))
     }
 
+    /// The token with which a collector of metrics reads them. It opens nothing else.
+    #[must_use]
+    pub fn metrics_token(&self) -> String {
+        encode(&self.derive("tabwire metrics"))
+    }
+
     /// The owner of a token, if it is valid. All wrong tokens of one form take the same time, so that
     /// time gives nothing away.
     #[must_use]

@@ -69,6 +69,12 @@ impl DaemonClient {
         Ok(Self::with_token(record, &home.auth().dashboard_key()))
     }
 
+    /// The same with the token that reads metrics.
+    pub(super) fn for_metrics(location: &DaemonLocation) -> anyhow::Result<Self> {
+        let (home, record) = Self::running(location)?;
+        Ok(Self::with_token(record, &home.auth().metrics_token()))
+    }
+
     fn running(location: &DaemonLocation) -> anyhow::Result<(StateDirectory, DaemonRecord)> {
         let dir = location.home()?;
         let home = StateDirectory::find(&dir)?;
@@ -109,6 +115,21 @@ impl DaemonClient {
     pub(super) async fn get(&self, path: &str) -> Result<DaemonAnswer, DaemonClientError> {
         let request = self.request("GET", path).body(Full::default());
         self.within(ANSWER, read(self.send(request))).await
+    }
+
+    /// Sends a GET request whose answer is text.
+    pub(super) async fn text(&self, path: &str) -> anyhow::Result<String> {
+        let response = self.stream(path).await?;
+        let status = response.status();
+        let broken = |error: hyper::Error| DaemonClientError::Broken(error.to_string());
+        let reading = async { response.into_body().collect().await.map_err(broken) };
+        let body = self.within(ANSWER, reading).await?.to_bytes();
+        if !status.is_success() {
+            // The daemon is an older one, which has no such route.
+            let said = String::from_utf8_lossy(&body).into_owned();
+            return Err(DaemonClientError::Broken(format!("{status}: {said}")).into());
+        }
+        Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     /// Sends a POST request.

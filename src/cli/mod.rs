@@ -16,6 +16,7 @@ mod install;
 mod legacy;
 mod logs;
 mod mcp;
+mod metrics;
 mod monitor_roots;
 mod open;
 mod output_file;
@@ -61,7 +62,7 @@ Exit codes:
   0   success (also: a daemon already runs; the reader of the output closed it)
   1   failure; for `doctor`: something is broken
   2   invalid arguments
-  3   no daemon runs (`status`, `open`, `commands`, `trace`, `asks`)
+  3   no daemon runs (`status`, `open`, `commands`, `trace`, `asks`, `metrics`)
   69  port in use (`serve`)
   75  the wait ended before the command did (`call`)
   77  the command would widen what agents may do, and no person agreed: run it in a
@@ -248,13 +249,25 @@ enum CliCommand {
     },
     /// Print a bearer token for POST /mcp
     #[command(
-        after_help = "A program with the token can use your browser as an agent does: keep the token private.\n\nExamples:\n  tabwire token\n  tabwire token --owner ci\n  claude mcp add --transport http tabwire http://127.0.0.1:7890/mcp \\\n    --header \"Authorization: Bearer $(tabwire token)\""
+        after_help = "A program with the token can use your browser as an agent does: keep the token private.\n\nExamples:\n  tabwire token\n  tabwire token --owner ci\n  tabwire token --metrics\n  claude mcp add --transport http tabwire http://127.0.0.1:7890/mcp \\\n    --header \"Authorization: Bearer $(tabwire token)\""
     )]
     Token {
         /// Issue the token for this owner; other owners cannot read the owner's commands
         #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
         owner: String,
+        /// Print the token for GET /metrics, which opens nothing else
+        #[arg(long, conflicts_with = "owner")]
+        metrics: bool,
         /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print counts and times of the daemon, as a collector gets them
+    #[command(
+        after_help = "The output is OpenMetrics text, which Prometheus and its relatives read. A collector gets the same from\nGET /metrics with the token that `tabwire token --metrics` prints. docs/operations.md has a Grafana\ndashboard and alerts.\n\nExamples:\n  tabwire metrics\n  tabwire metrics | grep tabwire_commands_total\n  tabwire token --metrics > tabwire.token   for `credentials_file` of Prometheus"
+    )]
+    Metrics {
+        /// Print the text in a JSON object
         #[arg(long)]
         json: bool,
     },
@@ -453,7 +466,9 @@ impl Cli {
             CliCommand::Commands { follow: false, json } => commands::list(&location, json).await,
             CliCommand::Commands { follow: true, json } => commands::follow(&location, json).await,
             CliCommand::Trace { id, json } => trace::trace(&location, &id, json).await,
-            CliCommand::Token { owner, json } => token(&location, &owner, json),
+            CliCommand::Token { metrics: true, json, .. } => metrics::token(&location, json),
+            CliCommand::Token { owner, json, .. } => token(&location, &owner, json),
+            CliCommand::Metrics { json } => metrics::show(&location, json).await,
             // Every subcommand takes --json, so that scripts need not know this exception.
             CliCommand::McpConfig { owner, browser, json: _ } => {
                 mcp_config(&location, owner.as_deref(), browser.as_ref())

@@ -74,6 +74,8 @@ pub(super) enum Principal {
     Opener,
     /// A dashboard, which shows the commands of all owners and submits none.
     Viewer,
+    /// A collector of metrics.
+    Scraper,
     /// The holder of a token.
     Caller(Caller),
 }
@@ -85,7 +87,9 @@ impl Principal {
         match self {
             Self::Caller(caller) => Some(ConnectionHolder::Owner(caller.owner.clone())),
             Self::Poller(id) => Some(ConnectionHolder::Extension(id.clone())),
-            Self::Opener | Self::Viewer => Some(ConnectionHolder::Owner(DEFAULT_OWNER.into())),
+            Self::Opener | Self::Viewer | Self::Scraper => {
+                Some(ConnectionHolder::Owner(DEFAULT_OWNER.into()))
+            }
             Self::Anyone | Self::Extension(_) | Self::Asker(_) | Self::Session { .. } => None,
         }
     }
@@ -140,7 +144,7 @@ impl RequestGuard {
             TABLE.iter().find(|r| r.method == request.method && r.is_for(request.uri.path()));
         // Counted here, so that no way through `decide` escapes the statistics.
         let decided = self.decide(request, rule);
-        self.hub.count_request(decided.is_ok());
+        self.hub.count_request(decided.as_ref().err().map(HttpError::code));
         let principal = decided?;
         // Nobody passes without a rule.
         Ok((principal, rule.ok_or(HttpError::Undeclared)?))
@@ -162,10 +166,13 @@ impl RequestGuard {
             }
             (Some(RouteAccess::Opener), _) => {
                 let key = self.home.auth().dashboard_key();
-                self.check_other_token(&request.headers, |token| {
-                    subtle::ConstantTimeEq::ct_eq(token.as_bytes(), key.as_bytes()).into()
-                })?;
+                self.check_other_token(&request.headers, |given| is_same(given, &key))?;
                 Ok(Principal::Opener)
+            }
+            (Some(RouteAccess::Scraper), _) => {
+                let token = self.home.auth().metrics_token();
+                self.check_other_token(&request.headers, |given| is_same(given, &token))?;
+                Ok(Principal::Scraper)
             }
             (Some(RouteAccess::Viewer), _) => {
                 self.check_other_token(&request.headers, |token| self.dashboard.admits(token))?;
@@ -245,7 +252,9 @@ impl RequestGuard {
                 let own = origin.strip_prefix("http://").is_some_and(|host| self.is_own(host));
                 if own { Ok(None) } else { Err(HttpError::ForeignOrigin) }
             }
-            Some(RouteAccess::Program | RouteAccess::Opener) => Err(HttpError::ForeignOrigin),
+            Some(RouteAccess::Program | RouteAccess::Opener | RouteAccess::Scraper) => {
+                Err(HttpError::ForeignOrigin)
+            }
             Some(
                 access @ (RouteAccess::Extension
                 | RouteAccess::Session
@@ -264,6 +273,7 @@ impl RequestGuard {
                     | RouteAccess::HandOver
                     | RouteAccess::Opener
                     | RouteAccess::Viewer
+                    | RouteAccess::Scraper
                     | RouteAccess::Program => {
                         self.check_may_connect(id)?;
                     }
@@ -323,8 +333,7 @@ impl RequestGuard {
     /// A right token always passes. Wrong tokens have a limit per minute.
     fn check_token(&self, headers: &HeaderMap) -> Result<Owner, HttpError> {
         let token = bearer(headers).ok_or(HttpError::NoToken)?;
-        // The time of the comparison must not tell how many bytes of a guess are right.
-        if subtle::ConstantTimeEq::ct_eq(token.as_bytes(), self.token.as_bytes()).into() {
+        if is_same(token, &self.token) {
             return Ok(DEFAULT_OWNER.into());
         }
         if let Some(owner) = self.home.auth().owner_of(token) {
@@ -360,6 +369,11 @@ pub(super) fn check_user(connection: Option<&ConnectionHandle>) -> Result<(), Ht
     } else {
         Err(HttpError::UnknownUser)
     }
+}
+
+/// Whether a token is right. The time of the comparison must not tell how many bytes of a guess are.
+fn is_same(given: &str, right: &str) -> bool {
+    subtle::ConstantTimeEq::ct_eq(given.as_bytes(), right.as_bytes()).into()
 }
 
 /// The bearer token that a request gives, if there is one.

@@ -136,7 +136,7 @@ impl HttpError {
         }
     }
 
-    const fn code(&self) -> &'static str {
+    pub(super) const fn code(&self) -> &'static str {
         match self {
             Self::BadHost => "bad_host",
             Self::ForeignHost => "foreign_host",

@@ -277,6 +277,7 @@ fn poller(principal: Principal) -> Result<String, HttpError> {
         | Principal::Session { .. }
         | Principal::Opener
         | Principal::Viewer
+        | Principal::Scraper
         | Principal::Caller(_) => Err(HttpError::Undeclared),
     }
 }

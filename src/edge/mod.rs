@@ -16,6 +16,7 @@ mod guard;
 mod http_error;
 mod legacy;
 mod mcp;
+mod metrics;
 mod peer;
 mod routes;
 mod side_work;

@@ -19,7 +19,7 @@ use super::guard::{
     TAKEN_TAB_BODY,
 };
 use super::http_error::HttpError;
-use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, ws};
+use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, metrics, ws};
 use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
 use crate::streams::LegacyStream;
 
@@ -47,6 +47,8 @@ pub(super) enum RouteAccess {
     Opener,
     /// A dashboard, with the token that it got for its code.
     Viewer,
+    /// A collector of metrics, with the token that reads them.
+    Scraper,
 }
 
 /// Answers a request of a route, once the guard let it pass.
@@ -80,7 +82,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 43] = [
+pub(super) static TABLE: [RouteRule; 44] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -152,6 +154,7 @@ pub(super) static TABLE: [RouteRule; 43] = [
     post("/api/sites", RouteAccess::Owner, 0, |edge, request| {
         admin::reload_sites.handle(edge, request)
     }),
+    read("/metrics", RouteAccess::Scraper, |edge, request| metrics::scrape.handle(edge, request)),
     post("/dashboard/codes", RouteAccess::Opener, 0, |edge, request| {
         dashboard::code.handle(edge, request)
     }),

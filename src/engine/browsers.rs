@@ -320,6 +320,13 @@ impl BrowserState {
         polls || self.is_ready()
     }
 
+    /// How commands reach it now, if they do.
+    pub(super) fn transport(&self) -> Option<Transport> {
+        let link = self.link.as_ref().filter(|_| self.is_ready()).map(|link| link.transport);
+        let poller = self.poller.as_ref().filter(|poller| poller.is_here());
+        link.or(poller.map(Poller::transport))
+    }
+
     /// Whether it has a connection at all, proven but perhaps not ready.
     pub(super) fn has_link(&self) -> bool {
         self.link.is_some() || self.is_connected()

@@ -193,6 +193,11 @@ impl ClientRegistry {
         self.0.values().map(|client| client.active.len()).sum()
     }
 
+    /// The commands that are not over, of all clients.
+    pub(super) fn all_active(&self) -> impl Iterator<Item = &CorrelationId> {
+        self.0.values().flat_map(|client| &client.active)
+    }
+
     /// How many calls block, of all clients.
     pub(super) fn waiting_count(&self) -> usize {
         self.0.values().map(|client| client.waiters).sum()

@@ -1,10 +1,12 @@
 //! Summaries of browsers and tabs for callers.
 
+use std::collections::HashMap;
+
 use super::browsers::BrowserState;
 use super::leases::TabHolder;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, CommandPhase};
-use crate::protocol::{BrowserId, BrowserTab, CommandSummary, Owner, Timestamp};
+use crate::protocol::{BrowserId, BrowserTab, CommandSummary, Owner, Timestamp, Transport};
 
 /// One browser as `observe browsers` shows it.
 #[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -98,6 +100,32 @@ impl Engine {
     #[must_use]
     pub fn connected_browsers(&self) -> usize {
         self.browsers.values().filter(|browser| browser.is_connected()).count()
+    }
+
+    /// How many browsers commands reach by each transport.
+    #[must_use]
+    pub fn open_links(&self) -> HashMap<Transport, u64> {
+        let mut links = HashMap::new();
+        for transport in self.browsers.values().filter_map(BrowserState::transport) {
+            *links.entry(transport).or_default() += 1;
+        }
+        links
+    }
+
+    /// Whether anything is known of a browser.
+    #[must_use]
+    pub fn knows_browser(&self, browser: &BrowserId) -> bool {
+        self.browsers.contains_key(browser)
+    }
+
+    /// How many commands are in each phase, those that are over left out.
+    #[must_use]
+    pub fn open_phases(&self) -> HashMap<CommandPhase, u64> {
+        let mut phases = HashMap::new();
+        for command in self.clients.all_active().filter_map(|id| self.commands.get(id)) {
+            *phases.entry(command.phase()).or_default() += 1;
+        }
+        phases
     }
 
     /// The number of pending commands of all clients.

@@ -231,6 +231,9 @@ fn publish(inner: &HubState, update: CommandUpdate) {
             let id = &command.spec().id;
             // Cloned, so that no guard of the map is held while waiters wake.
             let Some(tracked) = inner.commands.get(id).map(|entry| entry.clone()) else { return };
+            if command.phase().is_terminal() && !tracked.borrow().phase().is_terminal() {
+                inner.metrics.count_end(&command);
+            }
             // Before the change: a waiter that wakes must know which entry to wait for.
             if let Some(seq) = recorded {
                 tracked.note_recorded(seq);

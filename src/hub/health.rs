@@ -46,10 +46,13 @@ impl RequestCounters {
 }
 
 impl Hub {
-    /// Counts a request that passed the guard, or was turned away.
-    pub fn count_request(&self, is_admitted: bool) {
+    /// Counts a request that passed the guard, or was turned away with this code.
+    pub fn count_request(&self, rejection: Option<&'static str>) {
         let RequestCounters { admitted, refused } = &self.0.requests;
-        let counter = if is_admitted { admitted } else { refused };
+        if let Some(code) = rejection {
+            self.0.metrics.count_rejected_request(code);
+        }
+        let counter = if rejection.is_none() { admitted } else { refused };
         // A statistic, which orders nothing.
         counter.fetch_add(1, Ordering::Relaxed);
     }

@@ -54,6 +54,8 @@ impl Hub {
             closed,
         };
         let of = peer.clone();
+        let is_returning = self.view(|engine| engine.knows_browser(&browser));
+        self.0.metrics.count_link(transport, is_returning);
         let id = self.open_link(end, |tx, id| {
             tx.attach(NewLink { id, peer: of, transport, extension_version, room });
         });

@@ -17,6 +17,7 @@ mod health;
 mod host_tasks;
 mod leases;
 mod links;
+mod measures;
 mod outbox;
 mod overview;
 mod polling;
@@ -50,6 +51,7 @@ use crate::home::AgentFiles;
 use crate::journal::{Journal, WriteFailure};
 use crate::lifecycle::Limits;
 pub use crate::lifecycle::TargetSelector;
+use crate::metrics::DaemonMetrics;
 use crate::proof::{self, NameSource};
 use crate::protocol::{CorrelationId, PastAct, Timestamp};
 pub use clock::ClockSample;
@@ -92,6 +94,7 @@ struct HubState {
     closed: CancellationToken,
     tasks: TaskTracker,
     requests: RequestCounters,
+    metrics: DaemonMetrics,
     /// Lets one large entry at a time into the journal.
     large: Semaphore,
     /// Takes the acts that are over, once the daemon has set it.
@@ -142,6 +145,7 @@ impl Hub {
         // The first entry of the run, so that the engine counts on from it.
         journal.append(JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at: started }));
         let engine = Engine::new(limits, NameSource::generate(), journal.last(), started);
+        let metrics = DaemonMetrics::new(&journal.write_times());
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
         let hub = Self(Arc::new(HubState {
             clock,
@@ -157,6 +161,7 @@ impl Hub {
             closed: CancellationToken::new(),
             tasks: TaskTracker::new(),
             requests: RequestCounters::default(),
+            metrics,
             large: Semaphore::new(1),
             past_acts: OnceLock::new(),
             agent_files: OnceLock::new(),
@@ -231,6 +236,9 @@ impl Hub {
         let submitted = self.transact(|tx| {
             tx.note_storage(trouble);
             tx.submit(caller, call, key)
+        });
+        let submitted = submitted.inspect_err(|refusal| {
+            self.0.metrics.count_rejected_call(refusal.why.code());
         })?;
         if is_large {
             self.confirm(caller, &submitted).await?;

@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::sync::{Notify, watch};
 
 use crate::engine::{JournalEntry, JournalSeq};
+use crate::metrics::WriteTimes;
 
 pub use boot::boot_id;
 pub use reader::JournalReader;
@@ -65,6 +66,8 @@ struct JournalState {
     appended_deferred: AtomicU64,
     more: Notify,
     progress: watch::Receiver<WriteProgress>,
+    /// How long its transactions take.
+    times: WriteTimes,
     /// `None`: the owner of the reader writes without being asked.
     writer: Option<Writer>,
 }
@@ -249,6 +252,12 @@ impl Journal {
             .then(|| WriteFailure(format!("{backlog} entries wait to be written").into()))
     }
 
+    /// How long its transactions take; none without a journal.
+    #[must_use]
+    pub fn write_times(&self) -> WriteTimes {
+        self.0.as_ref().map(|shared| shared.times.clone()).unwrap_or_default()
+    }
+
     /// Takes no more entries, and returns once all are recorded and the writer has ended, or the
     /// writer can go no further.
     pub async fn close(&self) {
@@ -288,8 +297,10 @@ impl JournalState {
             appended_deferred: AtomicU64::new(0),
             more: Notify::new(),
             progress,
+            times: WriteTimes::default(),
             writer: None,
         };
-        (shared, JournalReader::new(entries, later, sender))
+        let reader = JournalReader::new(entries, later, sender, shared.times.clone());
+        (shared, reader)
     }
 }

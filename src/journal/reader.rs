@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use tokio::sync::watch;
 
 use super::{BATCH, JournalEntry, WriteProgress};
+use crate::metrics::WriteTimes;
 
 /// The writer's end: entries, in their order.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct JournalReader {
     /// Whether the deferred entries are part of the batch: only when all entries before them are.
     is_deferred_due: bool,
     progress: watch::Sender<WriteProgress>,
+    times: WriteTimes,
 }
 
 impl JournalReader {
@@ -26,6 +28,7 @@ impl JournalReader {
         entries: mpsc::Receiver<JournalEntry>,
         later: mpsc::Receiver<JournalEntry>,
         progress: watch::Sender<WriteProgress>,
+        times: WriteTimes,
     ) -> Self {
         Self {
             entries,
@@ -34,7 +37,13 @@ impl JournalReader {
             deferred_batch: VecDeque::new(),
             is_deferred_due: false,
             progress,
+            times,
         }
+    }
+
+    /// Where the times of transactions are noted.
+    pub(super) const fn times(&self) -> &WriteTimes {
+        &self.times
     }
 
     /// Takes entries that tasks may wait for, up to [`BATCH`] in all.

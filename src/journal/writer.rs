@@ -216,6 +216,7 @@ impl BatchWriter {
     }
 
     fn note_time(&mut self, took: Duration) {
+        self.reader.times().observe(took);
         self.slow_writes = if took > SLOW { self.slow_writes + 1 } else { 0 };
         self.thread_batches_left = if self.slow_writes >= SLOW_WRITES {
             SLOW_BATCHES

@@ -8,6 +8,7 @@ mod browser;
 mod chaos;
 mod cli;
 mod clients;
+mod collectors;
 mod connection;
 mod daemon;
 mod docs;

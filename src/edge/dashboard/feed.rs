@@ -17,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::EdgeState;
 use crate::hub::{CommandObserver, CommandRow, ObserverEvent, StorageStatus};
+use crate::metrics::resident_memory;
 use crate::protocol::{CorrelationId, SERVER_VERSION, Timestamp};
 
 /// How many lines wait for a viewer.
@@ -156,13 +157,6 @@ impl ViewerFeed {
         }
         json!({"daemon": daemon, "browsers": overview.browsers, "asks": overview.asks})
     }
-}
-
-/// The memory that the daemon takes, in bytes, where the system tells it.
-fn resident_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 #[cfg(test)]

@@ -101,6 +101,11 @@ fn drop_oldest<T>(sessions: &mut Vec<T>) {
 }
 
 impl Poller {
+    /// How it polls.
+    pub(in crate::engine) const fn transport(&self) -> Transport {
+        self.transport
+    }
+
     /// Whether it has polled lately.
     pub(in crate::engine) const fn is_here(&self) -> bool {
         self.is_here

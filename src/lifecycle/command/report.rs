@@ -245,6 +245,12 @@ impl Command {
         }
     }
 
+    /// When it ended and by which word, if it has ended.
+    #[must_use]
+    pub fn end_word(&self) -> Option<(Timestamp, StatusWord)> {
+        self.end().map(|(at, outcome)| (at, outcome.word().0))
+    }
+
     /// Every phase of the command, without its result.
     #[must_use]
     pub fn story(&self, target: Option<&Lane>) -> CommandStory {

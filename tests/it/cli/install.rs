@@ -21,14 +21,8 @@ use tokio::process::Command;
 use super::person::{PORT, Person};
 use testkit::{
     ExtensionBuilder, McpClient, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages,
-    finish, signal, soon,
+    finish, free_port, signal, soon,
 };
-
-/// A port that nobody has now.
-fn free_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
 
 fn json_of(ran: &ProgramOutput) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -147,7 +141,7 @@ async fn a_browser_whose_manifest_is_missing_or_starts_another_program_is_named(
 #[tokio::test]
 async fn without_a_terminal_install_waits_only_if_it_is_told_to() {
     let place = ProgramSandbox::new();
-    let port = free_port();
+    let port = free_port().to_string();
     let ran = place.run(&["install", "--port", &port]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(place.daemon().is_none() && !ran.stdout.contains("Waiting"), "{ran:?}");
@@ -175,7 +169,8 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
     let person = Person::new();
     person.write(".cursor/mcp.json", "{}");
     person.write(".gemini/settings.json", "{}");
-    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    let mut terminal =
+        Terminal::run(person.command(&["install", "--port", &free_port().to_string()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
     terminal.until_shows("Cursor: which tabs? Enter for 1").await;
@@ -213,7 +208,8 @@ async fn at_a_terminal_enter_takes_all_clients_and_an_interrupted_wait_leaves_ev
 async fn at_a_terminal_enter_lets_new_programs_see_every_tab() {
     let person = Person::new();
     let cursor = person.write(".cursor/mcp.json", "{}");
-    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    let mut terminal =
+        Terminal::run(person.command(&["install", "--port", &free_port().to_string()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
     terminal.until_shows("Cursor: which tabs? Enter for 1").await;
@@ -237,7 +233,8 @@ async fn at_a_terminal_each_new_program_gets_the_scope_of_its_own_answer() {
     let settings = settings.map(|file| person.write(file, "{}"));
     // One that has Tabwire already is not asked about.
     person.run(&["install", "--client", "windsurf"]).await;
-    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    let mut terminal =
+        Terminal::run(person.command(&["install", "--port", &free_port().to_string()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
     terminal.until_shows("Cursor: which tabs? Enter for 1").await;
@@ -259,7 +256,8 @@ async fn an_end_of_input_between_two_answers_changes_nothing() {
     let person = Person::new();
     let settings = [".cursor/mcp.json", ".gemini/settings.json"];
     let settings = settings.map(|file| person.write(file, "{}"));
-    let mut terminal = Terminal::run(person.command(&["install", "--port", &free_port()]));
+    let mut terminal =
+        Terminal::run(person.command(&["install", "--port", &free_port().to_string()]));
     terminal.until_shows("Add Tabwire to which? Enter for all").await;
     terminal.press("\n");
     terminal.until_shows("Cursor: which tabs? Enter for 1").await;
@@ -408,7 +406,7 @@ async fn the_path_of_the_folder_is_put_on_the_clipboard_where_there_is_one() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let path = format!("{}:{}", person.at("bin").display(), std::env::var("PATH").unwrap());
     let folder = person.at("Tabwire/extension");
-    let mut command = person.command(&["install", "--port", &free_port()]);
+    let mut command = person.command(&["install", "--port", &free_port().to_string()]);
     command.env("PATH", path).env("WAYLAND_DISPLAY", "wayland-0");
     let mut terminal = Terminal::run(command);
     terminal.until_shows("Which? Enter for 1").await;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use super::person::Person;
-use testkit::{ProgramOutput, finish, soon, until};
+use testkit::{ProgramOutput, finish, free_port, soon, until};
 
 /// Keeps what it is asked for, and says that everything is active.
 const SYSTEMCTL: &str =
@@ -62,10 +62,6 @@ impl Session {
         ["tabwire.socket", "tabwire.service"]
             .map(|unit| self.person.at(".config/systemd/user").join(unit))
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ pub mod load;
 mod mcp_client;
 mod pages;
 mod polling;
+mod ports;
 mod program;
 mod pseudo_terminal;
 mod published;
@@ -60,6 +61,7 @@ pub use mcp_client::{
 };
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};
+pub use ports::free_port;
 pub use program::{
     ProgramOutput, ProgramSandbox, ServedDaemon, StdioClient, cli_of, finish, program, signal,
 };
