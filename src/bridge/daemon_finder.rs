@@ -18,7 +18,7 @@ use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
 use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
-use crate::protocol::{BrowserName, Owner, SERVER_VERSION};
+use crate::protocol::{BrowserName, Owner, SERVER_VERSION, is_newer_version};
 use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
@@ -134,7 +134,7 @@ impl DaemonFinder {
         let home = StateDirectory::open(&self.target.home)?;
         let mut found = FoundDaemon::at(record, &home, &self.target);
         // A busy daemon is left alone: replacing it would break off what runs.
-        if is_newer(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
+        if is_newer_version(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
         }
         *known = Some(found.clone());
@@ -304,14 +304,6 @@ async fn started_by_service(home: &StateDirectory) -> Result<DaemonRecord, State
     }
 }
 
-/// Whether version `a` is newer than `b`, both like `1.2.3`.
-fn is_newer(a: &str, b: &str) -> bool {
-    let numbers = |version: &str| -> Option<Vec<u32>> {
-        version.split('.').map(|number| number.parse().ok()).collect()
-    };
-    matches!((numbers(a), numbers(b)), (Some(a), Some(b)) if a > b)
-}
-
 fn open_log(home: &StateDirectory) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_path())
@@ -326,18 +318,4 @@ fn last_words(home: &StateDirectory) -> String {
         || "it ended without an error message".to_owned(),
         |line| line.trim().to_owned(),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_newer;
-
-    #[test]
-    fn only_a_newer_version_replaces_an_older_one() {
-        assert!(is_newer("0.2.0", "0.1.9"));
-        assert!(is_newer("0.10.0", "0.9.0"));
-        assert!(!is_newer("0.1.0", "0.1.0"));
-        assert!(!is_newer("0.1.0", "0.2.0"));
-        assert!(!is_newer("0.1.0", "nightly"));
-    }
 }

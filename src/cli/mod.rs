@@ -30,6 +30,7 @@ mod sites;
 mod state_removal;
 mod status;
 mod trace;
+mod update;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -133,6 +134,15 @@ enum CliCommand {
         /// The origin of the caller, as the browser passes it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         caller: Vec<String>,
+    },
+    /// Print the command that brings a newer version
+    #[command(
+        after_help = "Tabwire never asks a server whether there is a newer version. The command prints the line that fits\nhow this program came to the computer; its last part, `tabwire install`, renews the extension and the\nsettings of MCP clients.\n\nExamples:\n  tabwire update\n  tabwire update --json | jq -r .command"
+    )]
+    Update {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Run the daemon in this terminal
     #[command(
@@ -468,6 +478,7 @@ impl Cli {
             CliCommand::Trace { id, json } => trace::trace(&location, &id, json).await,
             CliCommand::Token { metrics: true, json, .. } => metrics::token(&location, json),
             CliCommand::Token { owner, json, .. } => token(&location, &owner, json),
+            CliCommand::Update { json } => update::show(&location, json),
             CliCommand::Metrics { json } => metrics::show(&location, json).await,
             // Every subcommand takes --json, so that scripts need not know this exception.
             CliCommand::McpConfig { owner, browser, json: _ } => {
@@ -515,7 +526,10 @@ fn mcp_config(
     browser: Option<&BrowserName>,
 ) -> anyhow::Result<ExitCode> {
     let owner = owner.map(read_owner).transpose()?;
-    let ServerEntry { command, mut args } = install::server(location, location.port)?;
+    let ServerEntry { command, mut args } = {
+        let program = install::lasting_program(location)?;
+        install::server(location, &program, location.port)?
+    };
     if let Some(browser) = browser {
         args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }

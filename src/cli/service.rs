@@ -209,7 +209,7 @@ async fn install(
     }
     let service = DaemonService {
         user_folders: manager.folders.clone(),
-        program: lasting_program()?,
+        program: lasting_program(location)?,
         home: lasting_home(location)?,
         port: location.port,
         has_ipv6: DaemonService::finds_ipv6(),

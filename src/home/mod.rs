@@ -53,7 +53,9 @@ pub use removal::StateDirectoryRemoval;
 pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
-pub use unpacked::{PERSON_FOLDER, extension_in_person_folder, extension_in_state};
+pub use unpacked::{
+    InstalledProgram, PERSON_FOLDER, extension_in_person_folder, extension_in_state,
+};
 pub use uploads::{
     StoredUpload, StoredUploadError, UPLOAD_KEPT, UPLOAD_SIZE_MAX, UPLOADS_KEPT_MAX, UploadStore,
 };

@@ -8,7 +8,7 @@ use super::files::{ASIDE, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -19,6 +19,7 @@ const FILES: [&str; 18] = [
     "legacy.json",
     "local_files.json",
     "native-host",
+    "program.json",
     "scopes.json",
     "settings.lock",
     "browser_names.json",

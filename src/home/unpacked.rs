@@ -6,6 +6,7 @@ use super::{StateDirectory, StateDirectoryError, read_json, write_json};
 use crate::protocol::SERVER_VERSION;
 
 pub(super) const UNPACKED: &str = "unpacked.json";
+pub(super) const INSTALLED_PROGRAM: &str = "program.json";
 pub(super) const UNPACKED_VERSION: &str = "unpacked_version.json";
 
 const EXTENSION: &str = "extension";
@@ -35,7 +36,34 @@ pub(super) fn usual_extension_folders(
     [Some(extension_in_state(state)), person.map(extension_in_person_folder)].into_iter().flatten()
 }
 
+/// The program that `tabwire install` has copied into the state directory.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct InstalledProgram {
+    /// Its version.
+    pub version: String,
+    /// How the program that made the copy came to the computer.
+    pub origin: String,
+}
+
 impl StateDirectory {
+    /// The program that was copied here last; `None`: none was.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn installed_program(&self) -> Result<Option<InstalledProgram>, StateDirectoryError> {
+        read_json(&self.dir.join(INSTALLED_PROGRAM))
+    }
+
+    /// Remembers the program that was copied here.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`].
+    pub fn note_program(&self, installed: &InstalledProgram) -> Result<(), StateDirectoryError> {
+        write_json(&self.dir.join(INSTALLED_PROGRAM), installed)
+    }
+
     /// Where the extension was unpacked last; `None` if it never was.
     ///
     /// # Errors

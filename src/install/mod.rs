@@ -10,8 +10,10 @@ mod clients;
 mod extension_folder;
 mod host_files;
 pub(crate) mod native_host;
+mod own_copy;
 mod plan;
 mod profiles;
+mod program_place;
 mod record;
 mod service;
 mod settings;
@@ -24,8 +26,10 @@ pub use browsers::manifest_below;
 pub(crate) use browsers::{BROWSERS, ChromiumBrowser};
 pub(crate) use clients::McpClient;
 pub(crate) use host_files::{HostFile, HostFileState};
+pub(crate) use own_copy::own_copy_in;
 pub(crate) use plan::{ChangePlan, FileChange, PlannedChange};
 pub use profiles::{BrowserFolders, BrowserProfile, find_profile};
+pub(crate) use program_place::{ProgramOrigin, ProgramSurroundings};
 use record::{EditRecord, SettingsEdit};
 pub(crate) use service::{DaemonService, LAUNCHD_LABEL, SERVICE, SOCKET};
 pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
@@ -38,8 +42,12 @@ pub(crate) struct Installation {
     pub(crate) state: PathBuf,
     /// The computer around it; `None`: nothing is changed outside the state directory.
     pub(crate) user_folders: Option<UserFolders>,
-    /// The program, as an absolute path.
+    /// The program that clients and browsers start, as an absolute path.
     pub(crate) program: PathBuf,
+    /// The program that runs now: the same, or one that is copied there.
+    pub(crate) running: PathBuf,
+    /// How the program that runs came to this computer.
+    pub(crate) origin: ProgramOrigin,
     /// The port on which the daemon is started.
     pub(crate) port: u16,
 }
@@ -123,7 +131,8 @@ impl Installation {
         server_of: impl Fn(McpClient) -> ServerEntry,
     ) -> Result<ChangePlan, PlanError> {
         let mut record = EditRecord::read(&self.state)?;
-        let mut changes = Vec::new();
+        // First: nothing may name a program that is not there.
+        let mut changes = self.program_changes();
         changes.extend(self.extension_move());
         if !self.is_unpacked() {
             changes.push(PlannedChange::Unpack { dir: self.extension(), port: self.port });
@@ -159,6 +168,7 @@ impl Installation {
             changes.extend(FileChange::remove(&path)?.map(PlannedChange::File));
         }
         changes.extend(self.extension_removals());
+        changes.extend(self.copy_removal());
         changes.extend(self.record_change(&record)?);
         Ok(ChangePlan { changes })
     }

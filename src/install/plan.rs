@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{McpClient, PlanError, is_missing};
+use super::own_copy::{copy_program, remove_program};
+use super::{McpClient, PlanError, ProgramOrigin, is_missing};
 use crate::extension::{self, UnpackError};
-use crate::home::{PERSON_FOLDER, StateDirectory, StateDirectoryError, write_private};
+use crate::home::{
+    InstalledProgram, PERSON_FOLDER, StateDirectory, StateDirectoryError, write_private,
+};
 use crate::proof;
 use crate::protocol::{EXTENSION_ID, Owner, TabScope};
 
@@ -28,6 +31,10 @@ pub(crate) enum PlannedChange {
     MoveExtension { from: PathBuf, to: PathBuf },
     /// The extension, or a link in its former place, is removed.
     RemoveExtension { dir: PathBuf },
+    /// The program is copied to a place that lasts.
+    CopyProgram { from: PathBuf, to: PathBuf, installed: InstalledProgram },
+    /// The copy of the program is removed.
+    RemoveProgram { path: PathBuf },
     /// A file of ours is written or removed.
     File(FileChange),
     /// A client's settings are edited.
@@ -89,6 +96,16 @@ impl PlannedChange {
             }
             Self::MoveExtension { from, to } => Ok(extension::relocate(from, to)?),
             Self::RemoveExtension { dir } => remove_extension(dir),
+            Self::CopyProgram { from, to, installed } => {
+                // First: the copy lies in the state directory, which is closed to others.
+                let home = StateDirectory::open(state)?;
+                copy_program(from, to)
+                    .map_err(|source| ApplyError::Io { path: to.clone(), source })?;
+                Ok(home.note_program(installed)?)
+            }
+            Self::RemoveProgram { path } => {
+                remove_program(path).map_err(|source| ApplyError::Io { path: path.clone(), source })
+            }
             Self::File(change) | Self::Edit(_, change) => change.apply(),
             Self::Scope { owner, scope } => {
                 StateDirectory::open(state)?.scopes().choose(owner, *scope)?;
@@ -100,11 +117,14 @@ impl PlannedChange {
     /// The path that it removes, if it removes one.
     pub(crate) fn removes(&self) -> Option<&Path> {
         match self {
-            Self::RemoveExtension { dir } => Some(dir),
+            Self::RemoveExtension { dir } | Self::RemoveProgram { path: dir } => Some(dir),
             Self::File(change) | Self::Edit(_, change) => {
                 change.after.is_none().then_some(&change.path)
             }
-            Self::Unpack { .. } | Self::MoveExtension { .. } | Self::Scope { .. } => None,
+            Self::Unpack { .. }
+            | Self::MoveExtension { .. }
+            | Self::CopyProgram { .. }
+            | Self::Scope { .. } => None,
         }
     }
 
@@ -113,7 +133,12 @@ impl PlannedChange {
         match self {
             Self::Unpack { dir, port } => json!({"action": "unpack", "path": dir, "port": port}),
             Self::MoveExtension { from, to } => json!({"action": "move", "path": from, "to": to}),
-            Self::RemoveExtension { dir } => json!({"action": "remove", "path": dir}),
+            Self::RemoveExtension { dir } | Self::RemoveProgram { path: dir } => {
+                json!({"action": "remove", "path": dir})
+            }
+            Self::CopyProgram { from, to, .. } => {
+                json!({"action": "copy_program", "from": from, "path": to})
+            }
             Self::File(change) => change.to_json(None),
             Self::Edit(client, change) => change.to_json(Some(*client)),
             Self::Scope { owner, scope } => {
@@ -133,7 +158,14 @@ impl PlannedChange {
                 from.display(),
                 to.display()
             )],
-            Self::RemoveExtension { dir } => vec![format!("remove {}", dir.display())],
+            Self::RemoveExtension { dir } | Self::RemoveProgram { path: dir } => {
+                vec![format!("remove {}", dir.display())]
+            }
+            Self::CopyProgram { to, installed, .. } => {
+                let origin = ProgramOrigin::of_word(&installed.origin);
+                let place = origin.map_or("a passing place", ProgramOrigin::place_in_words);
+                vec![format!("copy this program from {place} to {}", to.display())]
+            }
             Self::File(change) => change.lines("write"),
             Self::Edit(client, change) => {
                 let mut lines = change.lines("edit");

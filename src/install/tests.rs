@@ -23,6 +23,8 @@ impl World {
             state: home.join("state"),
             user_folders: Some(UserFolders::in_home(system, &home)),
             program: "/opt/bin/tabwire".into(),
+            running: "/opt/bin/tabwire".into(),
+            origin: ProgramOrigin::File,
             port: 7890,
         };
         Self { dir, installation }

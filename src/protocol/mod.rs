@@ -32,6 +32,7 @@ mod tab_scope;
 mod timestamp;
 mod transport;
 mod uploads;
+mod version;
 mod widening;
 
 pub use actions::Action;
@@ -99,6 +100,7 @@ pub use uploads::{
     GivenFile, UPLOAD_FILES_MAX, UploadAnswer, UploadCopy, UploadRefusal, UploadRefusalCode,
     UploadRequest,
 };
+pub use version::is_newer_version;
 pub use widening::UnconfirmedWidening;
 
 /// The version of the frame protocol that this build speaks, as `hello` and

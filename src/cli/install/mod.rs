@@ -4,13 +4,14 @@ mod clipboard;
 mod first_act;
 mod owners;
 mod pick;
+mod program;
 mod steps;
 mod wait;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -27,12 +28,15 @@ use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
-    BROWSER_FLAG, ChangePlan, DaemonService, Installation, McpClient, ServerEntry, UserFolders,
-    stable_program_path,
+    BROWSER_FLAG, ChangePlan, DaemonService, Installation, McpClient, PlannedChange, ServerEntry,
+    UserFolders, own_copy_in,
 };
-use crate::protocol::{BrowserName, DEFAULT_PORT, Owner, OwnerScopes, TabScope};
+use crate::protocol::{
+    BrowserName, DEFAULT_PORT, Owner, OwnerScopes, SERVER_VERSION, TabScope, is_newer_version,
+};
 use crate::terminal::{clean, is_terminal, print_line, wrapped_behind};
 use owners::ProgramOwners;
+pub(super) use program::{RunningProgram, lasting_program};
 use wait::WaitEnd;
 
 /// The flags of `tabwire install`.
@@ -55,6 +59,9 @@ pub(super) struct InstallArguments {
     owner: Option<Owner>,
     #[command(flatten)]
     consent: UnattendedFlag,
+    /// Replace a newer program or extension with this version
+    #[arg(long)]
+    downgrade: bool,
     /// Print the changes and write nothing
     #[arg(long, conflicts_with = "wait")]
     print: bool,
@@ -126,7 +133,7 @@ pub(super) async fn install(
     let had = if arguments.browser.is_some() { Vec::new() } else { had };
     let clients: Vec<_> = picked.iter().chain(&had).copied().collect();
     let owners = ProgramOwners::settle(&installation, arguments, &picked, &had)?;
-    let mut server = server(location, installation.port)?;
+    let mut server = server(location, &installation.program, installation.port)?;
     if let Some(browser) = &arguments.browser {
         server.args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }
@@ -138,6 +145,9 @@ pub(super) async fn install(
             steps::print_clients_without_tabwire(&installation, &clients)?;
         }
         return Ok(ExitCode::SUCCESS);
+    }
+    if !arguments.downgrade {
+        refuse_downgrade(&installation, &plan)?;
     }
     owners.require_consent(&installation, arguments)?;
     let is_new = StateDirectory::find(&installation.state)?.is_none();
@@ -171,6 +181,44 @@ pub(super) async fn install(
     let waited = wait::for_extension(location, installation.port).await?;
     waited.print()?;
     Ok(if arguments.wait { waited.exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// Rejects a plan that would replace a newer version by this one.
+fn refuse_downgrade(installation: &Installation, plan: &ChangePlan) -> anyhow::Result<()> {
+    if let Some((part, version)) = newer_part(installation, plan)? {
+        bail!(
+            "the installed {part} has version {version}, and this program is the older {SERVER_VERSION}. \
+             Nothing was changed. Run `install` of the newer program, or add --downgrade to replace it"
+        );
+    }
+    Ok(())
+}
+
+/// A part that the plan would replace although it is newer than this program, and its version.
+fn newer_part(
+    installation: &Installation,
+    plan: &ChangePlan,
+) -> anyhow::Result<Option<(&'static str, String)>> {
+    let Some(home) = StateDirectory::find(&installation.state)? else { return Ok(None) };
+    for change in &plan.changes {
+        let (part, version) = match change {
+            PlannedChange::Unpack { .. } => ("extension", home.unpacked_version()?),
+            // The copy is removed where another program takes its place.
+            PlannedChange::CopyProgram { .. } | PlannedChange::RemoveProgram { .. } => {
+                ("program", home.installed_program()?.map(|installed| installed.version))
+            }
+            PlannedChange::MoveExtension { .. }
+            | PlannedChange::RemoveExtension { .. }
+            | PlannedChange::File(_)
+            | PlannedChange::Edit(..)
+            | PlannedChange::Scope { .. } => continue,
+        };
+        let newer = version.filter(|version| is_newer_version(version, SERVER_VERSION));
+        if let Some(version) = newer {
+            return Ok(Some((part, version)));
+        }
+    }
+    Ok(None)
 }
 
 /// See [`first_act::settle`].
@@ -311,13 +359,9 @@ pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installa
     // A separate state directory is for tests and second daemons: it must not touch real settings.
     let user_folders = if location.home.is_some() { None } else { Some(UserFolders::current()?) };
     let port = port_for_extension(location, StateDirectory::find(&state)?.as_ref())?;
-    Ok(Installation { state, user_folders, program: lasting_program()?, port })
-}
-
-/// This program, by a path that stays valid after an update.
-pub(super) fn lasting_program() -> anyhow::Result<PathBuf> {
-    let program = env::current_exe().context("cannot find the path of this program")?;
-    Ok(stable_program_path(&program, env::var_os("PATH").as_deref()))
+    let RunningProgram { path: running, origin } = RunningProgram::find(&state)?;
+    let program = if origin.is_lasting() { running.clone() } else { own_copy_in(&state) };
+    Ok(Installation { state, user_folders, program, running, origin, port })
 }
 
 /// The state directory, if a program that is started from elsewhere would find another one.
@@ -331,9 +375,12 @@ pub(super) fn lasting_home(location: &DaemonLocation) -> anyhow::Result<Option<P
 
 /// The command that MCP clients start for a daemon on this port. Clients do not inherit this shell's
 /// environment, so flags repeat what the environment sets.
-pub(super) fn server(location: &DaemonLocation, port: u16) -> anyhow::Result<ServerEntry> {
-    let command = lasting_program()?;
-    let command = command.to_str().context(
+pub(super) fn server(
+    location: &DaemonLocation,
+    program: &Path,
+    port: u16,
+) -> anyhow::Result<ServerEntry> {
+    let command = program.to_str().context(
         "the path of this program is not valid Unicode; move the program to another folder",
     )?;
     // A tool for each action: a person can allow one of them for good, and scripts not with it.

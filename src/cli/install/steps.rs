@@ -23,12 +23,20 @@ pub(super) async fn print_next_steps(
         PlannedChange::MoveExtension { from, .. } => Some(from.as_path()),
         PlannedChange::Unpack { .. }
         | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::CopyProgram { .. }
+        | PlannedChange::RemoveProgram { .. }
         | PlannedChange::File(_)
         | PlannedChange::Scope { .. }
         | PlannedChange::Edit(..) => None,
     });
     if let Some(from) = moved {
         print_moved(from)?;
+    }
+    if plan.changes.iter().any(|change| matches!(change, PlannedChange::CopyProgram { .. })) {
+        print_paragraph(&format!(
+            "Where a text says `tabwire`, run {}, or add its folder to PATH.",
+            installation.program.display()
+        ))?;
     }
     if installation.user_folders.is_none() {
         print_paragraph(
@@ -104,6 +112,8 @@ fn clients_to_restart(plan: &ChangePlan) -> Option<String> {
         PlannedChange::Unpack { .. }
         | PlannedChange::MoveExtension { .. }
         | PlannedChange::RemoveExtension { .. }
+        | PlannedChange::CopyProgram { .. }
+        | PlannedChange::RemoveProgram { .. }
         | PlannedChange::Scope { .. }
         | PlannedChange::File(_) => None,
     };

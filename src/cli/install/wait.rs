@@ -81,7 +81,7 @@ pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyho
         owner: DEFAULT_OWNER.into(),
         client: "install".to_owned(),
         browser: None,
-        program: lasting_program()?,
+        program: lasting_program(location)?,
         job_notifications: false,
         surface: ToolSurface::default(),
     };

@@ -6,6 +6,7 @@ mod commands;
 mod doctor;
 mod files;
 mod install;
+mod lasting;
 mod open;
 mod person;
 mod service;
