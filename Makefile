@@ -2,7 +2,8 @@
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
 #   make check   for each change: format, lints, types, and all tests that need no browser
-#   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients
+#   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients,
+#                a collector of metrics
 #   make full    before a release: adds kills at random, seeded bugs, thousands of simulated runs, and the
 #                programs that people have agents in (900 MB from npm)
 #
@@ -17,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
-	controls chaos soak agents deny advisories miniwob miniwob-sample bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample packages test-packages bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -27,10 +28,10 @@ demo: browser
 check: fmt extension clippy unit docs
 	@echo "all checks passed"
 
-test: check doctests browsers hostile miniwob-sample conformance clients deny advisories
+test: check doctests browsers hostile miniwob-sample conformance clients collectors deny advisories
 	@echo "all tests passed"
 
-full: test controls chaos soak agents
+full: test controls chaos test-packages soak agents
 	@echo "everything passed"
 
 fmt:
@@ -45,7 +46,7 @@ docs:
 # Unit and integration tests, among them the engine, the proofs and the layers.
 # The groups and what belongs to them are in .config/nextest.toml.
 unit: nextest systemd
-	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|hostile)/)'
+	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|collectors|hostile)/)'
 
 doctests:
 	$(CARGO) test --locked --workspace --doc
@@ -104,6 +105,16 @@ clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
 		$(CLIENTS)/node_modules/.package-lock.json $(CLIENTS_PYTHON)/bin/mcp
 	$(NEXTEST) --filterset 'test(/^clients/)'
 
+# A collector that operators have: Debian's Prometheus, unpacked and not installed.
+PROMETHEUS = target/prometheus
+
+collectors: nextest $(PROMETHEUS)/.unpacked
+	$(NEXTEST) --filterset 'test(/^collectors/)'
+
+$(PROMETHEUS)/.unpacked: scripts/need-prometheus.sh
+	@sh scripts/need-prometheus.sh $(PROMETHEUS)
+	@touch $@
+
 # Nothing has to be built, so no scripts are run.
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -134,6 +145,17 @@ $(MINIWOB)/html: tests/miniwob/requirements.txt $(CLIENTS_PYTHON)/bin/mcp
 	$(CLIENTS_PYTHON)/bin/python -m zipfile --extract $(MINIWOB)/miniwob-*.whl $(MINIWOB)
 	mv $(MINIWOB)/miniwob/html $@
 	@touch $@
+
+# The packages of this computer's program, and their installation by npm, pip, dpkg and the script for downloads.
+PACKAGES = target/packages
+
+packages:
+	$(CARGO) build --release --locked
+	rm -rf $(PACKAGES)
+	python3 packaging/pack.py --out $(PACKAGES) --program target/release/tabwire
+
+test-packages: packages $(CLIENTS_PYTHON)/bin/mcp
+	$(CLIENTS_PYTHON)/bin/python tests/packaging/test_packages.py
 
 # The programs that people have agents in, and what their models are shown, by the program as it is
 # released and a real Chromium. The models are played by the tests. Node is the conformance suite's.

@@ -1,0 +1,10 @@
+"""The names that a publisher has to own: one place to change them."""
+
+HOMEPAGE = "https://tabwire.dev"
+
+REPOSITORY = "https://github.com/tabwire/tabwire"
+
+# In the registry of MCP servers, whose names are domains read backwards.
+MCP_NAME = "dev.tabwire/tabwire"
+
+MAINTAINER = "Tabwire <packages@tabwire.dev>"

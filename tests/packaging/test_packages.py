@@ -1,0 +1,270 @@
+"""Each package is installed by the program that people install it with, and runs.
+
+`make test-packages`. Nothing is fetched but from the loopback."""
+
+import functools
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
+
+import targets
+from program import version
+from registry import Registry
+
+PACKAGES = Path(os.environ.get("TABWIRE_PACKAGES", ROOT / "target" / "packages"))
+HOST = targets.host_target()
+VERSION = version()
+
+INITIALIZE = json.dumps({
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+})
+
+
+class Place:
+    """An empty home directory, and the environment of a person in it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="tabwire-packages-")
+        self.home = Path(self.folder.name)
+        kept = {name: os.environ[name] for name in ["PATH", "LANG"] if name in os.environ}
+        self.environment = kept | {"HOME": str(self.home), "TABWIRE_PORT": str(free_port())}
+
+    def run(self, *command: object, check: bool = True, **more: object) -> subprocess.CompletedProcess:
+        ran = subprocess.run([str(part) for part in command], env=self.environment, capture_output=True, text=True,
+                             timeout=120, cwd=self.home, **more)
+        if check and ran.returncode != 0:
+            raise AssertionError(f"{command} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+        return ran
+
+    def close(self) -> None:
+        # A bridge has started a daemon; without one this does nothing.
+        for program in self.home.rglob("bin/tabwire"):
+            if program.is_file() and os.access(program, os.X_OK):
+                self.run(program, "stop", check=False)
+                break
+        self.folder.cleanup()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class PackageTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.place = Place()
+        self.addCleanup(self.place.close)
+
+    def package(self, pattern: str) -> Path:
+        found = sorted(PACKAGES.glob(pattern))
+        self.assertEqual(len(found), 1, f"{pattern} in {PACKAGES}: {found}")
+        return found[0]
+
+    def speaks_mcp(self, *command: object) -> None:
+        """A client's first message is answered."""
+        ran = self.place.run(*command, "mcp", input=INITIALIZE + "\n")
+        answer = json.loads(ran.stdout.splitlines()[0])
+        self.assertEqual(answer["result"]["serverInfo"]["name"], "tabwire", answer)
+
+    def is_version(self, *command: object) -> None:
+        self.assertEqual(self.place.run(*command, "--version").stdout, f"tabwire {VERSION}\n")
+
+
+class Npm(PackageTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.registry = Registry(PACKAGES)
+        self.addCleanup(self.registry.close)
+        self.place.environment |= {
+            "npm_config_registry": self.registry.url,
+            "npm_config_cache": str(self.place.home / ".npm"),
+            "npm_config_update_notifier": "false",
+            "npm_config_audit": "false",
+            "npm_config_fund": "false",
+        }
+
+    def test_a_global_installation_runs_with_and_without_scripts(self) -> None:
+        for flags in [[], ["--ignore-scripts"]]:
+            with self.subTest(flags=flags):
+                prefix = self.place.home / f"prefix{len(flags)}"
+                self.place.run("npm", "install", "--global", "--prefix", prefix, *flags, "tabwire")
+                self.is_version(prefix / "bin" / "tabwire")
+        self.speaks_mcp(prefix / "bin" / "tabwire")
+
+    def test_only_the_program_of_this_computer_is_fetched(self) -> None:
+        self.place.run("npm", "install", "--global", "--prefix", self.place.home / "prefix", "tabwire")
+        programs = [name for name in self.registry.fetched if "cli" in name]
+        self.assertEqual(programs, [f"tabwire-cli-{HOST.name}-{VERSION}.tgz"])
+
+    def test_a_missing_program_is_told_with_the_next_step(self) -> None:
+        prefix = self.place.home / "prefix"
+        self.place.run("npm", "install", "--global", "--prefix", prefix, "--omit=optional", "tabwire")
+        ran = self.place.run(prefix / "bin" / "tabwire", "--version", check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("--include=optional", ran.stderr)
+
+    def test_the_exit_code_and_the_output_are_the_programs(self) -> None:
+        prefix = self.place.home / "prefix"
+        self.place.run("npm", "install", "--global", "--prefix", prefix, "tabwire")
+        ran = self.place.run(prefix / "bin" / "tabwire", "status", check=False)
+        self.assertEqual(ran.returncode, 3, ran)
+        self.assertIn("no daemon runs", ran.stderr)
+
+    def test_what_npx_installs_is_there_after_its_cache_was_deleted(self) -> None:
+        (self.place.home / ".cursor").mkdir()
+        settings = self.place.home / ".cursor" / "mcp.json"
+        settings.write_text("{}")
+        self.place.run("npx", "-y", "tabwire", "install", "--client", "cursor", "--json")
+        shutil.rmtree(self.place.home / ".npm")
+        entry = json.loads(settings.read_text())["mcpServers"]["tabwire"]
+        self.assertTrue(Path(entry["command"]).is_relative_to(self.place.home / ".local" / "state" / "tabwire"), entry)
+        self.is_version(entry["command"])
+        ran = self.place.run(entry["command"], *entry["args"], input=INITIALIZE + "\n")
+        self.assertIn('"serverInfo"', ran.stdout)
+        update = json.loads(self.place.run(entry["command"], "update", "--json").stdout)
+        self.assertEqual(update["command"], "npx -y tabwire@latest install")
+
+
+class Wheel(PackageTest):
+    def test_pip_installs_it_and_its_record_holds(self) -> None:
+        python = self.place.home / "venv" / "bin" / "python"
+        self.place.run(sys.executable, "-m", "venv", self.place.home / "venv")
+        self.place.run(python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", self.package("*.whl"))
+        self.place.run(python, "-m", "pip", "check", "--disable-pip-version-check")
+        self.is_version(self.place.home / "venv" / "bin" / "tabwire")
+        self.speaks_mcp(self.place.home / "venv" / "bin" / "tabwire")
+
+
+class Deb(PackageTest):
+    @unittest.skipUnless(shutil.which("dpkg"), "this is no Debian")
+    def test_dpkg_installs_and_removes_it(self) -> None:
+        root, admin = self.place.home / "root", self.place.home / "dpkg"
+        root.mkdir()
+        for folder in ["info", "updates", "triggers"]:
+            (admin / folder).mkdir(parents=True)
+        (admin / "status").touch()
+        dpkg = ["dpkg", f"--instdir={root}", f"--admindir={admin}", "--force-depends", "--force-not-root",
+                f"--log={admin}/log", "--path-exclude=nothing"]
+        self.place.environment["PATH"] += ":/sbin:/usr/sbin"
+        self.place.run(*dpkg, "--install", self.package("*.deb"))
+        self.is_version(root / "usr" / "bin" / "tabwire")
+        self.assertTrue((root / "usr/share/man/man1/tabwire.1.gz").is_file())
+        self.assertTrue((root / "usr/share/bash-completion/completions/tabwire").is_file())
+        listed = self.place.run("dpkg-query", f"--admindir={admin}", "-s", "tabwire").stdout
+        self.assertIn(f"Version: {VERSION}\n", listed)
+        self.assertIn("Depends: libc6 (>= 2.", listed)
+        self.place.run(*dpkg, "--remove", "tabwire")
+        self.assertFalse((root / "usr" / "bin" / "tabwire").exists())
+
+
+class Download(PackageTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.releases = self.place.home / "releases"
+        self.releases.mkdir()
+        for pattern in ["*.tar.gz", "SHA256SUMS"]:
+            shutil.copy(self.package(pattern), self.releases)
+
+        class Quiet(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), functools.partial(Quiet, directory=str(self.releases)))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.place.environment["TABWIRE_RELEASES"] = f"http://127.0.0.1:{server.server_port}"
+
+    def install(self) -> subprocess.CompletedProcess:
+        return self.place.run("sh", self.package("install.sh"), check=False)
+
+    def test_the_script_installs_what_the_sums_name(self) -> None:
+        ran = self.install()
+        self.assertEqual(ran.returncode, 0, ran)
+        program = self.place.home / ".local" / "bin" / "tabwire"
+        self.assertIn(f"{program} install", ran.stdout)
+        self.is_version(program)
+        self.assertEqual(self.install().returncode, 0, "once more, over the old one")
+
+    def test_a_file_that_is_not_the_one_in_the_sums_is_refused(self) -> None:
+        archive = next(self.releases.glob("*.tar.gz"))
+        archive.write_bytes(archive.read_bytes() + b"\0")
+        ran = self.install()
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn("Nothing was installed", ran.stderr)
+        self.assertFalse((self.place.home / ".local").exists())
+
+    def test_a_download_that_is_missing_is_named(self) -> None:
+        next(self.releases.glob("*.tar.gz")).unlink()
+        ran = self.install()
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn("cannot download", ran.stderr)
+
+
+class Contents(PackageTest):
+    def test_every_package_has_its_sum(self) -> None:
+        lines = self.package("SHA256SUMS").read_text().splitlines()
+        sums = {name: value for value, name in (line.split("  ") for line in lines)}
+        there = {path.name for path in PACKAGES.iterdir()} - {"SHA256SUMS"}
+        self.assertEqual(set(sums), there)
+        for name, value in sums.items():
+            self.assertEqual(hashlib.sha256((PACKAGES / name).read_bytes()).hexdigest(), value, name)
+
+    def test_the_same_input_gives_the_same_bytes(self) -> None:
+        program = self.place.home / "elsewhere" / "tabwire"
+        program.parent.mkdir()
+        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+            name = next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire"))
+            program.write_bytes(wheel.read(name))
+        program.chmod(0o755)
+        again = self.place.home / "again"
+        self.place.run(sys.executable, ROOT / "packaging" / "pack.py", "--out", again, "--program", program)
+        for path in PACKAGES.iterdir():
+            self.assertEqual((again / path.name).read_bytes(), path.read_bytes(), path.name)
+
+    def test_the_stores_extension_has_no_key_and_all_files(self) -> None:
+        with zipfile.ZipFile(self.package("tabwire-extension-*.zip")) as found:
+            names = set(found.namelist())
+            manifest = json.loads(found.read("manifest.json"))
+        self.assertNotIn("key", manifest)
+        self.assertIn(manifest["icons"]["128"], names)
+        self.assertIn(manifest["background"]["service_worker"], names)
+        self.assertFalse([name for name in names if name.split("/")[0] in ["test", "types"]])
+        # As the program itself unpacks it, but for the key and the settings of one computer.
+        folder = self.place.home / "extension"
+        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+            name = next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire"))
+            program = self.place.home / "tabwire"
+            program.write_bytes(wheel.read(name))
+            program.chmod(0o755)
+        self.place.environment["TABWIRE_HOME"] = str(self.place.home / "state")
+        self.place.run(program, "extension", "unpack", folder)
+        unpacked = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        self.assertEqual(names, unpacked - {"config.json"})
+
+    def test_all_versions_are_the_same(self) -> None:
+        manifest = json.loads((ROOT / "extension-shim" / "manifest.json").read_text())
+        self.assertEqual(manifest["version"], VERSION)
+        names = [path.name for path in PACKAGES.iterdir() if path.name not in ["SHA256SUMS", "install.sh"]]
+        self.assertEqual([name for name in names if VERSION not in name], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
