@@ -8,7 +8,7 @@
 import { attach } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
 import { definitionHash, noPageTools } from '../browser/page_tools.js';
-import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
+import { askDocument, askFrames, documentsOf, judgedAddress } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabEvents, tabs } from '../browser/state.js';
 import { checkedText } from '../commands/params.js';
@@ -32,7 +32,7 @@ export async function call_page_tool({ name, document: documentId, hash, argumen
   const { seen } = await documentsOf(tab.id);
   const document = seen.find((one) => one.documentId === id);
   if (!document) throw changed(wanted, 'the document that offered it is not there any more');
-  admitAct(document.url);
+  admitAct(judgedAddress(document));
   const called = { tabId: tab.id, document, name: wanted };
   const definition = await listedDefinition(called, expected);
   /** @type {import('../browser/debugger.js').Watcher} */

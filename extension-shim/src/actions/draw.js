@@ -32,6 +32,7 @@ export async function draw({ target, points, in: picture, snapshot }, context) {
     const [first, ...others] = path.map(({ x, y }) => ({ x: x + left, y: y + top }));
     const view = await askDocument(input.tabId, sheet.page, 'view');
     if ([first, ...others].some(({ x, y }) => x < 0 || y < 0 || x >= view.width || y >= view.height)) throw outOfView(sheet, view);
+    if (place) await input.admitPressAt(first);
     await input.ready(sheet);
     let last = first;
     try {

@@ -7,6 +7,7 @@ import { lookAtPage } from '../browser/attached_page.js';
 import { withFocus } from '../browser/debugger.js';
 import { handedElement } from '../browser/handed_element.js';
 import { highlights } from '../browser/highlights.js';
+import { judgedAddress } from '../browser/page_world.js';
 import { parseTarget } from '../browser/target_query.js';
 import { waitForTarget } from '../browser/targets.js';
 import { worldContexts } from '../browser/world_contexts.js';
@@ -22,7 +23,7 @@ export async function highlight({ target, duration_ms = HIGHLIGHT_USUAL_MS }, co
   const { value, url, dialogs } = await lookAtPage(context, async (tabId) => {
     if (!wanted) return { ended: await highlights.end(tabId) };
     const found = await withFocus(tabId, () => waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) }));
-    context.admitAct(found.document.url);
+    context.admitAct(judgedAddress(found.document));
     context.begin();
     await worldContexts.during(tabId, async () => {
       const handed = await handedElement(found);

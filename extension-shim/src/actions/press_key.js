@@ -30,6 +30,7 @@ export async function press_key({ key, keys = [], target, snapshot }, context) {
         await pressClipboardChord(input, field, chord, operation);
         continue;
       }
+      if (chord.modifiers.includes('Alt')) await input.admitAccessKeys(field);
       await input.ready(field);
       if (at === chords.length - 1 && entersText(chord)) await input.conclude(field, [], ...chordEvents(chord));
       else await input.send(...chordEvents(chord));

@@ -24,6 +24,7 @@ export async function type({ target, text, clear, submit, slowly, snapshot }, co
   const wanted = target === undefined ? undefined : parseTarget(target);
   return withInput(context, { snapshot, hasScripts: true }, async (input) => {
     const field = wanted ? await input.findField(wanted, how.clear) : await input.focused();
+    if (isSubmitted) await input.admitPress(field);
     if (isSubmitted && input.scripted) await assertForm(input, field);
     const entered = await enterText(input, field, text, { ...how, wanted, isLast: !isSubmitted });
     const entries = isSubmitted ? undefined : entriesBeside([entered], field);

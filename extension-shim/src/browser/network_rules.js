@@ -20,6 +20,7 @@ import { urlMatcher } from './url_pattern.js';
  * @typedef {object} RuleScope
  * @property {(url: string) => boolean} isTold whether agents may know that there was such a request
  * @property {string | null} site that the person lets the client answer and change requests of
+ * @property {(site: string) => void} onAnswer a page of this site gets an answer of the agent's, which may be a script
  * @property {(frameId: string) => Promise<boolean>} isOfPage whether the page's own document has this id, and is of that site now
  */
 
@@ -103,6 +104,7 @@ export async function decideByRules(tabId, rules, paused, scope) {
   for (const rule of rules) {
     if (!rule.fits(url) || !isBlock(rule) && !await mayChange(rule, paused, scope)) continue;
     if (scope.isTold(url)) rule.matched += 1;
+    if ('answer' in rule.deed && scope.site !== null) scope.onAnswer(scope.site);
     await carryOut(tabId, rule, paused);
     return true;
   }

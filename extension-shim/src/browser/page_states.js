@@ -43,6 +43,8 @@ export class PageStates {
   #aloneTimer;
   /** Tells the daemon. @type {(states: PageState[]) => void} */
   onChange = () => {};
+  /** A rule of an agent answers a request of a page of this site. @type {(site: string) => void} */
+  onAnswer = () => {};
 
   /** @param {Policy} policy @param {SiteSettings} settings */
   constructor(policy, settings) {
@@ -108,7 +110,7 @@ export class PageStates {
     const state = await this.#stateOf(tabId, context);
     const before = state.interceptor;
     Object.assign(state, { rules, page });
-    const scope = { isTold: (/** @type {string} */ url) => !this.#policy.blocks(url), site: page?.site ?? null, isOfPage: (/** @type {string} */ frameId) => shows(tabId, page, frameId) };
+    const scope = { isTold: (/** @type {string} */ url) => !this.#policy.blocks(url), onAnswer: this.onAnswer, site: page?.site ?? null, isOfPage: (/** @type {string} */ frameId) => shows(tabId, page, frameId) };
     state.interceptor = rules.length === 0 ? null : { patterns: patternsOf(rules), decide: (paused) => decideByRules(tabId, rules, paused, scope) };
     this.#tell();
     try {

@@ -10,7 +10,7 @@ import { admitDocument } from './site_guard.js';
 import { policy } from './state.js';
 
 /** Classic scripts, in the order in which they need each other. */
-const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'scripted_text', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'person_input', 'entry']
+const FILES = ['secrets', 'page_dom', 'words', 'accessible', 'tree', 'refs', 'snapshot', 'targets', 'watch', 'files', 'code_addresses', 'readiness', 'scripted_events', 'scrolling', 'page_reader', 'waits', 'page_tools', 'fields', 'scripted_text', 'form_reader', 'lasting_names', 'selection', 'clipboard_guard', 'person_input', 'entry']
   .map(scriptOf);
 /** Loaded on request, into documents that come later before their own scripts. */
 export const INPUT_LISTENERS = scriptOf('input_listeners');
@@ -23,6 +23,7 @@ const AUDIT_FILES = ['third_party/axe-core/axe.min.js', scriptOf('audit')];
  * @property {number} parentFrameId
  * @property {string} documentId
  * @property {string} url
+ * @property {SeenDocument} [around] of a frame: the document that it is in
  *
  * @typedef {object} TabDocuments
  * @property {string} url of the page
@@ -62,13 +63,19 @@ export async function documentsOf(tabId) {
     if (frameId !== 0 && policy.blocks(shown)) documents.denied.add(parentFrameId);
     else if (documentId && !errorOccurred) {
       open.add(frameId);
-      documents.seen.push({ frameId, parentFrameId, documentId, url: shown });
+      const around = frameId === 0 ? undefined : documents.seen.find((one) => one.frameId === parentFrameId);
+      documents.seen.push({ frameId, parentFrameId, documentId, url: shown, ...(around && { around }) });
     }
   }
   const isAlone = documents.seen.length === 1 && documents.denied.size === 0;
   onlyDocuments.delete(tabId);
   if (isAlone) onlyDocuments.set(tabId, documents.seen[0]);
   return documents;
+}
+
+/** @param {SeenDocument} document @returns {string} the address by which rules about acts judge it: of an empty frame that of the document around it */
+export function judgedAddress({ url, around }) {
+  return around && hidesOwner(url) ? judgedAddress(around) : url;
 }
 
 /** Of tabs whose page had no frames at the last look, the page. @type {Map<number, SeenDocument>} */

@@ -58,7 +58,8 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
  * @property {FieldReading} [field] what can be entered
  * @property {{found?: any, count: number}} [entry] it has the focus for text by now: the answer of `enter` in entry.js
- * @property {boolean} [runsAddress] a press of it runs the code in an address
+ * @property {boolean} [runsAddress] a press of it, or Enter in it, runs the code in an address
+ * @property {boolean} [isOverFrame] a press of it goes to the document of a frame
  *
  * @typedef {object} ReadyOptions
  * @property {'click' | 'hover' | 'edit' | 'choose' | 'view' | 'file'} kind
@@ -287,11 +288,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = refOf(tabId, found.document, answer.count, answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place, tag, type, checked: state, field, entry, runsAddress } = answer;
+  const { point, box, place, tag, type, checked: state, field, entry, runsAddress, isOverFrame } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, ...(entry && { entry }), ...(runsAddress && { runsAddress }), box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, ...(entry && { entry }), ...(runsAddress && { runsAddress }), ...(isOverFrame && { isOverFrame }), box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**
@@ -339,7 +340,7 @@ export async function targetAt({ tabId }, point, { arm = false } = {}) {
     const inner = hit.frame === undefined ? undefined : await frameAt(tabId, documents, document, hit.frame);
     if (!inner) {
       const ref = refOf(tabId, document, count, hit.id);
-      return stepRecordings.note({ tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), ...(hit.runsAddress && { runsAddress: /** @type {const} */ (true) }), point, inner: at, box: [point.x, point.y, 0, 0] }, AT_POINT);
+      return stepRecordings.note({ tabId, page: documents.seen[0], document, id: hit.id, ref, label: labelOf({ ...hit, ref }), ...(hit.runsAddress && { runsAddress: /** @type {const} */ (true) }), ...(hit.frame !== undefined && { isOverFrame: true }), point, inner: at, box: [point.x, point.y, 0, 0] }, AT_POINT);
     }
     [document, at] = [inner, hit.inner];
   }

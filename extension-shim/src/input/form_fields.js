@@ -148,7 +148,7 @@ function listOf(value) {
  * @param {InputSession} input @param {ReadyTarget} field
  */
 export async function submitForm(input, field) {
-  await input.ready(field);
+  await input.ready(await input.admitPress(field));
   const { found, count } = await input.ask(field, 'submitter');
   if (!found.isForm) throw wrongKind(field, 'is in no form', 'Click the button that sends it.');
   if (found.button === undefined) {

@@ -30,7 +30,7 @@ import { cdp, commandError, cutOff, emulateFocus, endBurst, isDismissed, isPerso
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
 import { foreignFramesIn } from '../browser/foreign_extensions.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
-import { askDocument, askFrames, documentsOf } from '../browser/page_world.js';
+import { askDocument, askFrames, documentsOf, judgedAddress } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
 import { whilePainting } from '../browser/painting.js';
 import { scriptedSites } from '../browser/scripted_sites.js';
@@ -270,7 +270,9 @@ export class InputSession {
     if (options.kind === 'click' && !this.scripted) this.#askRaising();
     const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
     if (target.entry) this.#hasActed = true;
-    return this.#admitted(target);
+    if (options.kind !== 'click' && options.kind !== 'hover') return target;
+    if (target.isOverFrame && target.point) await this.admitPressAt(target.point);
+    return this.admitPress(target);
   }
 
   /** The element at a place, ready to be acted on. @param {ActPlace} place @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
@@ -311,7 +313,9 @@ export class InputSession {
   /** The element at a point of the tab's view. @param {{x: number, y: number}} point @param {{arm?: boolean}} [so] @returns {Promise<ReadyTarget>} */
   async at(point, { arm = true } = {}) {
     this.#context.begin();
-    return this.#admitted(await targetAt(this, point, { arm }));
+    const target = await targetAt(this, point, { arm });
+    // A frame that cannot be looked into may hold any code.
+    return this.admitPress(target.isOverFrame ? { ...target, runsAddress: true } : target);
   }
 
   /** The page itself, whose focused element gets keys. Its events are watched from now on. @returns {Promise<PageTarget>} */
@@ -349,17 +353,31 @@ export class InputSession {
   /** The element that gets keys now. Its events are watched from now on. @returns {Promise<ReadyTarget>} */
   async focused() {
     this.#context.begin();
-    return this.#admitted(await targetAtFocus(this, { arm: true }));
+    return this.admitPress(await targetAtFocus(this, { arm: true }));
   }
 
   /**
-   * Where scripts are denied, a link with code in it is none of the page's own if a script may have put it there.
-   * @param {ReadyTarget} target
+   * Before a press of a target, Enter in it, or the sending of its form: where scripts are denied, a link with code in it is none
+   * of the page's own if a script may have put it there. @param {ReadyTarget} target
    */
-  async #admitted(target) {
-    if (!target.runsAddress || policy.allowsEverySite || !await scriptedSites.mayHaveTouched(this.tabId, target.document)) return target;
-    policy.assertActRules({ type: 'execute_js', params: {} }, target.document.url, { ran: this.#hasActed });
+  async admitPress(target) {
+    if (!target.runsAddress || policy.allowsEverySite) return target;
+    const address = await scriptedSites.touched(this.tabId, target.document);
+    if (address !== null) policy.assertActRules({ type: 'execute_js', params: {} }, address, { ran: this.#hasActed });
     return target;
+  }
+
+  /** The same before a chord that may be the key of an element. @param {ReadyTarget} target that has the focus */
+  async admitAccessKeys(target) {
+    if (policy.allowsEverySite || !await askDocument(this.tabId, target.document, 'runsCodeByKey')) return;
+    await this.admitPress({ ...target, runsAddress: true });
+  }
+
+  /** Before a press that goes to another place than its target was looked at for: a frame in it, or the beginning of a path. @param {{x: number, y: number}} point */
+  async admitPressAt(point) {
+    if (policy.allowsEverySite) return;
+    const inner = await this.at(point, { arm: false });
+    this.#context.admitAct(judgedAddress(inner.document));
   }
 
   /**
@@ -386,7 +404,7 @@ export class InputSession {
     // Where every site may be used, and no local file is shown, the page need not be looked at again.
     const isOpen = policy.allowsEverySite && /^https?:/.test(page.url);
     if (!isOpen) this.#context.admitAct(await this.#assertPage({ ran: this.#hasActed }));
-    if (!isOpen && target) this.#context.admitAct(target.document.url);
+    if (!isOpen && target) this.#context.admitAct(judgedAddress(target.document));
     this.#context.begin();
   }
 

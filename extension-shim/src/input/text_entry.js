@@ -37,6 +37,8 @@ export async function enterText(input, target, text, { clear = false, slowly = f
   if (input.scripted) return enterWithScript(input, field, text, { clear, slowly, isEdited: entry.isEdited === true, isPaced: entry.isPaced === true, keepsFocus: entry.keepsFocus === true });
   const before = preparation(entry, clear && text === '');
   if (slowly || entry.isPaced || entry.kind === 'keys') {
+    // The key for the end of a line may send the form.
+    if (/[\r\n]/.test(text)) await input.admitPress(target);
     await input.send(...before);
     await pressEach(input, field, signsOf(text), { isPaced: slowly, isMovedOn: entry.isPaced === true });
   } else if (entry.isEdited && /[\r\n]/.test(text)) {

@@ -22,10 +22,11 @@ export function needsOwnWord({ type, params }) {
 
 /**
  * @param {CommandBody} command @param {string} url of the page in its tab
- * @param {{documentNow: () => Promise<string | undefined>, isStep?: boolean}} by as of `requireConsent`, which throws
+ * @param {{documentNow: () => Promise<string | undefined>, isStep?: boolean, isDenied?: (act: NamedAct, url: string) => boolean}} by as of
+ *   `requireConsent`, which throws; `isDenied`: a rule forbids it there, so nobody is asked, and it is refused at its step
  */
-export async function askForOwnWord(command, url, { documentNow, isStep }) {
-  for (const { isOpen, details, ...need } of needsOf(command, url)) {
+export async function askForOwnWord(command, url, { documentNow, isStep, isDenied = () => false }) {
+  for (const { isOpen, details, ...need } of needsOf(command, url, isDenied)) {
     const document = isOpen ? await documentNow().catch(() => undefined) : undefined;
     requireConsent(command, { ...need, detail: inOneLine(details), ...(document && { document }) }, { isStep });
   }
@@ -42,8 +43,8 @@ export function assertOwnWord(command, url, { ran }) {
   assertConsent(command, kind, siteName(url), ran);
 }
 
-/** @param {NamedAct} command @param {string} url of the page in its tab @returns {(Pick<ConsentNeed, 'kind' | 'site'> & {isOpen: boolean, details: string[]})[]} one for each kind and site */
-function needsOf({ type, params }, url) {
+/** @param {NamedAct} command @param {string} url of the page in its tab @param {(act: NamedAct, url: string) => boolean} isDenied @returns {(Pick<ConsentNeed, 'kind' | 'site'> & {isOpen: boolean, details: string[]})[]} one for each kind and site */
+function needsOf({ type, params }, url, isDenied) {
   /** @type {StepPage[]} */
   const here = [{ url, isOpen: true }];
   const acts = type === 'batch' ? stepPages(params, here).map(({ step, pages }) => ({ type: step.action, params: step, pages })) : [{ type, params, pages: here }];
@@ -52,7 +53,7 @@ function needsOf({ type, params }, url) {
     const kind = ownWord(act.type, act.params);
     // Pages of no site are refused by the act.
     if (kind === null) continue;
-    for (const page of act.pages.filter((one) => isWebPage(one.url))) {
+    for (const page of act.pages.filter((one) => isWebPage(one.url) && !isDenied(act, one.url))) {
       const site = siteName(page.url);
       const need = needs.get(`${kind} ${site}`) ?? { kind, site, isOpen: page.isOpen, details: [] };
       needs.set(`${kind} ${site}`, need);

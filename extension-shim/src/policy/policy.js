@@ -159,6 +159,11 @@ export class Policy {
     if (block) throw blocked(`agents may not ${type} on ${block.host}, by ${block.rule}`, ran);
   }
 
+  /** @param {Pick<CommandBody, 'type' | 'params'>} act a command or a step of one @param {string} url @returns {boolean} whether a rule about acts forbids it there */
+  denies({ type, params }, url) {
+    return this.#rules === null || actBlockOf(this.#rules, actKind(type, params), url) !== null;
+  }
+
   /** @param {string} url @returns {string | null} its site, if the person is asked first there */
   askedSite(url) {
     return this.#rules && askedSite(this.#rules, url);

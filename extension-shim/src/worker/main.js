@@ -77,7 +77,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
       assertCanBeDone(command);
       const page = await tab().catch(() => null);
       if (page) {
-        await askForOwnWord(command, page.url ?? '', { documentNow, isStep });
+        await askForOwnWord(command, page.url ?? '', { documentNow, isStep, isDenied: (act, url) => policy.denies(act, url) });
         await askForPermission(command, page.url ?? '');
       }
     }
@@ -378,6 +378,7 @@ sharedTabs.onChange = (tab_ids) => link.send({ type: 'shared_tabs', tab_ids });
 uploads.send = (text) => link.sendText(text);
 policy.files.send = (text) => link.sendText(text);
 pageStates.onChange = (states) => link.send({ type: 'page_states', states });
+pageStates.onAnswer = (site) => scriptedSites.note(site);
 tabs.onChange = (list) => link.send({ type: 'tabs', tabs: list });
 drawMode.send = (text) => link.sendText(text);
 drawMode.onRequests = (drawings) => showDrawings(countRequests(drawings));

@@ -9,15 +9,16 @@ const { interception } = await import('../../src/browser/interception.js');
 const { checkedRules, decideByRules, patternsOf } = await import('../../src/browser/network_rules.js');
 
 let sent;
+let answered;
 const paused = (url, resourceType = 'XHR') => ({ requestId: 'R', request: { url, method: 'GET' }, resourceType });
 const SITE = 'https://a.test';
-const scope = (over = {}) => ({ isTold: () => true, site: null, isOfPage: async (frameId) => frameId === 'MAIN', ...over });
+const scope = (over = {}) => ({ isTold: () => true, onAnswer: (site) => answered.push(site), site: null, isOfPage: async (frameId) => frameId === 'MAIN', ...over });
 const allowed = scope({ site: SITE });
 const own = (url, over = {}) => ({ ...paused(url), frameId: 'MAIN', ...over });
 
 beforeEach(() => {
   interception.forget(7);
-  sent = [];
+  [sent, answered] = [[], []];
   chrome.debugger = { sendCommand: async (_, method, params) => { sent.push([method, params]); return {}; } };
 });
 
@@ -61,6 +62,7 @@ test('a request of the page is answered in place of the server, in UTF-8, and ke
   assert.equal(await decideByRules(7, rules, own('https://a.test/cart'), allowed), true);
   const responseHeaders = [{ name: 'Content-Type', value: 'text/plain; charset=utf-8' }, { name: 'Cache-Control', value: 'no-store' }];
   assert.deepEqual(sent, [['Fetch.fulfillRequest', { requestId: 'R', responseCode: 404, responseHeaders, body: 'w7w=' }]]);
+  assert.deepEqual(answered, [SITE], 'each answer is noted');
   assert.equal(rules[0].matched, 1);
 });
 
@@ -72,7 +74,7 @@ test('no rule answers a document, a worker, a frame, another page, or without th
   assert.equal(await decideByRules(7, rules, own(url, { frameId: 'FRAME' }), allowed), false);
   assert.equal(await decideByRules(7, rules, paused(url), allowed), false);
   assert.equal(await decideByRules(7, rules, own(url), scope()), false);
-  assert.deepEqual([sent, rules[0].matched], [[], 0]);
+  assert.deepEqual([sent, rules[0].matched, answered], [[], 0, []]);
 });
 
 test('headers are changed for requests to the site of the word alone, and the others stay', async () => {

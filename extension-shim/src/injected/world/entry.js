@@ -22,7 +22,8 @@ class PageWorld {
   #refs = new RefTable();
   #finder = new TargetFinder(this.#dom, this.#accessible, this.#tree, this.#refs, this.#words);
   #changes = new MutationWatch(this.#dom);
-  #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes);
+  #codes = new CodeAddresses(this.#dom);
+  #readiness = new ReadinessCheck(this.#dom, this.#accessible, this.#tree, this.#finder, this.#refs, this.#changes, this.#codes);
   #events = new EventWatch(this.#dom, this.#finder, this.#refs, this.#accessible, this.#tree, this.#readiness, this.#changes);
   #scripted = new ScriptedEvents(this.#dom);
   #scrolling = new ScrollControl(this.#dom, this.#finder);
@@ -119,6 +120,11 @@ class PageWorld {
     const hit = this.#readiness.at(x, y);
     if (arm) this.#events.arm(hit?.id);
     return { hit, ...this.#about() };
+  }
+
+  /** Whether a press of a key that an element names as its own runs the code in an address. */
+  runsCodeByKey() {
+    return this.#codes.runsByKey();
   }
 
   /** @param {{place: number}} frame */

@@ -293,22 +293,16 @@ class FieldEditor {
 
   /** The button that submits the form of a field, or the form itself. @param {any} field @returns {{button?: TargetMatch, isForm: boolean}} */
   submitter(field) {
-    const form = this.formOf(field);
+    const form = this.#dom.formOf(field);
     if (!form) return { isForm: false };
-    const buttons = this.#dom.select(this.#dom.root(form), 'button, input').filter((button) => ['submit', 'image'].includes(button.type) && this.formOf(button) === form);
+    const buttons = this.#dom.select(this.#dom.root(form), 'button, input').filter((button) => ['submit', 'image'].includes(button.type) && this.#dom.formOf(button) === form);
     const [first] = buttons;
     return { isForm: true, ...(first && { button: this.#finder.describe(first) }) };
   }
 
-  /** @param {any} field @returns {any} null: it is in none */
-  formOf(field) {
-    const { form } = field;
-    return form instanceof HTMLFormElement ? form : this.#dom.closest(field, 'form');
-  }
-
   /** Submits a form without a button, as the browser does by the enter key. @param {any} field */
   submit(field) {
-    const form = this.formOf(field);
+    const form = this.#dom.formOf(field);
     if (form) HTMLFormElement.prototype.requestSubmit.call(form);
   }
 }

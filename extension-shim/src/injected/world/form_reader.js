@@ -67,7 +67,7 @@ class FormReader {
     let left = 0;
     for (const field of this.#dom.roots().flatMap((one) => this.#dom.select(one, FormReader.#FIELDS))) {
       if (!this.#isField(field) || !this.#dom.holds(root, field)) continue;
-      const form = this.#fields.formOf(field) ?? null;
+      const form = this.#dom.formOf(field) ?? null;
       const known = found.get(form) ?? { fields: [], hidden: 0 };
       found.set(form, known);
       if (!this.#isUsed(field)) known.hidden += 1;

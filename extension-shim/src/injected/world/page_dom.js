@@ -176,6 +176,12 @@ class PageDom {
     return label instanceof HTMLLabelElement ? this.#getters.control(label) : null;
   }
 
+  /** @param {any} field @returns {any} null: it is in none */
+  formOf(field) {
+    const { form } = field;
+    return form instanceof HTMLFormElement ? form : this.closest(field, 'form');
+  }
+
   /** @param {any} element @returns {DOMRect} in CSS px of its frame's viewport */
   rect(element) {
     return this.#getBoundingClientRect.call(element);

@@ -25,7 +25,8 @@
  * @property {string} [tag] of the field that it stands for, too
  * @property {string} [type] of an input
  * @property {string} [checked] true, false or mixed, of a check box and the like
- * @property {boolean} [runsAddress] a press of it runs the code in an address
+ * @property {boolean} [runsAddress] a press of it, or Enter in it, runs the code in an address
+ * @property {boolean} [isOverFrame] a press of it goes to the document of a frame
  */
 
 /** @typedef {{refused: 'covered' | 'disabled' | 'file', why?: string, isUntouched?: boolean, isUnpressed?: boolean}} ClickRefusal `isUntouched`: no event was sent; `isUnpressed`: none of a press */
@@ -34,7 +35,6 @@ class ReadinessCheck {
   static #NEEDS = /** @type {Record<ReadinessKind, {enabled?: boolean, editable?: boolean, pointer?: boolean, rest?: boolean, hidden?: boolean}>} */ ({
     click: { enabled: true, pointer: true, rest: true }, hover: { pointer: true, rest: true }, edit: { enabled: true, editable: true }, choose: { enabled: true }, view: { rest: true }, file: { enabled: true, hidden: true },
   });
-  static #ADDRESSES = /** @type {Record<string, string[]>} */ ({ a: ['href', 'xlink:href'], area: ['href'], button: ['formaction'], input: ['formaction'], form: ['action'] });
   static #TEXT_INPUTS = new Set(['text', 'search', 'url', 'tel', 'email', 'password', 'number', 'date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
   static #ACTED_ON = 'a[href], button, label, summary, [role=button], [role=link], [role=checkbox], [role=radio], [role=menuitem], [role=option], [role=tab], [role=switch], [role=treeitem]';
   #dom;
@@ -43,9 +43,11 @@ class ReadinessCheck {
   #finder;
   #refs;
   #watch;
+  #codes;
 
-  /** @param {PageDom} dom @param {Accessible} accessible @param {AccessibleTree} tree @param {TargetFinder} finder @param {RefTable} refs @param {MutationWatch} watch */
-  constructor(dom, accessible, tree, finder, refs, watch) {
+  /** @param {PageDom} dom @param {Accessible} accessible @param {AccessibleTree} tree @param {TargetFinder} finder @param {RefTable} refs @param {MutationWatch} watch @param {CodeAddresses} codes */
+  constructor(dom, accessible, tree, finder, refs, watch, codes) {
+    this.#codes = codes;
     this.#tree = tree;
     this.#dom = dom;
     this.#accessible = accessible;
@@ -65,7 +67,7 @@ class ReadinessCheck {
     const checked = this.#accessible.checked(field, role);
     const tag = this.#dom.tag(field);
     const about = {
-      id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }), ...(needs.pointer && this.#runsAddress(element) && { runsAddress: true }),
+      id: own, role, name, tag, ...(tag === 'input' && { type: String(field.type) }), ...(checked !== null && { checked }), ...this.#code(element),
     };
     const unseen = kind === 'choose' && this.#isTickedByLabel(element) ? '' : this.#unseen(element);
     if (unseen && !needs.hidden) return { ...about, verdict: 'not_visible', why: unseen };
@@ -77,7 +79,7 @@ class ReadinessCheck {
     const point = this.#reach(element, needs.pointer === true, part);
     const box = this.#box(element);
     if (point && isPointedAt && !this.#isUnderPointer(element)) return { ...about, verdict: 'covered', box, why: 'the pointer is over another element' };
-    if (point) return { ...about, verdict: 'ready', box, point };
+    if (point) return { ...about, ...this.#under(point), verdict: 'ready', box, point };
     if (!needs.pointer) return { ...about, verdict: 'ready', box };
     return { ...about, verdict: 'covered', box, why: this.#cover(element) };
   }
@@ -237,30 +239,30 @@ class ReadinessCheck {
     const hit = this.#dom.at(x, y);
     if (!hit) return null;
     const { id, role, name } = this.#finder.describe(hit);
-    const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(hit)) && hit.contentWindow;
-    return { id, role, name, ...(this.#runsAddress(hit) && { runsAddress: true }), ...(isFrame && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
+    return { id, role, name, ...this.#code(hit), ...(this.#isFrame(hit) && { frame: this.#dom.placeOf(hit), ...this.#insideFrame(hit, x, y) }) };
   }
 
   /** The element that has the focus, or the body of the page. */
   focused() {
     const element = this.#dom.active() ?? this.#dom.body ?? this.#dom.page;
     const { id, role, name } = this.#finder.describe(element);
-    const isFrame = ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(element)) && element.contentWindow;
-    return { id, role, name, ...(this.#runsAddress(element) && { runsAddress: true }), ...(isFrame && { frame: this.#dom.placeOf(element) }) };
+    return { id, role, name, ...this.#code(element), ...(this.#isFrame(element) && { frame: this.#dom.placeOf(element) }) };
   }
 
-  /** Whether a press of an element, or Enter in it, runs the code in an address. @param {any} element */
-  #runsAddress(element) {
-    for (let around = element; around; around = this.#dom.shownParent(around)) {
-      const names = ReadinessCheck.#ADDRESSES[this.#dom.tag(around)] ?? [];
-      if (names.some((name) => ReadinessCheck.#isCode(this.#dom.attribute(around, name) ?? ''))) return true;
-    }
-    return false;
+  /** What a press at a point of the view meets in the place of the element that it is meant for. @param {{x: number, y: number}} point */
+  #under({ x, y }) {
+    const hit = this.#dom.at(x, y);
+    return { ...this.#code(hit), ...(hit && this.#isFrame(hit) && { isOverFrame: true }) };
   }
 
-  /** As the URL parser reads it. @param {string} address */
-  static #isCode(address) {
-    return /^[\0- ]*javascript:/i.test(address.replace(/[\t\n\r]/g, ''));
+  /** @param {any} element null: nothing is there @returns {{runsAddress?: true}} */
+  #code(element) {
+    return this.#codes.runs(element) ? { runsAddress: true } : {};
+  }
+
+  /** @param {any} element @returns {boolean} whether it shows another document */
+  #isFrame(element) {
+    return ['iframe', 'frame', 'object', 'embed'].includes(this.#dom.tag(element)) && Boolean(element.contentWindow);
   }
 
   /** A point of the view in the view of a frame in it. @param {any} frame @param {number} x @param {number} y */

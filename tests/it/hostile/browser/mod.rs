@@ -1,6 +1,7 @@
 //! Attacks on a real browser, or by what is in one.
 
 mod asks;
+mod denied_scripts;
 mod drawings;
 mod leases;
 mod local_files;
