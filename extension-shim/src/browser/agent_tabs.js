@@ -24,6 +24,8 @@ export class AgentTabs {
   #watched = new Set();
   /** Tabs of the person that agents hold. @type {Set<number>} */
   #borrowed = new Set();
+  /** Tabs in which frames of other extensions are aside, whoever holds or opened them. @type {Set<number>} */
+  #beside = new Set();
   /** The window in which a tab was closed last, and when. @type {{windowId: number, at: number}} */
   #closed = { windowId: -1, at: 0 };
   #keepsAll = false;
@@ -165,6 +167,13 @@ export class AgentTabs {
     this.#borrowed = new Set(borrowed);
   }
 
+  /** Frames of other extensions are aside in a tab from now on, or back: the person's own input has them come back. @param {number} tabId @param {boolean} areAside */
+  handleAside(tabId, areAside) {
+    if (!areAside) return void this.#beside.delete(tabId);
+    this.#beside.add(tabId);
+    this.#watch(tabId);
+  }
+
   /** @param {number} tabId */
   #watch(tabId) {
     this.#watched.add(tabId);
@@ -186,6 +195,7 @@ export class AgentTabs {
     this.#closed = { windowId, at: Date.now() };
     this.#brought.delete(tabId);
     this.#watched.delete(tabId);
+    this.#beside.delete(tabId);
     if (this.#agents.delete(tabId)) this.#store();
     this.#kept.delete(tabId);
     this.#groups.handleRemoved(tabId);
@@ -208,7 +218,7 @@ export class AgentTabs {
   /** @param {{tabId: number, frameId: number, transitionQualifiers?: string[]}} details */
   handleCommitted({ tabId, frameId, transitionQualifiers = [] }) {
     if (frameId === 0 && transitionQualifiers.includes('from_address_bar')) this.keep(tabId);
-    else if (this.#borrowed.has(tabId) || this.#watched.has(tabId) && this.#opened.has(tabId)) this.#watch(tabId);
+    else if (this.#borrowed.has(tabId) || this.#beside.has(tabId) || this.#watched.has(tabId) && this.#opened.has(tabId)) this.#watch(tabId);
   }
 
   /** @param {any} message @param {chrome.runtime.MessageSender} sender @returns {boolean} whether it was for this part */

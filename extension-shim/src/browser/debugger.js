@@ -62,6 +62,8 @@ export const debuggerNews = {
   onRest: () => {},
   /** It is attached to a tab with frames of other extensions, while a command needs it. @type {(tabId: number) => void} */
   onBeside: () => {},
+  /** Frames of other extensions are being set aside in a tab. @type {(tabId: number) => void} */
+  onAside: () => {},
   /** The source of requests is off, and an emulated network with it. @type {(tabId: number) => void} */
   onNetworkOff: () => {},
   /** Whether the person does, or did, a step in the tab alone. @type {(tabId: number) => boolean} */
@@ -608,6 +610,7 @@ const resting = new Map();
 /** Puts frames of other extensions back once nothing needs the debugger there. @param {number} tabId */
 function restLater(tabId) {
   if (resting.has(tabId)) return;
+  debuggerNews.onAside(tabId);
   let keptAt = performance.now();
   resting.set(tabId, setInterval(() => {
     const session = sessions.get(tabId);
@@ -635,6 +638,11 @@ async function rest(tabId) {
 /** The person has come to a tab: a burst of commands there is over for its frames. @param {number} tabId */
 export function handlePerson(tabId) {
   if (asideFrames.has(tabId)) endBurst(tabId).catch(console.debug);
+}
+
+/** The same for tabs that are closed to agents by now. @param {(tabId: number) => boolean} isClosed */
+export function endBurstsBeside(isClosed) {
+  for (const tabId of resting.keys()) if (isClosed(tabId)) handlePerson(tabId);
 }
 
 /**

@@ -13,7 +13,7 @@ import { receivingPage } from '../actions/upload_file.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
-import { debuggerNews, dismissedTabs, giveBack, handlePerson, isAnyDismissed } from '../browser/debugger.js';
+import { debuggerNews, dismissedTabs, endBurstsBeside, giveBack, handlePerson, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { checkedRules } from '../browser/network_rules.js';
 import { personRecordings } from '../browser/person_recordings.js';
@@ -361,6 +361,7 @@ const rulesChanged = () => {
   recorder.apply().catch(console.warn);
   personRecordings.handleRules();
   pageStates.handleRules().catch(console.warn);
+  endBurstsBeside((tabId) => policy.blocks(tabs.known(tabId)?.url ?? ''));
 };
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 policy.onChange = () => {
@@ -399,7 +400,9 @@ asks.onChange = (open) => {
 };
 // Without a daemon notification and question stay.
 askNotifications.onAnswer = (id, answer) => { asks.answer(id, answer); };
+debuggerNews.onAside = (tabId) => agentTabs.handleAside(tabId, true);
 debuggerNews.onRest = (tabId) => {
+  agentTabs.handleAside(tabId, false);
   recorder.handleGone(tabId);
   traces.handleDetach(tabId);
 };

@@ -231,6 +231,14 @@ test('the person\'s own input in a tab of theirs that an agent holds is told, in
   agentTabs.handleHeld([7]);
   input(30);
   assert.deepEqual(said, [30], 'nobody holds it any more');
+  // A tab that nobody holds is watched while frames of other extensions are aside in it, over its pages.
+  watched.length = 0;
+  agentTabs.handleAside(40, true);
+  agentTabs.handleCommitted({ tabId: 40, frameId: 0 });
+  input(40);
+  agentTabs.handleAside(40, false);
+  agentTabs.handleCommitted({ tabId: 40, frameId: 0 });
+  assert.deepEqual([watched, used.at(-1), said], [[40, 40], 40, [30]]);
 });
 
 test('without the permission nothing is grouped', async () => {

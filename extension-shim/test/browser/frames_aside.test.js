@@ -4,7 +4,7 @@ import { beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
-const { attach, cdp, handleDetach, onRegained, withDialogs } = await import('../../src/browser/debugger.js');
+const { attach, cdp, debuggerNews, emulateFocus, endBurstsBeside, handleDetach, onRegained, withDialogs } = await import('../../src/browser/debugger.js');
 const { asideFrames } = await import('../../src/browser/frames_aside.js');
 
 const FOREIGN = 'Cannot access a chrome-extension:// URL of different extension';
@@ -71,6 +71,22 @@ test('nothing is set aside while the person types, where they have switched it o
   await asideFrames.setOn(true);
   await assert.rejects(attach(7, { setsAside: false }), { code: 'foreign_extension_frame' });
   assert.deepEqual(orders, []);
+});
+
+test('nothing is set aside in the tab of a step that the person does alone, and a tab that closes to agents has its frames back', async (t) => {
+  t.after(() => { debuggerNews.isHandedOver = () => false; });
+  debuggerNews.isHandedOver = (tabId) => tabId === 7;
+  await assert.rejects(attach(7), { code: 'handed_over' });
+  assert.deepEqual([orders, asked], [[], []]);
+  debuggerNews.isHandedOver = () => false;
+  await attach(7);
+  await emulateFocus(7);
+  endBurstsBeside((tabId) => tabId === 8);
+  await new Promise((done) => { setTimeout(done, 600); });
+  assert.deepEqual(orders, ['aside'], 'a burst of commands goes on there');
+  endBurstsBeside((tabId) => tabId === 7);
+  await new Promise((done) => { setTimeout(done, 600); });
+  assert.deepEqual(orders, ['aside', 'back']);
 });
 
 test('where nothing may be set aside, the end of a tab or its way to a closed page is told as such', async () => {

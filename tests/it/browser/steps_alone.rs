@@ -52,7 +52,7 @@ impl FormStage {
     }
 }
 
-async fn press(hand: &mut BrowserUser, label: &str) {
+pub(super) async fn press(hand: &mut BrowserUser, label: &str) {
     hand.turn_to(&popup()).await;
     hand.show().await;
     let index = format!(
@@ -64,7 +64,7 @@ async fn press(hand: &mut BrowserUser, label: &str) {
     hand.click(&format!("#ask-list .buttons button:nth-child({at})")).await;
 }
 
-async fn step_tab(hand: &mut BrowserUser, former: &Value) -> Value {
+pub(super) async fn step_tab(hand: &mut BrowserUser, former: &Value) -> Value {
     hand.turn_to(&popup()).await;
     let tab = "chrome.storage.session.get('hand_overs').then(({ hand_overs }) => hand_overs.tabs[0] ?? null)";
     let mut step = Value::Null;

@@ -1,10 +1,13 @@
 //! Pages that another extension has put a frame into, as password managers do.
 
 use serde_json::{Value, json};
-use testkit::soon;
+use testkit::{body, soon, until};
 
+use super::super::popup::popup;
+use super::super::steps_alone::{press, step_tab};
 use super::ActionStage;
 use super::asleep::beside_vault;
+use super::scripted::Beside;
 
 impl ActionStage {
     /// Waits until the frame of the other extension has loaded at least so many times. No debugger is
@@ -29,7 +32,7 @@ impl ActionStage {
 
 #[tokio::test]
 async fn a_frame_of_another_extension_is_set_aside_for_a_command_and_put_back_after_it() {
-    let mut stage = beside_vault("vault.html?src").await;
+    let Beside { mut stage, mut hand } = Beside::open("vault.html?src").await;
     for way in ["src", "blank", "closed", "object", "blanks", "nested-src", "nested-closed"] {
         stage.turn_to(&format!("vault.html?{way}")).await;
         stage.is_here(1).await;
@@ -42,6 +45,95 @@ async fn a_frame_of_another_extension_is_set_aside_for_a_command_and_put_back_af
         stage.act("tab_activate", json!({})).await;
         stage.is_here(3).await;
     }
+
+    // In a tab of the person, which nobody holds and in which they are, their next key ends the burst.
+    let mine = stage.url("vault.html?src#mine");
+    hand.open_beside(&mine).await;
+    stage.tab = tab_at(&stage, &mine).await;
+    stage.is_here(1).await;
+    stage.act("click", json!({"target": "css=#go"})).await;
+    let here = "document.querySelector('#here').textContent";
+    assert_eq!(hand.read(here).await, "here 1", "it is aside");
+    let is_back = async || {
+        hand.press("Shift", 1).await;
+        hand.read(here).await == "here 2"
+    };
+    soon("the frame of the other extension", until(is_back)).await;
+    stage.end().await;
+}
+
+/// The tab that shows this address.
+async fn tab_at(stage: &ActionStage, url: &str) -> Value {
+    let listed = stage.client().call("observe", json!({"what": "tabs"})).await;
+    let shown = listed["tabs"].as_array().unwrap().iter().find(|tab| tab["url"] == url);
+    shown.unwrap_or_else(|| panic!("{url}: {listed}"))["tab_id"].clone()
+}
+
+#[tokio::test]
+async fn the_person_reads_whose_frames_are_aside_leaves_them_where_they_are_and_has_them_alone_in_a_step()
+ {
+    let Beside { mut stage, mut hand } = Beside::open("vault.html?src").await;
+    stage.read("1").await;
+    hand.open_beside(&popup()).await;
+    let line = "document.querySelector('#foreign-line').innerText";
+    let told = async || hand.read(line).await.as_str().is_some_and(|line| !line.is_empty());
+    soon("the popup's line", until(told)).await;
+    let told = hand.read(line).await;
+    assert!(
+        told.as_str().unwrap().starts_with("Set aside in agents' tabs: the extension "),
+        "{told}"
+    );
+    // Its switch, off and on again. The popup may be drawn anew as it is clicked.
+    for is_on in [false, true] {
+        let set = format!(
+            "(() => {{ const box = document.querySelector('#foreign-on'); if (box.checked !== {is_on}) box.click(); }})()"
+        );
+        let kept =
+            "chrome.storage.local.get('framesAside').then(({ framesAside }) => framesAside.isOn)";
+        let is_kept = async || {
+            hand.read(&set).await;
+            hand.read(kept).await == is_on
+        };
+        soon("the switch", until(is_kept)).await;
+        stage.turn_to(&format!("vault.html?src#{is_on}")).await;
+        stage.is_here(1).await;
+        let script = stage.answer("execute_js", json!({"script": "1"})).await;
+        assert_eq!(script["status"] == "complete", is_on, "{script}");
+        let error = script["error"].as_str().unwrap_or_default();
+        assert_eq!(error.contains("switched off"), !is_on, "{script}");
+    }
+
+    // While the person is to do a step on the site, and does it, their password manager is in its place.
+    stage.is_here(2).await;
+    stage.act("click", json!({"target": "css=#go"})).await;
+    let agents = stage.url("vault.html?src#true");
+    let ask = json!({"action": "ask_user", "kind": "hand_over", "question": "Log in here.", "tab_id": stage.tab});
+    let asked = stage.client().call("interact", ask).await;
+    assert_eq!(asked["status"], "waiting_for_user", "{asked}");
+    hand.turn_to(&agents).await;
+    let here = "document.querySelector('#here').textContent";
+    soon("the frame in the agent's tab", until(async || hand.read(here).await == "here 3")).await;
+    press(&mut hand, "Begin").await;
+    let step = step_tab(&mut hand, &Value::Null).await;
+    let is_there = format!(
+        "chrome.tabs.get({step}).then(({{ url, status }}) => status === 'complete' && url)"
+    );
+    soon("the step's page", until(async || hand.read(&is_there).await == agents.as_str())).await;
+    for tab in [&stage.tab, &step] {
+        let mut click =
+            json!({"action": "click", "target": "css=#go", "tab_id": tab, "wait_ms": 20_000});
+        click["timeout_ms"] = 2_000.into();
+        let refused = body(&stage.client().call_raw("interact", click).await);
+        let told = [&refused["reason"], &refused["error"]];
+        assert!(
+            told.contains(&&json!("handed_over")) || told.contains(&&json!("tab_gone")),
+            "{refused}"
+        );
+    }
+    hand.turn_to_where(&agents, "document.visibilityState === 'visible'").await;
+    soon("the frame in the step", until(async || hand.read(here).await == "here 1")).await;
+    press(&mut hand, "Cannot").await;
+    assert_eq!(hand.read("1").await, 1);
     stage.end().await;
 }
 
