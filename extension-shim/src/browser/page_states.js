@@ -71,6 +71,12 @@ export class PageStates {
     return state?.emulation ?? {};
   }
 
+  /** @param {number} tabId @returns {string} the screen that is emulated there; empty: none is */
+  screenOf(tabId) {
+    const { viewport = '', device = '' } = this.#tabs.get(tabId)?.emulation ?? {};
+    return `${viewport} ${device}`.trim();
+  }
+
   /** @param {number} tabId @param {Context} context @returns {NetworkRule[]} the client's rules there; throws if another one has changed the tab */
   rulesOf(tabId, { clientId }) {
     const state = this.#tabs.get(tabId);

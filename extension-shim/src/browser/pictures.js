@@ -15,7 +15,7 @@ import { PICTURES_MAX } from './limits.js';
  * @property {number} top
  * @property {number} width of the view in CSS px
  * @property {number} height
- * @property {string} size of the tab, scroll bars included: a capture may hide those
+ * @property {string} size of the tab, scroll bars included: a capture may hide those; and the screen that is emulated
  * @property {number} zoom
  * @property {number} pixelRatio pixels of the screen for a CSS px
  *
@@ -26,13 +26,19 @@ import { PICTURES_MAX } from './limits.js';
  * @property {number} scale pixels of the picture for a CSS px
  */
 
+/** Set where the states of pages are. */
+export const screens = {
+  /** The one that is emulated in a tab; empty: none is. @type {(tabId: number) => string} */
+  emulatedIn: () => '',
+};
+
 /** CSS px that browsers round away. */
 const ROUNDING = 0.75;
 
-/** @param {any} metrics of Page.getLayoutMetrics @param {number} zoom @param {string} document @param {chrome.tabs.Tab} tab @returns {ShownView} */
-function shownView({ cssVisualViewport: seen, visualViewport: device }, zoom, document, { width, height }) {
+/** @param {any} metrics of Page.getLayoutMetrics @param {number} zoom @param {string} document @param {{width?: number, height?: number, screen: string}} tab @returns {ShownView} */
+function shownView({ cssVisualViewport: seen, visualViewport: device }, zoom, document, { width, height, screen }) {
   return {
-    document, left: seen.pageX, top: seen.pageY, width: seen.clientWidth, height: seen.clientHeight, size: `${width} ${height}`, zoom,
+    document, left: seen.pageX, top: seen.pageY, width: seen.clientWidth, height: seen.clientHeight, size: `${width} ${height} ${screen}`, zoom,
     pixelRatio: device.clientWidth / seen.clientWidth,
   };
 }
@@ -42,7 +48,7 @@ export async function viewNow(tabId) {
   const [metrics, zoom, frame, tab] = await Promise.all([
     cdp(tabId, 'Page.getLayoutMetrics'), chrome.tabs.getZoom(tabId), chrome.webNavigation.getFrame({ tabId, frameId: 0 }), chrome.tabs.get(tabId),
   ]);
-  return { view: shownView(metrics, zoom, frame?.documentId ?? '', tab), metrics };
+  return { view: shownView(metrics, zoom, frame?.documentId ?? '', { ...tab, screen: screens.emulatedIn(tabId) }), metrics };
 }
 
 export class PictureMemory {

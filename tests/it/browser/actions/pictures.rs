@@ -211,6 +211,13 @@ async fn points_of_a_picture_hit_what_it_shows_until_the_tab_shows_something_els
     user.read(&zoom(1.0)).await;
     stage.until("devicePixelRatio < 1.4").await;
     let (told, _) = picture(&stage, json!({})).await;
+    // The view has another size.
+    let (width, height) = (stage.read("innerWidth").await, stage.read("innerHeight").await);
+    let smaller = format!("{}x{}", width.as_u64().unwrap() - 60, height.as_u64().unwrap() - 40);
+    stage.act("emulate", json!({"viewport": smaller})).await;
+    assert!(why(&stage, at(&told, (5.0, 5.0))).await.contains("size"));
+    stage.act("emulate", json!({"reset": true})).await;
+    let (told, _) = picture(&stage, json!({})).await;
     let first = stage.tab.clone();
     stage.turn_to("picture_points.html").await;
     assert!(why(&stage, at(&told, (5.0, 5.0))).await.contains("is of tab"));
