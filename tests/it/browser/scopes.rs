@@ -396,3 +396,78 @@ async fn what_is_shared_outlives_the_extensions_worker() {
     assert_eq!(set.seen().await, [tab]);
     set.stage.end().await;
 }
+
+/// How many tabs of the person are opened at once.
+const OPENED_AT_ONCE: usize = 50;
+
+/// The person opens so many empty tabs in the background, with the word in their addresses.
+async fn open_many(hand: &mut BrowserUser, count: usize) -> Vec<i64> {
+    let mut ids = Vec::new();
+    for from in (0..count).step_by(OPENED_AT_ONCE) {
+        let open = format!(
+            "Promise.all(Array.from({{length: {}}}, (_, at) => chrome.tabs.create({{active: false, \
+             url: `about:blank#{WORD}-${{{from} + at}}`}}))).then((all) => all.map(({{ id }}) => id))",
+            OPENED_AT_ONCE.min(count - from)
+        );
+        let opened = hand.read(&open).await;
+        ids.extend(opened.as_array().unwrap().iter().map(|id| id.as_i64().unwrap()));
+    }
+    ids
+}
+
+/// An owner of each scope lists, reads streams and guesses the ids of so many tabs of the person.
+async fn guess_among(count: usize) {
+    // Many empty pages share a process then.
+    let flags = ["--renderer-process-limit=1"];
+    let stage = Stage::with_user(TestPages::start().await, &flags).await;
+    let mut hand = BrowserUser::reach(&stage.profile()).await;
+    hand.open_beside(&popup()).await;
+    let ids = open_many(&mut hand, count).await;
+    let nowhere = ids.iter().max().unwrap() + 5_000;
+    let outside = Outside { ids, nowhere };
+    let token = stage.daemon.token_of("work");
+    let work = McpClient::legacy(&stage.daemon).with_token(token).named("worker");
+    for scope in ["own", "shared"] {
+        choose(&stage, scope).await;
+        work.call("configure", json!({"action": "capture"})).await;
+        let open = json!({"action": "tab_open", "url": stage.pages.url("/form")});
+        let own = id_of(&call(&work, open).await);
+        let said =
+            json!({"action": "execute_js", "script": "console.log('own words')", "tab_id": own});
+        assert_eq!(call(&work, said).await["status"], "complete");
+        let mut looks = vec![call(&work, json!({"action": "tab_list"})).await];
+        for what in ["tabs", "logs", "network", "errors", "browsers"] {
+            looks.push(work.call("observe", json!({"what": what})).await);
+        }
+        for told in looks {
+            let told = told.to_string();
+            assert_eq!(outside.told(&told, None), None, "{scope}: {told:.900}");
+        }
+        let guess = |tab: i64| {
+            let look = json!({"action": "page_info", "tab_id": tab});
+            async { without_numbers(&call(&work, look).await.to_string()) }
+        };
+        let none = guess(outside.nowhere).await;
+        for tab in &outside.ids {
+            assert_eq!(guess(*tab).await, none, "{scope}: tab {tab}");
+        }
+        call(&work, json!({"action": "tab_close", "tab_id": own})).await;
+    }
+    // Who sees every tab finds them: the search can fail.
+    choose(&stage, "all").await;
+    let told = work.call("observe", json!({"what": "tabs"})).await;
+    assert!(told["count"].as_u64().unwrap() as usize >= count, "{told:.900}");
+    assert!(outside.told(&told.to_string(), None).is_some(), "{told:.900}");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_owner_of_a_narrow_scope_lists_streams_and_guesses_none_of_200_tabs() {
+    guess_among(200).await;
+}
+
+#[tokio::test]
+#[ignore = "a minute or more: `make soak`"]
+async fn an_owner_of_a_narrow_scope_lists_streams_and_guesses_none_of_1000_tabs() {
+    guess_among(1_000).await;
+}

@@ -1,9 +1,10 @@
-//! Two agents in one browser: neither waits for the other's tab.
+//! Two agents in one browser: neither waits for the other's tab, and two on one connection get their own
+//! results.
 
 use serde_json::{Value, json};
 
 use super::Stage;
-use testkit::{McpClient, Stopwatch};
+use testkit::{McpClient, StdioClient, Stopwatch, body, cli_of};
 
 /// How many calls a median is of.
 const CALLS: usize = 41;
@@ -50,5 +51,54 @@ async fn a_script_of_10_seconds_in_one_agents_tab_delays_no_call_of_another_in_i
         "a call took {alone} ms alone and {beside} ms beside the script"
     );
     stage.client.cancel(&id).await;
+    stage.end().await;
+}
+
+/// Calls of each of two callers.
+const ROUNDS: usize = 100;
+
+/// The call of a caller in a round, by which its answer can be told from any other.
+fn interleaved(caller: &str, round: usize, tab: &Value) -> Value {
+    let script = format!(
+        "await new Promise((done) => setTimeout(done, {})); return `${{location.search}} {caller} {round}`",
+        (round * 7 + caller.len()) % 11
+    );
+    match round % 2 {
+        0 => json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000}),
+        _ => json!({"action": "page_info", "tab_id": tab, "wait_ms": 20_000}),
+    }
+}
+
+#[tokio::test]
+async fn of_200_interleaved_calls_of_two_callers_on_one_connection_none_gets_the_others_result() {
+    let stage = Stage::set().await;
+    let mut both = StdioClient::spawn(cli_of(&stage.daemon, &["mcp"]));
+    both.initialize("Both").await;
+    let mut callers = Vec::new();
+    for caller in ["one", "other"] {
+        let url = stage.pages.url(&format!("/form?{caller}"));
+        let open = json!({"action": "tab_open", "url": url, "wait_ms": 20_000});
+        let opened = both.call("interact", open).await;
+        callers.push((caller, opened["result"]["value"]["tab_id"].clone()));
+    }
+    for round in 0..ROUNDS {
+        for (caller, tab) in &callers {
+            let id = json!(format!("{caller} {round}"));
+            both.ask(&id, "interact", interleaved(caller, round, tab)).await;
+        }
+        for (caller, _) in &callers {
+            let answer = both.answer(&json!(format!("{caller} {round}"))).await;
+            let told = body(&answer["result"]);
+            let value = &told["result"]["value"];
+            match round % 2 {
+                0 => assert_eq!(*value, format!("?{caller} {caller} {round}"), "{told}"),
+                _ => assert!(
+                    value["url"].as_str().unwrap().ends_with(&format!("/form?{caller}")),
+                    "{told}"
+                ),
+            }
+        }
+    }
+    both.kill().await;
     stage.end().await;
 }

@@ -177,7 +177,9 @@ async fn serve_page(
         "/shop" => STYLED,
         _ => "",
     };
-    if let Some(answer) = answer_of_kind(&path) {
+    // An ordinary page at first, and from then on the answer that its path names.
+    let kind = path.strip_prefix("/once?").filter(|_| hit > 1).unwrap_or(&path);
+    if let Some(answer) = answer_of_kind(kind) {
         return stream.write_all(answer.as_bytes()).await.ok();
     }
     if let Some(name) = path.strip_prefix("/download?").and_then(|of| of.strip_suffix("&part")) {

@@ -132,7 +132,8 @@ async fn a_command_whose_tab_is_discarded_meanwhile_says_so_and_that_it_may_have
 }
 
 #[tokio::test]
-async fn a_discarded_answer_to_a_form_is_not_asked_for_again() {
+async fn a_discarded_answer_to_a_form_is_not_asked_for_again_and_no_other_page_is_told_as_the_former()
+ {
     let stage = beside_vault("sleepy.html").await;
     let front_tab = front(&stage).await;
     stage.act("click", json!({"target": "text=Send"})).await;
@@ -147,6 +148,24 @@ async fn a_discarded_answer_to_a_form_is_not_asked_for_again() {
     let back = stage.act("back", json!({})).await;
     assert!(back["url"].as_str().unwrap().ends_with("/sleepy.html"), "{back}");
     assert_eq!(stage.pages().hits("/answer.html"), 1);
+
+    // Addresses that lead elsewhere, or fail, by the time at which their pages are loaded anew.
+    for (later, says, title) in
+        [("/to?/second", "led to", "Second Page"), ("/status?500", "HTTP status 500", "Status 500")]
+    {
+        let url = stage.pages().url(&format!("/once?{later}"));
+        stage.act("navigate", json!({"url": url})).await;
+        assert_eq!(stage.read("document.title").await, "Another Page");
+        discard(&stage).await;
+        let other = stage.fails("press_key", json!({"key": "Tab"})).await;
+        let told = (&other["reason"], &other["may_have_run"]);
+        assert_eq!(told, (&json!("navigation_interrupted"), &json!(false)), "{other}");
+        assert!(other["error"].as_str().unwrap().contains(says), "{other}");
+        assert!(!other.to_string().contains("revived"), "{other}");
+        let shown = stage.answer("execute_js", json!({"script": "document.title"})).await;
+        assert_eq!(shown["result"]["value"], title, "{shown}");
+        assert_eq!(shown["result"]["revived"], Value::Null, "{shown}");
+    }
     stage.end().await;
 }
 
