@@ -13,6 +13,7 @@ use super::popup::popup;
 use testkit::{
     BrowserUser, McpClient, ProgramSandbox, StdioClient, TestDaemon, TestPages, VirtualDisplay,
     cli_of, first_tab, scratch_folder, signal, soon, until,
+    cli_of, first_tab, saved_groups, signal, soon, until,
 };
 
 /// A daemon that closes left tabs soon.
@@ -204,7 +205,8 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn ten_sessions_of_killed_agents_daemons_and_browsers_leave_no_tab_and_no_group() {
+async fn ten_sessions_of_killed_agents_daemons_and_browsers_leave_no_tab_no_group_and_no_saved_one()
+{
     let place = ProgramSandbox::new();
     let pages = TestPages::start().await;
     let limit = ["--limit", "leftover_tabs_s=1"];
@@ -212,6 +214,7 @@ async fn ten_sessions_of_killed_agents_daemons_and_browsers_leave_no_tab_and_no_
     let port = daemon.port.to_string();
     let again = [&limit[..], &["--port", &port]].concat();
     let desk = Desk::set(&place, daemon.port).await;
+    let profile = desk.folder.path().join("profile");
     let (mut browser, mut hand) = desk.open(&pages.url("/")).await;
     let groups = "chrome.tabGroups.query({}).then((all) => all.map(({ title }) => title))";
     let left = "chrome.tabs.query({}).then((all) => \
@@ -226,6 +229,8 @@ async fn ten_sessions_of_killed_agents_daemons_and_browsers_leave_no_tab_and_no_
             opens(&mut agent, url, json!({})).await;
         }
         soon("a group", until(async || hand.read(groups).await == json!(["Otter 1"]))).await;
+        let is_saved = until(async || saved_groups(&profile, "Otter 1") == 1);
+        soon("the group as the browser saves it", is_saved).await;
         let kills_browser = session % 3 == 2 || session == 9;
         for url in urls.iter().filter(|_| kills_browser) {
             desk.remembers(url).await;
@@ -246,6 +251,8 @@ async fn ten_sessions_of_killed_agents_daemons_and_browsers_leave_no_tab_and_no_
             panic!("session {session} leaves {}", hand.read(left).await);
         }
         assert_eq!(hand.read(groups).await, json!([]), "session {session}");
+        let is_gone = until(async || saved_groups(&profile, "Otter 1") == 0);
+        soon(&format!("the end of the saved group of session {session}"), is_gone).await;
     }
     let home = "chrome.tabs.query({}).then((all) => all.some(({ url }) => url.endsWith('/')))";
     assert_eq!(hand.read(home).await, true, "the person's tab is still there");

@@ -32,6 +32,7 @@ mod raw_http;
 mod relay;
 mod row;
 mod scratch;
+mod saved_groups;
 mod session;
 mod stand_in;
 mod terminal;
@@ -73,6 +74,7 @@ pub use raw_http::{
 pub use relay::FrameRelay;
 pub use row::RowReport;
 pub use scratch::scratch_folder;
+pub use saved_groups::saved_groups;
 pub use session::{ExtensionSession, HttpExtension, answering, commands};
 pub use stand_in::{FakeDaemon, HeldRequest};
 pub use terminal::Terminal;
