@@ -10,13 +10,16 @@ trap 'rm -f "$said"' EXIT
 
 # Each bug, and the test that notices it.
 bugs='
+any-word-for-files hub::tests::consents::a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_after_ten_minutes
 go-before-the-journal hub::tests::recorded::go_leaves_after_the_start_is_recorded_and_other_frames_do_not_wait_for_it
 job-begins-again lifecycle::command::tests::host_tasks::row_28_a_job_that_had_begun_is_over
+kept-word-for-private-windows hub::tests::private_tabs::a_word_on_a_private_window_is_on_one_command_alone
 late-close-evicts-the-new-link hub::tests::links::a_takeover_redelivers_what_was_not_begun_and_a_late_end_of_the_old_link_is_harmless
 lost-wake-up hub::tests::waiting::a_wait_wakes_at_once_at_whatever_moment_of_it_the_command_ends
 polled-again hub::tests::pollers::a_polled_command_is_not_offered_again_to_the_same_life
 redelivery-after-start lifecycle::command::tests::rows::row_11_a_started_command_waits_for_its_browser
 skipped-owner-check hub::tests::ending::cancel_reaches_the_page_and_says_whether_it_may_have_run
+unbounded-scopes hub::tests::scopes::each_guessed_id_answers_exactly_as_one_that_does_not_exist
 '
 named=$(grep -rhoE 'seeded_bug::is_on\("[a-z-]+"\)' src | cut -d '"' -f 2 | sort -u)
 listed=$(echo "$bugs" | cut -d ' ' -f 1 | sed '/^$/d' | sort)

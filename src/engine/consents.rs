@@ -21,6 +21,7 @@ use crate::protocol::{
     KEPT_WORDS_SHOWN, KeptWord, KnownConsent, Owner, PersonAsk, ReportedError, Timestamp,
     ToExtension, UPLOAD_FILES_MAX, WordTakenBack, WordTerm,
 };
+use crate::seeded_bug;
 
 /// The site in words about an extension that only polls.
 const POLLED_PAGES: &str = "the pages of a browser whose older extension only polls";
@@ -312,11 +313,12 @@ impl Transaction<'_> {
             | AskAnswer::Text { .. } => return AskReply::Refused(AskRefusal::Unfit),
         };
         let Some(subject) = self.subject_of(id) else { return AskReply::Over };
-        if !subject.kind.takes(word) {
+        if !subject.kind.takes(word) && !seeded_bug::is_on("any-word-for-files") {
             return AskReply::Refused(AskRefusal::Unfit);
         }
         let is_private = self.commands.get(id).is_some_and(|command| command.spec().is_private);
-        let word = if is_private { for_once(word) } else { word };
+        let is_for_once = is_private && !seeded_bug::is_on("kept-word-for-private-windows");
+        let word = if is_for_once { for_once(word) } else { word };
         match self.term_of(word, browser) {
             // The browser has given it to the extension as a whole, which looks at each anew.
             None if word == ConsentAnswer::Once && subject.kind == ConsentKind::Permission => {

@@ -18,6 +18,7 @@ use crate::protocol::{
     Action, BrowserId, BrowserTab, ClientId, CorrelationId, Owner, OwnerScopes, TabId, TabScope,
     Timestamp, WorkKind,
 };
+use crate::seeded_bug;
 use crate::streams::TabsInside;
 
 /// A tab that the clients of an owner opened.
@@ -64,6 +65,9 @@ impl OwnerTabs {
     pub(super) fn inside_since(&self, owner: &Owner, place: &TabPlace) -> Option<Timestamp> {
         if self.is_private(place) {
             return self.owned_since(owner, place);
+        }
+        if seeded_bug::is_on("unbounded-scopes") {
+            return Some(Timestamp::from_unix_micros(0));
         }
         match self.scope_of(owner) {
             TabScope::All => Some(Timestamp::from_unix_micros(0)),
