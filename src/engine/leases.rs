@@ -4,6 +4,7 @@
 //! has not used them for long. In a tab of the person it holds one only around its own commands: that
 //! tab is the person's. Looking at a tab needs no lease.
 
+mod listing;
 mod opening;
 
 use std::collections::{HashMap, HashSet};
@@ -134,6 +135,14 @@ pub struct TabHolder {
     /// Whether others may act in the tab.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+}
+
+impl TabHolder {
+    /// Its name for a caller who does not hold the tab.
+    #[must_use]
+    pub fn shown_name(&self) -> &str {
+        self.client.as_deref().unwrap_or("another")
+    }
 }
 
 impl Engine {

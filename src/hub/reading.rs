@@ -8,7 +8,7 @@ use super::{Caller, Hub};
 use crate::engine::{CallRefusal, CommandLists, RefusalReason};
 use crate::journal::WriteFailure;
 use crate::lifecycle::{Command, Tombstone, limits};
-use crate::protocol::{CommandReport, CorrelationId, FailedCommand};
+use crate::protocol::{CommandReport, CommandStatus, CorrelationId, FailedCommand};
 use crate::seeded_bug;
 
 /// The answer to a question about an id.
@@ -43,6 +43,7 @@ impl Hub {
             (command.report(with_trace), command.phase().is_terminal())
         };
         self.explain_absence(&mut report);
+        self.show_holders(caller, &mut report);
         // A caller must not hear of an end that a crash could undo (decision 91).
         if is_over {
             let recorded = self.0.journal.recorded(tracked.recorded()).await;
@@ -51,6 +52,17 @@ impl Hub {
             })?;
         }
         Ok(CommandLookup::Command(Box::new(report)))
+    }
+
+    /// Says of each tab that a command has listed which client holds it.
+    fn show_holders(&self, caller: &Caller, report: &mut CommandReport) {
+        let CommandStatus::Complete { result, .. } = &mut report.status else { return };
+        let now = self.now();
+        let id = &report.correlation_id;
+        let holders = self.view(|engine| engine.listed_holders(caller, id, now));
+        if let Some(shown) = holders.and_then(|holders| holders.shown_in(result)) {
+            *result = shown;
+        }
     }
 
     /// Waits until a command ends, waits for the answer to a dialog or begins to wait for the person,

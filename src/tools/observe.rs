@@ -290,7 +290,7 @@ fn tab_line(summary: &TabSummary, with_browser: bool) -> String {
     }
     match held_by {
         Some(holder) if holder.you => line.word("yours"),
-        Some(holder) => line.named("held_by", holder.client.as_deref().or(Some("another"))),
+        Some(holder) => line.named("held_by", Some(holder.shown_name())),
         None => {}
     }
     line.named("refs", tab.ref_prefix.as_deref());

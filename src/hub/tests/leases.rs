@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::{LeaseKind, TabHolder, TabLease};
-use crate::protocol::actions::{TabCloseAction, TabOpenAction};
+use crate::protocol::actions::{TabCloseAction, TabListAction, TabOpenAction};
 
 /// A call that names a tab on the surface where it takes the tab.
 fn taking(tab: i64) -> Submission {
@@ -116,6 +116,48 @@ async fn in_a_tab_that_a_client_opened_no_other_acts_and_all_may_look() {
     assert_eq!(theirs.client.as_deref(), Some("a"));
     assert!(held(&hub, "a", 4).is_none(), "a call on the five tools takes no tab");
     assert_eq!(browser.shown().await, [(3, "a".to_owned())]);
+}
+
+/// The tabs 3 and 4 in the answer to a command that lists them.
+async fn listed(
+    hub: &Hub,
+    browser: &mut Extension,
+    caller: &Caller,
+    action: Action,
+    value: &str,
+) -> String {
+    let id = hub.submit(caller, Submission { action, ..script() }).await.unwrap().id;
+    let attempt = loop {
+        if let ToExtension::Command { attempt, .. } = browser.frame().await {
+            break attempt;
+        }
+    };
+    browser.has_done((id.clone(), attempt), value).await;
+    let CommandLookup::Command(report) = hub.get(caller, &id, false).await.unwrap() else {
+        panic!("it is kept")
+    };
+    let CommandStatus::Complete { result, .. } = report.status else { panic!("{report:?}") };
+    let text = result.get();
+    text.strip_prefix(r#"{"success":true,"value":"#).unwrap().strip_suffix('}').unwrap().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_tabs_says_whose_each_is_as_the_reader_may_know_it() {
+    const TABS: &str = r#"[{"tab_id":3,"title":"x"},{"tab_id":4}]"#;
+    let (hub, mut browser) = opened(false).await;
+    let list = || Action::TabList(TabListAction {});
+    let stranger = Caller { owner: "guest".into(), ..agent("c") };
+    for (caller, whose) in [
+        (agent("a"), r#""yours":true"#),
+        (agent("b"), r#""held_by":"a""#),
+        (stranger, r#""held_by":"another""#),
+    ] {
+        let shown = listed(&hub, &mut browser, &caller, list(), TABS).await;
+        assert_eq!(shown, format!(r#"[{{"tab_id":3,"title":"x",{whose}}},{{"tab_id":4}}]"#));
+    }
+    let tab = TargetSelector { browser: None, tab: Some(TabId(3)) };
+    hub.release_tab(&agent("a"), &tab, false).unwrap();
+    assert_eq!(listed(&hub, &mut browser, &agent("b"), list(), TABS).await, TABS);
 }
 
 #[tokio::test(start_paused = true)]

@@ -332,6 +332,17 @@ async fn a_tab_that_an_agent_opened_is_its_own_until_the_person_takes_it_back() 
     assert!(beside.is_number(), "{clicked}");
     let refused = other.call_raw("interact", script(&beside)).await["structuredContent"].clone();
     assert_eq!(refused["error"], "tab_in_use", "{refused}");
+    let list = json!({"action": "tab_list", "wait_ms": 20_000});
+    for (reader, whose) in [(&client, ("yours", json!(true))), (&other, ("held_by", json!("it 1")))]
+    {
+        let listed = reader.call("interact", list.clone()).await["result"]["value"].clone();
+        let held = listed.as_array().unwrap().iter().filter(|one| one[whose.0] == whose.1);
+        let held: std::collections::BTreeSet<_> = held.map(|one| one["tab_id"].as_i64()).collect();
+        assert_eq!(held, [tab.as_i64(), beside.as_i64()].into(), "{listed}");
+        let persons = listed.as_array().unwrap().iter().find(|one| one["tab_id"] == persons);
+        let persons = persons.unwrap().as_object().unwrap();
+        assert!(!persons.contains_key("yours") && !persons.contains_key("held_by"), "{listed}");
+    }
 
     hand.open_beside(&popup()).await;
     shows(&mut hand, "it 1 opened it").await;

@@ -132,6 +132,15 @@ async fn a_program_works_in_the_tabs_that_it_opened_and_in_those_that_they_open(
     let set = ScopeStage::set().await;
     let own = set.open("/form").await;
     assert_eq!((set.seen().await, set.listed().await), (vec![own], vec![own]));
+    // Each owner is told that it is held, and only its own the name.
+    let list = json!({"action": "tab_list"});
+    for (client, whose) in
+        [(&set.work, r#""yours":true"#), (&set.stage.client, r#""held_by":"another""#)]
+    {
+        let listed = call(client, list.clone()).await["result"]["value"].to_string();
+        assert_eq!(listed.matches(whose).count(), 1, "{listed}");
+        assert!(!listed.contains("worker"), "{listed}");
+    }
     let shown = call(&set.work, json!({"action": "page_info"})).await;
     assert_eq!(shown["result"]["value"]["title"], "A Form", "its own is the current one: {shown}");
     let snapshot = json!({"what": "snapshot", "wait_ms": 20_000});
