@@ -12,6 +12,7 @@ import { readingNotes } from '../browser/scripted_way.js';
 import { documentNow } from '../browser/site_guard.js';
 import { tabEvents, tabs } from '../browser/state.js';
 import { WaitBell } from '../browser/tab_events.js';
+import { seenIfLong } from '../browser/unseen_pages.js';
 import { checkedInteger } from '../commands/params.js';
 import { ActionError, closedMeanwhile } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
@@ -35,8 +36,10 @@ export async function wait_for({ time, ...params }, context) {
   if (startedAt + ms > end) throw new ActionError('invalid_params', `time ${ms} is not below the command's limit of ${context.timeout_ms} ms`, undefined, { hint: `Call again with timeout_ms ${ms + 5_000}.` });
   const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
-  if (ms > 0) await pause(ms, context.signal);
-  const told = conditions.length > 0 ? await new PageWait(tab.id, conditions, context.signal, end).run() : {};
+  const told = await seenIfLong(tab.id, async () => {
+    if (ms > 0) await pause(ms, context.signal);
+    return conditions.length > 0 ? new PageWait(tab.id, conditions, context.signal, end).run() : {};
+  });
   context.signal.throwIfAborted();
   // Another page may have come meanwhile.
   const [{ url }, notes] = await Promise.all([documentNow(tab.id), readingNotes(tab.id)]);

@@ -2,6 +2,7 @@
 //! display meanwhile, nothing steals the focus, and a page that nobody sees behaves as one in front.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
@@ -78,9 +79,12 @@ impl HeadedStage {
     }
 }
 
+/// Between two keys of a person: an agent gets its turn.
+const KEY_PAUSE: Duration = Duration::from_millis(50);
+
 /// What an agent does in tabs in the background.
 async fn work(stage: &HeadedStage) {
-    for round in 0..3 {
+    for round in 0..2 {
         let tab = stage.opens(&format!("/background.html?{round}")).await;
         let text = format!("of the agent {round}");
         for call in [
@@ -112,6 +116,7 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
     soon("the person's field", until(async || stage.hand.read(is_ready).await == true)).await;
     let window = stage.person.focused();
     let mut person = stage._display.user();
+    let mut in_other_program = stage._display.user();
     let profile = stage._folder.path().join("profile");
     let mut eyes = BrowserUser::reach(&profile).await;
     eyes.turn_to(&stage.pages.url("/background.html?person")).await;
@@ -140,11 +145,42 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
     };
     let ((), keys) = tokio::join!(works, types);
     assert!(keys > 30, "the person has typed {keys} keys meanwhile");
+    types_in_other_program(&stage, &mut in_other_program).await;
+    assert_eq!(eyes.read("document.querySelector('#typed').value.length").await, keys);
+    // The person comes back, and has left the page once.
+    person.turn_to(window);
+    soon("the focus", until(async || eyes.read("document.hasFocus()").await == true)).await;
     assert_eq!(
         eyes.read("[blurs, document.hasFocus(), document.visibilityState]").await,
-        json!([0, true, "visible"])
+        json!([1, true, "visible"])
     );
     stage.end().await;
+}
+
+/// The person has another program in front: it keeps the focus and gets each key.
+async fn types_in_other_program(stage: &HeadedStage, person: &mut DisplayUser) {
+    let window = person.open_other_program();
+    let is_over = Cell::new(false);
+    let works = async {
+        work(stage).await;
+        is_over.set(true);
+    };
+    let types = async {
+        let mut typed = String::new();
+        for character in ('a'..='z').cycle() {
+            person.type_key(character);
+            typed.push(character);
+            assert_eq!(person.focused(), window, "the program of the person after {typed}");
+            soon("the key in the program", until(async || person.heard() == typed)).await;
+            if is_over.get() {
+                return typed.len();
+            }
+            tokio::time::sleep(KEY_PAUSE).await;
+        }
+        unreachable!("the person types as long as the agent works")
+    };
+    let ((), keys) = tokio::join!(works, types);
+    assert!(keys > 30, "the person has typed {keys} keys meanwhile");
 }
 
 /// How often the frames of a second are counted before a page is taken for one that nobody sees.
@@ -179,6 +215,24 @@ async fn is_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
     assert!(pasted.as_str().unwrap().ends_with(place), "{pasted}");
 }
 
+/// A wait meets the work of a page that no agent has made take itself for seen. The hand is turned to
+/// its tab.
+async fn waits_as_in_front(stage: &mut HeadedStage, tab: &Value, place: &str) {
+    stage.hand.go(&stage.pages.url("/unseen.html")).await;
+    assert_eq!(stage.hand.read("begin(); document.visibilityState").await, "hidden", "{place}");
+    let wait = json!({"action": "wait_for", "text": "all is done", "timeout_ms": 15_000});
+    let met = stage.in_tab(tab, wait).await;
+    // Of a page that is not seen a frame comes in a second, if any.
+    assert!(met["waited_ms"].as_u64().unwrap() < 8_000, "{place}: {met}");
+}
+
+/// A page that an agent has loaded does its work, also if it is only read.
+async fn arrives_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
+    let read = json!({"what": "get_text", "target": "#told"});
+    let is_done = async || stage.in_tab(tab, read.clone()).await == "all is done";
+    soon(&format!("the work of a page {place}"), until(is_done)).await;
+}
+
 #[tokio::test]
 async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_as_one_in_front() {
     let mut stage = HeadedStage::open().await;
@@ -186,13 +240,22 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
     is_as_in_front(&stage, &front, "in front").await;
     let behind = stage.opens("/background.html?behind").await;
     is_as_in_front(&stage, &behind, "in the background").await;
+    let opened = stage.opens("/unseen.html?now").await;
+    arrives_as_in_front(&stage, &opened, "in a tab that was opened").await;
+    stage.hand.open_beside(&popup()).await;
+    let beside = stage.pages.url("/unseen.html?beside");
+    let open =
+        format!("chrome.tabs.create({{url: '{beside}', active: false}}).then(({{id}}) => id)");
+    let persons_tab = stage.hand.read(&open).await;
+    stage.hand.turn_to(&beside).await;
+    waits_as_in_front(&mut stage, &persons_tab, "behind").await;
+    stage.hand.turn_to(&popup()).await;
 
     let [persons] = stage.person.windows()[..] else { panic!("one window") };
     let url = stage.pages.url("/background.html?covered");
     let open = format!(
         "chrome.windows.create({{url: '{url}', focused: false, left: 10, top: 10, width: 1000, height: 700}}).then(({{tabs}}) => tabs[0].id)"
     );
-    stage.hand.open_beside(&popup()).await;
     let tab = stage.hand.read(&open).await;
     let mut other = None;
     let has_come = async || {
@@ -208,6 +271,11 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
         stage.hand.read(seen).await == "hidden"
     };
     soon("a covered window", until(is_covered)).await;
+    waits_as_in_front(&mut stage, &tab, "covered").await;
+    let go = json!({"action": "navigate", "url": stage.pages.url("/unseen.html?now")});
+    stage.in_tab(&tab, go.clone()).await;
+    arrives_as_in_front(&stage, &tab, "covered").await;
+    stage.in_tab(&tab, json!({"action": "navigate", "url": url})).await;
     is_as_in_front(&stage, &tab, "covered").await;
 
     stage.person.minimise(other.unwrap());
@@ -217,6 +285,8 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
     );
     soon("a minimised window", until(async || stage.hand.read(&state).await == "minimized")).await;
     is_as_in_front(&stage, &tab, "minimised").await;
+    stage.in_tab(&tab, go).await;
+    arrives_as_in_front(&stage, &tab, "minimised").await;
     assert_eq!(stage.hand.read(&state).await, "minimized", "it stays so");
     stage.end().await;
 }

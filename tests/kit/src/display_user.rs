@@ -6,18 +6,28 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// Codes of requests, by the X protocol and its extension XTEST.
+const CREATE_WINDOW: u8 = 1;
 const GET_WINDOW_ATTRIBUTES: u8 = 3;
+const MAP_WINDOW: u8 = 8;
 const CONFIGURE_WINDOW: u8 = 12;
 const QUERY_TREE: u8 = 15;
 const INTERN_ATOM: u8 = 16;
 const CHANGE_PROPERTY: u8 = 18;
+const SET_INPUT_FOCUS: u8 = 42;
 const GET_INPUT_FOCUS: u8 = 43;
 const QUERY_EXTENSION: u8 = 98;
 const GET_KEYBOARD_MAPPING: u8 = 101;
 const FAKE_INPUT: u8 = 2;
 
+/// Codes of events.
 const KEY_DOWN: u8 = 2;
 const KEY_UP: u8 = 3;
+
+/// The values that a new window names: the events that it hears, of which `KeyPress` is the first.
+const EVENT_MASK: u32 = 0x800;
+const KEY_PRESSES: u32 = 1;
+/// Of a new window: one that can be drawn in.
+const INPUT_OUTPUT: u16 = 1;
 
 /// `XA_ATOM`, the type of a list of atoms.
 const TYPE_ATOM: u32 = 4;
@@ -28,6 +38,10 @@ const ICONIC: u32 = 3;
 pub struct DisplayUser {
     server: UnixStream,
     root: u32,
+    /// The number of the first thing that this program makes.
+    own: u32,
+    /// The keys that came to a window of its own, as the server told them.
+    heard: Vec<u8>,
     xtest: u8,
     /// The key of each character that one key alone types.
     keys: HashMap<u32, u8>,
@@ -48,7 +62,8 @@ impl DisplayUser {
         let (vendor, formats) = (usize::from(u16_at(&setup, 16)), usize::from(setup[21]));
         let root = u32_at(&setup, 32 + vendor.div_ceil(4) * 4 + formats * 8);
         let (least, most) = (setup[26], setup[27]);
-        let mut user = Self { server, root, xtest: 0, keys: HashMap::new() };
+        let (own, heard, keys) = (u32_at(&setup, 4), Vec::new(), HashMap::new());
+        let mut user = Self { server, root, own, heard, xtest: 0, keys };
         let asked = [&5u16.to_le_bytes()[..], &[0, 0], b"XTEST\0\0\0"].concat();
         user.xtest = user.ask(QUERY_EXTENSION, 0, &asked)[9];
         user.learn_keys(least, most - least + 1);
@@ -82,6 +97,9 @@ impl DisplayUser {
                 reply.extend(more);
                 return reply;
             }
+            if reply[0] == KEY_DOWN {
+                self.heard.push(reply[1]);
+            }
         }
     }
 
@@ -97,6 +115,36 @@ impl DisplayUser {
         self.press(KEY_DOWN, key);
         self.press(KEY_UP, key);
         self.focused();
+    }
+
+    /// Opens a window of another program than the browser, and turns to it; the window.
+    pub fn open_other_program(&mut self) -> u32 {
+        let window = self.own;
+        let place = [700u16, 500, 300, 200, 0, INPUT_OUTPUT].map(u16::to_le_bytes).concat();
+        let about = [0, EVENT_MASK, KEY_PRESSES].map(u32::to_le_bytes).concat();
+        let whose = [window, self.root].map(u32::to_le_bytes).concat();
+        self.send(CREATE_WINDOW, 0, &[whose, place, about].concat());
+        self.send(MAP_WINDOW, 0, &window.to_le_bytes());
+        self.turn_to(window);
+        assert_eq!(self.focused(), window);
+        window
+    }
+
+    /// Turns to a window, as a click in it does.
+    pub fn turn_to(&mut self, window: u32) {
+        // The server takes the time 0 for now.
+        self.send(SET_INPUT_FOCUS, 0, &[window, 0].map(u32::to_le_bytes).concat());
+        self.focused();
+    }
+
+    /// The characters that were typed into the window of the other program.
+    pub fn heard(&mut self) -> String {
+        self.focused();
+        let character = |code: &u8| {
+            let found = self.keys.iter().find(|(_, key)| *key == code);
+            found.and_then(|(symbol, _)| char::from_u32(*symbol)).unwrap_or('?')
+        };
+        self.heard.iter().map(character).collect()
     }
 
     /// The window that gets the keys, once the server has done all before.
