@@ -133,7 +133,7 @@ export class Navigations {
     const watch = this.#ours(details);
     const error = details.error ?? 'unknown';
     if (!watch?.current) return;
-    if (error !== 'net::ERR_ABORTED') return watch.failed(new ActionError('navigation_failed', `${details.url} did not load: ${error}${noteOn(error)}`));
+    if (error !== 'net::ERR_ABORTED') return watch.failed(notLoaded(details.url, error));
     // The load that ours pushed aside ends as aborted, too.
     if (watch.hasPage && details.url === watch.current) return watch.failed(stopped(`${details.url} was stopped while it loaded`));
     if (!watch.hasPage) setTimeout(() => this.#endWithoutPage(details.tabId, watch), DOWNLOAD_MS);
@@ -194,10 +194,16 @@ function endAsDownload(watch, item) {
   watch.done({ from: watch.from, download: downloadOf(item) });
 }
 
-/** @param {string} error the browser's word @returns {string} */
-function noteOn(error) {
-  return error === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' ? ' (the server answered with an HTTP error status and no page)' : '';
+/** @param {string} url @param {string} error the browser's word */
+function notLoaded(url, error) {
+  if (error === 'net::ERR_INVALID_AUTH_CREDENTIALS') {
+    return new ActionError('navigation_failed', `${url} did not load: the server asks for a user name and a password`, undefined, { hint: LOG_IN_HINT });
+  }
+  const note = error === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE' ? ' (the server answered with an HTTP error status and no page)' : '';
+  return new ActionError('navigation_failed', `${url} did not load: ${error}${note}`);
 }
+
+const LOG_IN_HINT = 'Call again with dialogs:"hold" and give both with the action dialog, or have the person log in with interact({action:"ask_user", kind:"hand_over", question}).';
 
 /** @param {string} message */
 function stopped(message) {

@@ -150,6 +150,20 @@ async fn a_server_that_asks_for_a_password_gets_the_one_of_the_answer_which_no_f
         let is_there = bytes.windows(11).any(|part| part == b"sesame-4711");
         assert!(!is_there, "{}", file.path().display());
     }
+
+    // Where nothing holds the question, the error says so, and its next step leads there.
+    let elsewhere = json!({"url": acts.url("members").replace("127.0.0.1", OTHER_SITE)});
+    for action in ["tab_open", "navigate"] {
+        let failed = acts.fails(action, elsewhere.clone()).await;
+        assert_eq!(failed["reason"], "navigation_failed", "{failed}");
+        let error = failed["error"].as_str().unwrap();
+        assert!(error.ends_with("the server asks for a user name and a password"), "{failed}");
+        let hint = failed["hint"].as_str().unwrap();
+        assert!(hint.contains("dialogs:\"hold\"") && hint.contains("hand_over"), "{failed}");
+    }
+    let held = Held::by(&acts, "navigate", elsewhere, "authentication").await;
+    let given = json!({"operation": "accept", "username": "ann", "password": "sesame-4711"});
+    assert_eq!(held.answer(given).await["result"]["value"]["title"], "Members");
     acts.end().await;
 }
 
