@@ -18,13 +18,10 @@ use crate::protocol::actions::ActionEffect;
 use crate::protocol::{
     Action, AnswerChannel, AskAnswer, AskQuestion, AskRefusal, Attempt, BrowserId, BrowserSession,
     ClientId, ConsentAnswer, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
-    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, Owner, PersonAsk, ReportedError, Timestamp,
-    ToExtension, UPLOAD_FILES_MAX, WordTakenBack, WordTerm,
+    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, Owner, POLLED_PAGES, PersonAsk, ReportedError,
+    Timestamp, ToExtension, UPLOAD_FILES_MAX, WordTakenBack, WordTerm,
 };
 use crate::seeded_bug;
-
-/// The site in words about an extension that only polls.
-const POLLED_PAGES: &str = "the pages of a browser whose older extension only polls";
 
 /// What a kept word is about: a client of an owner, on a site. The owner is an identity; the
 /// client's name is only as good as the programs that use the owner's token.

@@ -207,7 +207,16 @@ pub struct ConsentNeed {
     pub files: Vec<AskedFile>,
 }
 
+/// The site in words about an extension that only polls: the word is on all pages of its browser.
+pub const POLLED_PAGES: &str = "the pages of a browser whose older extension only polls";
+
 impl ConsentNeed {
+    /// Whether it is for an act in a browser whose extension only polls, and so asks nobody itself.
+    #[must_use]
+    pub fn is_of_poller(&self) -> bool {
+        self.site.as_str() == POLLED_PAGES
+    }
+
     /// The folders in which the agent's program says that it works, each once. None, unless each of
     /// the files lies in one of them: the person opens all of them, or none.
     #[must_use]

@@ -44,7 +44,7 @@ pub use ask::{
 pub use capture::{CaptureSettings, StreamKind, TabCapture};
 pub use consent::{
     AskedFile, ConsentAnswer, ConsentDetail, ConsentKind, ConsentNeed, ConsentSite, FileMark,
-    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, ShownPath, WordTakenBack, WordTerm,
+    KEPT_WORDS_SHOWN, KeptWord, KnownConsent, POLLED_PAGES, ShownPath, WordTakenBack, WordTerm,
 };
 pub use drawing::{
     ANNOTATIONS_MAX, Drawing, DrawingCancel, DrawingError, DrawingReport, DrawingsReport,

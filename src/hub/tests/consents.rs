@@ -429,6 +429,13 @@ async fn an_extension_that_only_polls_gets_an_act_once_the_person_has_allowed_it
     let id = hub.submit(&agent("a"), script()).await.unwrap().id;
     assert!(hub.poll(poll()).await.is_none(), "nobody was asked yet");
     assert_eq!(code(&hub, "a", &id).await, "waiting_for_user");
+    let CommandLookup::Command(report) = hub.get(&agent("a"), &id, false).await.unwrap() else {
+        panic!("it is kept")
+    };
+    let CommandStatus::WaitingForUser { message, .. } = &report.status else {
+        panic!("{report:?}")
+    };
+    assert!(message.contains("`tabwire asks`") && message.contains("another browser"), "{message}");
     let told = hub.asks_of(&"user".into());
     assert_eq!(told[0].correlation_id, id);
     let mut browser = Extension::connect(&hub, "b", "i");

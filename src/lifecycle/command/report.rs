@@ -109,13 +109,18 @@ impl Command {
         let (until, kind) = (self.total_by(), hold.need.kind);
         let (purpose, site) = (kind.purpose(), hold.need.site.as_str());
         let code = if kind == ConsentKind::Permission { "permission_needed: " } else { "" };
+        let decides = if hold.need.is_of_poller() {
+            // The browser of the command has no popup of ours.
+            "who finds the question by `tabwire asks` and decides in the Tabwire popup of another browser"
+        } else {
+            "who decides in the Tabwire popup"
+        };
         CommandStatus::WaitingForUser {
             created_at: self.spec.created,
             waits_since: hold.since,
             until,
             message: format!(
-                "{code}Waiting until {until} for the user, who decides in the Tabwire popup whether you may \
-                 {purpose} {site}"
+                "{code}Waiting until {until} for the user, {decides} whether you may {purpose} {site}"
             ),
             hint: next_step_of_pending(&self.spec.id, WorkKind::Ask),
         }
