@@ -12,8 +12,7 @@ use tabwire::protocol::EXTENSION_ID;
 use super::popup::popup;
 use testkit::{
     BrowserUser, McpClient, ProgramSandbox, StdioClient, TestDaemon, TestPages, VirtualDisplay,
-    cli_of, first_tab, scratch_folder, signal, soon, until,
-    cli_of, first_tab, saved_groups, signal, soon, until,
+    cli_of, first_tab, saved_groups, scratch_folder, signal, soon, until,
 };
 
 /// A daemon that closes left tabs soon.
