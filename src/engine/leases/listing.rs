@@ -72,15 +72,13 @@ impl ListedHolders {
 
 /// Where the result of an action has lists of tabs, as JSON pointers.
 fn places_of_lists(action: &Action) -> Vec<String> {
-    match action {
-        Action::TabList(_) => vec!["/value".to_owned()],
-        Action::Batch(batch) => {
-            let steps = batch.steps.iter().enumerate();
-            let lists = steps.filter(|(_, step)| step.action == TabListAction::SPEC.name);
-            lists.map(|(at, _)| format!("/value/results/{at}")).collect()
-        }
-        _ => Vec::new(),
+    if matches!(action, Action::TabList(_)) {
+        return vec!["/value".to_owned()];
     }
+    let Action::Batch(batch) = action else { return Vec::new() };
+    let steps = batch.steps.iter().enumerate();
+    let lists = steps.filter(|(_, step)| step.action == TabListAction::SPEC.name);
+    lists.map(|(at, _)| format!("/value/results/{at}")).collect()
 }
 
 #[cfg(test)]
