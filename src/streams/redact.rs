@@ -48,6 +48,13 @@ pub(super) fn is_secret_header(name: &str) -> bool {
     tells && !name.ends_with("authenticate") && name != ":authority"
 }
 
+/// Whether this stands in a recorded step in the place of a secret, and so is none.
+fn is_parameter(text: &str) -> bool {
+    let name = text.trim_matches(['"', '\\']).strip_prefix("{{param.");
+    let name = name.and_then(|rest| rest.strip_suffix("}}"));
+    name.is_some_and(|name| !name.is_empty() && name.bytes().all(is_word))
+}
+
 /// One pass over a text.
 struct RedactionScan<'a> {
     text: &'a str,
@@ -101,7 +108,8 @@ impl<'a> RedactionScan<'a> {
         for (from, to) in self.found {
             if from >= done {
                 clean.push_str(&self.text[done..from]);
-                clean.push_str(REDACTED);
+                let secret = &self.text[from..to];
+                clean.push_str(if is_parameter(secret) { secret } else { REDACTED });
             }
             done = done.max(to);
         }

@@ -124,15 +124,17 @@ export function playwrightTest(steps, params) {
 /** @param {RecordedStep[]} steps @param {string[]} params @returns {string} a script that runs them with `tabwire call` */
 export function callScript(steps, params) {
   const variables = params.map(variable);
-  const given = params.map((name) => `\\"${name}\\":$(json "$${variable(name)}")`).join(',');
+  const places = params.map(() => '"%s":%s').join(',');
+  const given = params.map((name) => `${name} "$(json "$${variable(name)}")"`).join(' ');
   return [
     '#!/bin/sh',
     ...(params.length === 0 ? [] : [
       '# Secrets are not recorded: give them as variables of the environment.',
-      `: ${variables.map((name) => `"\${${name}:?}"`).join(' ')}`,
+      // The daemon redacts words behind the name of a secret and a colon.
+      `: ${variables.map((name) => `"\${${name}?}"`).join(' ')}`,
       'json() { printf \'"%s"\' "$(printf %s "$1" | sed \'s/\\\\/\\\\\\\\/g; s/"/\\\\"/g\')"; }',
     ]),
-    `exec tabwire call interact action=run${params.length === 0 ? '' : ` "params:={${given}}"`} - <<'STEPS'`,
+    `exec tabwire call interact action=run${params.length === 0 ? '' : ` "params:=$(printf '{${places}}' ${given})"`} - <<'STEPS'`,
     JSON.stringify({ steps }),
     'STEPS',
     '',

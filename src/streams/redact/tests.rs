@@ -233,3 +233,13 @@ fn whatever_the_text_is_what_is_before_the_first_secret_stays() {
         prop_assert!(text.starts_with(before));
     });
 }
+
+#[test]
+fn a_parameter_of_a_recorded_step_is_no_secret() {
+    let step = r#"{"target":"role=textbox[name=\"Password\"s]","value":"{{param.password}}"}"#;
+    assert_eq!(redact(step), step);
+    for secret in ["{{param.pw}}hunter2", "{{param.}}", "{{param.a b}}", "param.pw"] {
+        let text = format!("password: \"{secret}\"");
+        assert!(!redact(&text).contains(secret), "{text}");
+    }
+}

@@ -1,6 +1,11 @@
 //! Acts recorded as steps, and run again: after a reload, with secrets as parameters, and on a page that has changed.
 
+use std::path::Path;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
+use testkit::{finish, program};
+use tokio::process::Command;
 
 use super::ActionStage;
 use super::eyes::ref_of;
@@ -54,7 +59,33 @@ async fn what_an_agent_did_by_refs_runs_again_after_a_reload_with_the_secret_as_
 
     let missing = stage.fails("run", json!({"steps": steps})).await;
     assert!(missing.to_string().contains("were not recorded: password"), "{missing}");
+
+    // The same as a script, run by a shell.
+    stage.act("navigate", json!({"url": stage.url("order.html")})).await;
+    let recording = recorded(&stage, "call").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.sh");
+    std::fs::write(&file, recording["script"].as_str().unwrap()).unwrap();
+    stage.read("localStorage.removeItem('sent')").await;
+    let without = finish(shell(&stage, &file)).await;
+    assert!(without.code != Some(0) && without.stderr.contains("PASSWORD"), "{without:?}");
+    assert_eq!(stage.read("localStorage.sent ?? null").await, Value::Null);
+    let mut with_secret = shell(&stage, &file);
+    with_secret.env("PASSWORD", SECRET);
+    let ran = finish(with_secret).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(stage.read("localStorage.sent").await, wanted);
     stage.end().await;
+}
+
+/// A shell that runs this file and finds the program.
+fn shell(stage: &ActionStage, file: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    let programs = Path::new(program()).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    shell.arg(file).env("PATH", path).env("TABWIRE_HOME", stage.stage.daemon.home().dir());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    shell
 }
 
 #[tokio::test]
