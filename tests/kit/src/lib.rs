@@ -79,4 +79,4 @@ pub use session::{ExtensionSession, HttpExtension, answering, commands};
 pub use stand_in::{FakeDaemon, HeldRequest};
 pub use terminal::Terminal;
 pub use time::{FrozenClock, LOOK, Stopwatch, soon, until};
-pub use worker::{kill_pages, kill_worker};
+pub use worker::{kill_busy_page, kill_pages, kill_worker};

@@ -103,6 +103,11 @@ impl Stopwatch {
         self.0.elapsed().as_millis()
     }
 
+    /// How many microseconds have passed.
+    pub fn micros(&self) -> u128 {
+        self.0.elapsed().as_micros()
+    }
+
     /// Panics unless less than this has passed.
     pub fn assert_under(&self, millis: u64, what: &str) {
         let took = self.0.elapsed();
