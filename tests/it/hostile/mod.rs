@@ -3,6 +3,7 @@
 //! A test is named after the row of the table in `docs/security.md` that it tries. Rows that are
 //! tried in another file report there as well: `make hostile` runs and counts them all.
 
+mod accepting_client;
 mod agent_files;
 mod browser;
 mod consent;

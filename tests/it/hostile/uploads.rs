@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tabwire::home::FolderAccess;
 
+use super::accepting_client::try_acceptance;
 use testkit::{
     DeliveredCommand, ExtensionBuilder, FakeExtension, McpClient, RowReport, TestDaemon,
     active_tab, answer_ask, body, cli_of, finish, raw, soon, tab, until,
@@ -338,17 +339,13 @@ async fn row_46_no_program_answers_in_the_place_of_the_person_and_without_a_word
     row.tried("before the word", is_refused(&early, "internal"), &early);
     for consent in ["once", "folder", "root", "session", "always"] {
         let answer = json!({"kind": "consent", "consent": consent});
-        let said = json!({"correlation_id": command.id, "answer": answer});
         let answered = answer_ask(&stage.daemon, &command.id, &answer).await;
         let refused = answered.status == 403 && stage.is_held(&command).await;
         row.tried(&format!("a program with the token: {consent}"), refused, &answered.body);
-        for method in ["elicitation/create", "tasks/update", "ask_answer"] {
-            let accepted = json!({"action": "accept", "content": said});
-            let told: Value = stage.client.rpc(method, accepted).await.json();
-            let refused = told["error"].is_object() && stage.is_held(&command).await;
-            row.tried(&format!("{method}: {consent}"), refused, &told);
-        }
     }
+    let words = ["once", "root"].map(|consent| json!({"kind": "consent", "consent": consent}));
+    let is_held = async || stage.is_held(&command).await;
+    try_acceptance(&mut row, &stage.daemon, &command.id, &words, is_held).await;
     let ran = finish(cli_of(&stage.daemon, &["asks", "decline", &command.id])).await;
     row.tried(
         "a program at a terminal",

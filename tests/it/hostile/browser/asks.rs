@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
+use super::super::accepting_client::try_acceptance;
 use crate::browser::ask_first::ConsentStage;
 use testkit::{
     BrowserUser, McpClient, RowReport, TestDaemon, TestPages, answer_ask, body, cli_of, finish,
@@ -99,9 +100,10 @@ async fn try_programs(row: &mut RowReport, daemon: &TestDaemon, client: &McpClie
     let frame = json!({"type": "ask_answer", "correlation_id": id, "answer": {"kind": "allow"}});
     let answer: Value = client.rpc("ask_answer", frame).await.json();
     row.tried("a method of MCP", answer["error"].is_object() && is_open().await, &answer);
+    try_acceptance(row, daemon, id, &[json!({"kind": "allow"})], &is_open).await;
 }
 
-/// What a client that accepts every elicitation by itself sends, and programs with the token.
+/// What programs with the token send, and a client that accepts every elicitation by itself.
 async fn try_words(row: &mut RowReport, daemon: &TestDaemon, client: &McpClient, id: &str) {
     let is_held = async || client.status(id).await["status"] == "waiting_for_user";
     for consent in ["once", "session", "always", "never"] {
@@ -109,14 +111,9 @@ async fn try_words(row: &mut RowReport, daemon: &TestDaemon, client: &McpClient,
         let answered = answer_ask(daemon, id, &answer).await;
         let refused = answered.status == 403 && is_held().await;
         row.tried(&format!("a program with the token: {consent}"), refused, &answered.body);
-        let accepted =
-            json!({"action": "accept", "content": {"correlation_id": id, "answer": answer}});
-        for method in ["elicitation/create", "tasks/update", "ask_answer"] {
-            let told: Value = client.rpc(method, accepted.clone()).await.json();
-            let refused = told["error"].is_object() && is_held().await;
-            row.tried(&format!("{method}: {consent}"), refused, &told);
-        }
     }
+    let words = ["once", "always"].map(|consent| json!({"kind": "consent", "consent": consent}));
+    try_acceptance(row, daemon, id, &words, &is_held).await;
     let ran = finish(cli_of(daemon, &["asks", "decline", id])).await;
     row.tried("a program at a terminal", ran.code == Some(1) && is_held().await, &ran.stderr);
 }

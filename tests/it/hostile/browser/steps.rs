@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
+use super::super::accepting_client::try_acceptance;
 use super::asks::{PAGE, acts_on};
 use crate::browser::form_stage::FormStage;
 use crate::browser::popup::popup;
@@ -211,17 +212,9 @@ async fn try_programs(row: &mut RowReport, stage: &FormStage, id: &str) {
             answered.status == 403 && is_open().await,
             &answered.body,
         );
-        let accepted =
-            json!({"action": "accept", "content": {"correlation_id": id, "answer": answer}});
-        for method in ["elicitation/create", "tasks/update", "ask_answer"] {
-            let told: Value = stage.client.rpc(method, accepted.clone()).await.json();
-            row.tried(
-                &format!("{method}: {kind}"),
-                told["error"].is_object() && is_open().await,
-                &told,
-            );
-        }
     }
+    let words = ["done", "allow"].map(|kind| json!({"kind": kind}));
+    try_acceptance(row, &stage.daemon, id, &words, &is_open).await;
     let ran = finish(cli_of(&stage.daemon, &["asks", "decline", id])).await;
     row.tried("a program at a terminal", ran.code == Some(1) && is_open().await, &ran.stderr);
     let mut elsewhere = ExtensionBuilder::of(&stage.daemon).browser("elsewhere").connect().await;
