@@ -1,13 +1,14 @@
 //! Sites on which the person is asked before an agent acts, in a real browser.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 use tabwire::protocol::EXTENSION_ID;
 
 use super::popup::{Profile, popup, shows};
 use testkit::{
-    BrowserUser, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab, kill_worker,
-    soon, until,
+    BrowserUser, McpClient, ProgramSandbox, StdioClient, TestDaemon, TestPages, body, cli_of,
+    finish, first_tab, kill_worker, signal, soon, until,
 };
 
 /// The buttons on a held command, in their order.
@@ -84,16 +85,7 @@ impl ConsentStage {
 
     /// The same of the question that begins like this.
     pub(crate) async fn press_of(&mut self, id: &str, purpose: &str, button: usize) {
-        let row = format!("document.getElementById('{id}')");
-        let asks = format!("{row}?.innerText.includes({:?})", format!("wants to {purpose}"));
-        soon("the question", until(async || self.hand.read(&asks).await == true)).await;
-        let picture = format!("{row}?.querySelector('.picture') != null");
-        soon("the picture", until(async || self.hand.read(&picture).await == true)).await;
-        let still = "document.querySelector('#ask-list').dataset.settling";
-        soon("a still popup", until(async || self.hand.read(still).await == "false")).await;
-        let button = format!("#{id} .buttons button:nth-child({button})");
-        self.hand.read(&format!("document.querySelector('{button}').scrollIntoView()")).await;
-        self.hand.click(&button).await;
+        press_in(&mut self.hand, id, purpose, button).await;
     }
 
     /// The daemon ends and starts again.
@@ -107,6 +99,20 @@ impl ConsentStage {
         self.browser.end().await;
         self.daemon.stop().await;
     }
+}
+
+/// Presses a button of the question in the popup that is about this command and begins like this.
+async fn press_in(hand: &mut BrowserUser, id: &str, purpose: &str, button: usize) {
+    let row = format!("document.getElementById('{id}')");
+    let asks = format!("{row}?.innerText.includes({:?})", format!("wants to {purpose}"));
+    soon("the question", until(async || hand.read(&asks).await == true)).await;
+    let picture = format!("{row}?.querySelector('.picture') != null");
+    soon("the picture", until(async || hand.read(&picture).await == true)).await;
+    let still = "document.querySelector('#ask-list').dataset.settling";
+    soon("a still popup", until(async || hand.read(still).await == "false")).await;
+    let button = format!("#{id} .buttons button:nth-child({button})");
+    hand.read(&format!("document.querySelector('{button}').scrollIntoView()")).await;
+    hand.click(&button).await;
 }
 
 #[tokio::test]
@@ -269,6 +275,51 @@ async fn a_batch_waits_before_its_first_step_and_a_held_command_outlives_worker_
     assert_eq!(done["status"], "complete", "{done}");
     assert_eq!(done["result"]["value"]["results"][1], 1, "{done}");
     stage.end().await;
+}
+
+#[tokio::test]
+async fn a_held_command_whose_daemon_is_killed_waits_for_the_next_one_and_runs_once() {
+    let place = ProgramSandbox::new();
+    let served = place.serve(&[]).await;
+    let again = ["--port".to_owned(), served.port.to_string()];
+    let again: Vec<_> = again.iter().map(String::as_str).collect();
+    let ran = place.run(&["sites", "ask", "127.0.0.1"]).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let pages = TestPages::start().await;
+    let profile = Profile::new(&place.home(), served.port);
+    let (browser, mut hand) = profile.open(&pages.url("/form")).await;
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    let mut agent = StdioClient::spawn(place.command(&["mcp"]));
+    agent.initialize("order-bot").await;
+    let list = json!({"action": "tab_list", "wait_ms": 20_000});
+    let tab = agent.call("interact", list).await["result"]["value"][0]["tab_id"].clone();
+    let script = "globalThis.ran = (globalThis.ran ?? 0) + 1";
+    let act = json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000});
+    let held = agent.call("interact", act).await;
+    assert_eq!(held["status"], "waiting_for_user", "{held}");
+    let id = held["correlation_id"].as_str().unwrap();
+    signal(served.pid(), Signal::KILL);
+    served.end().await;
+    shows(&mut hand, "Not connected").await;
+    let served = place.serve(&again).await;
+    shows(&mut hand, "Connected").await;
+    press_in(&mut hand, id, "", ONCE).await;
+    let read = json!({"what": "command_result", "correlation_id": id, "wait_ms": 20_000});
+    let mut later = StdioClient::spawn(place.command(&["mcp"]));
+    later.initialize("order-bot").await;
+    let done = later.call("observe", read.clone()).await;
+    assert_eq!((&done["status"], &done["result"]["value"]), (&json!("complete"), &json!(1)));
+    // Once more killed: what has run stays so.
+    signal(served.pid(), Signal::KILL);
+    served.end().await;
+    let served = place.serve(&again).await;
+    shows(&mut hand, "Connected").await;
+    assert_eq!(later.call("observe", read).await["result"]["value"], 1);
+    hand.turn_to(&pages.url("/form")).await;
+    assert_eq!(hand.read("globalThis.ran").await, 1);
+    browser.end().await;
+    let _ = served.stop().await;
 }
 
 #[tokio::test]
