@@ -91,6 +91,17 @@ async fn the_link_opens_it_once_and_the_token_is_in_no_address_and_in_no_history
 async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_after_a_failure() {
     let mut viewing = Viewing::begin().await;
     viewing.shows("painter").await;
+    // A question waits there for as long as it is open.
+    viewing.becomes("document.querySelector('#asks').hidden").await;
+    let ask = json!({"action": "ask_user", "kind": "answer", "question": "Which frame?"});
+    let asked = viewing.agent_does(ask).await;
+    viewing.becomes("!document.querySelector('#asks').hidden").await;
+    let list = viewing.hand.read("document.querySelector('#ask-list').innerText").await;
+    let list = list.as_str().unwrap();
+    assert!(list.contains("Which frame?") && list.contains("painter · until"), "{list}");
+    let id = asked["correlation_id"].as_str().unwrap();
+    assert_eq!(finish(cli_of(&viewing.daemon, &["asks", "answer", id, "oak"])).await.code, Some(0));
+    viewing.becomes("document.querySelector('#asks').hidden").await;
     viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 300})).await;
     viewing.shows("target_not_found").await;
     viewing.becomes("document.querySelector('#failure-list .hint')?.textContent.length > 10").await;
