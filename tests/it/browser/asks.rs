@@ -3,8 +3,11 @@
 use serde_json::{Value, json};
 
 use super::form_stage::{FormStage, settled};
-use super::popup::{popup, shows};
-use testkit::{kill_worker, soon, until};
+use super::popup::{Profile, popup, shows};
+use testkit::{
+    DisplayUser, LOOK, McpClient, TestDaemon, TestPages, VirtualDisplay, cli_of, finish,
+    kill_worker, soon, until,
+};
 
 impl FormStage {
     async fn settled(&mut self) {
@@ -125,4 +128,73 @@ async fn a_question_about_a_tab_ends_with_the_tab_and_a_closed_site_has_no_pictu
     stage.ask("approve", json!({"tab_id": stage.tab})).await;
     shows(&mut stage.hand, "There is no picture of the page").await;
     stage.end().await;
+}
+
+/// Where a button of a notification is, from the lower left of its window.
+const BUTTON: (u16, u16) = (40, 20);
+
+#[tokio::test]
+async fn a_question_is_a_notification_of_the_system_with_the_permission_alone_and_its_button_answers()
+ {
+    let daemon = TestDaemon::start().await;
+    let pages = TestPages::start().await;
+    let display = VirtualDisplay::start().await;
+    let profile = Profile::new(&daemon.home(), daemon.port());
+    profile.gives("notifications");
+    let (browser, mut hand) = profile.open_on(&display, &pages.url("/form")).await;
+    let client = McpClient::legacy(&daemon).named("Order bot");
+    let mut person = display.user();
+    hand.open_beside(&popup()).await;
+    shows(&mut hand, "Connected").await;
+    let choose = json!({
+        "action": "ask_user", "kind": "choose", "question": "Which colour?",
+        "options": ["red", "blue"],
+    });
+    let ask = async || {
+        let asked = client.call("interact", choose.clone()).await;
+        asked["correlation_id"].as_str().unwrap().to_owned()
+    };
+
+    let first = ask().await;
+    shows(&mut hand, "Which colour?").await;
+    assert_eq!(hand.read("typeof chrome.notifications").await, "undefined");
+    assert_eq!(person.windows().len(), 1, "nothing but the browser, until the person allows it");
+
+    hand.read("document.querySelector('#notify').scrollIntoView({block: 'center'}); 1").await;
+    hand.click("#notify").await;
+    let shown = "globalThis.chrome.notifications?.getAll().then((all) => Object.keys(all))";
+    let is_shown = json!([format!("ask:{first}")]);
+    soon("the notification", until(async || hand.read(shown).await == is_shown)).await;
+    let notification = async |person: &mut DisplayUser| {
+        soon("its window", until(async || person.windows().len() == 2)).await;
+        let top = *person.windows().last().unwrap();
+        person.place_of(top)
+    };
+    let [x, y, _, height] = notification(&mut person).await;
+    // A click there is the person's alone: no page and no agent reaches a window of the system.
+    let (right, up) = BUTTON;
+    let pressed = async {
+        while client.status(&first).await["status"] == "pending" {
+            person.click_at(x + right, y + height - up);
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    soon("a click that counts", pressed).await;
+    let chosen = client.outcome(&first).await;
+    // Which of the two is there depends on how far the window has come in.
+    let is_one = ["red", "blue"].iter().any(|option| chosen["result"]["choice"] == *option);
+    assert!(is_one && chosen["result"]["by"] == "browser", "{chosen}");
+    soon("no notification", until(async || hand.read(shown).await == json!([]))).await;
+
+    // One that is answered elsewhere goes.
+    let second = ask().await;
+    let is_shown = json!([format!("ask:{second}")]);
+    soon("the next one", until(async || hand.read(shown).await == is_shown)).await;
+    notification(&mut person).await;
+    let ran = finish(cli_of(&daemon, &["asks", "choose", &second, "red"])).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    soon("no notification", until(async || hand.read(shown).await == json!([]))).await;
+    soon("no window", until(async || person.windows().len() == 1)).await;
+    browser.end().await;
+    daemon.stop().await;
 }

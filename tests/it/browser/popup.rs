@@ -1,6 +1,8 @@
 //! What a person sees of the extension in a real browser: its entry at `chrome://extensions`, its
 //! badge and its popup, and what their clicks do.
 
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::demo::{Browser, find_browser};
@@ -9,6 +11,7 @@ use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
     BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, first_tab, scratch_folder,
+    BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, VirtualDisplay, first_tab,
     signal, soon, until,
 };
 
@@ -105,11 +108,25 @@ impl Profile {
     }
 
     pub(crate) async fn open(&self, page: &str) -> (Browser, BrowserUser) {
-        let program = BrowserUser::lets_in(self.0.path(), &find_browser().unwrap());
+        self.open_by(&BrowserUser::lets_in(self.0.path(), &find_browser().unwrap()), page).await
+    }
+
+    /// The same in a window on a display.
+    pub(super) async fn open_on(
+        &self,
+        display: &VirtualDisplay,
+        page: &str,
+    ) -> (Browser, BrowserUser) {
+        let flags = ["--remote-debugging-port=0"];
+        let program = display.program(self.0.path(), &find_browser().unwrap(), &flags);
+        self.open_by(&program, page).await
+    }
+
+    async fn open_by(&self, program: &Path, page: &str) -> (Browser, BrowserUser) {
         let (profile, unpacked) = (self.0.path().join("profile"), self.0.path().join("extension"));
         // An earlier browser of this profile had another port.
         let _ = std::fs::remove_file(profile.join("DevToolsActivePort"));
-        let browser = Browser::launch(&program, &profile, &unpacked, page).unwrap();
+        let browser = Browser::launch(program, &profile, &unpacked, page).unwrap();
         let hand = BrowserUser::reach(&profile).await;
         (browser, hand)
     }

@@ -10,6 +10,7 @@ const CREATE_WINDOW: u8 = 1;
 const GET_WINDOW_ATTRIBUTES: u8 = 3;
 const MAP_WINDOW: u8 = 8;
 const CONFIGURE_WINDOW: u8 = 12;
+const GET_GEOMETRY: u8 = 14;
 const QUERY_TREE: u8 = 15;
 const INTERN_ATOM: u8 = 16;
 const CHANGE_PROPERTY: u8 = 18;
@@ -22,6 +23,9 @@ const FAKE_INPUT: u8 = 2;
 /// Codes of events.
 const KEY_DOWN: u8 = 2;
 const KEY_UP: u8 = 3;
+const BUTTON_DOWN: u8 = 4;
+const BUTTON_UP: u8 = 5;
+const MOTION: u8 = 6;
 
 /// The values that a new window names: the events that it hears, of which `KeyPress` is the first.
 const EVENT_MASK: u32 = 0x800;
@@ -85,17 +89,25 @@ impl DisplayUser {
     }
 
     fn ask(&mut self, code: u8, data: u8, body: &[u8]) -> Vec<u8> {
+        let reply = self.try_ask(code, data, body);
+        reply.unwrap_or_else(|error| panic!("the X server refused request {code}: error {error}"))
+    }
+
+    /// The reply, or the number of the error: a window may have gone meanwhile.
+    fn try_ask(&mut self, code: u8, data: u8, body: &[u8]) -> Result<Vec<u8>, u8> {
         self.send(code, data, body);
         loop {
             let mut reply = vec![0; 32];
             self.server.read_exact(&mut reply).unwrap();
-            assert_ne!(reply[0], 0, "the X server refused request {code}: error {}", reply[1]);
+            if reply[0] == 0 {
+                return Err(reply[1]);
+            }
             // Else it is an event.
             if reply[0] == 1 {
                 let mut more = vec![0; u32_at(&reply, 4) as usize * 4];
                 self.server.read_exact(&mut more).unwrap();
                 reply.extend(more);
-                return reply;
+                return Ok(reply);
             }
             if reply[0] == KEY_DOWN {
                 self.heard.push(reply[1]);
@@ -152,13 +164,32 @@ impl DisplayUser {
         u32_at(&self.ask(GET_INPUT_FOCUS, 0, &[]), 8)
     }
 
+    /// Clicks at a point of the display.
+    pub fn click_at(&mut self, x: u16, y: u16) {
+        let mut body = [0; 32];
+        body[0] = MOTION;
+        body[20..22].copy_from_slice(&x.to_le_bytes());
+        body[22..24].copy_from_slice(&y.to_le_bytes());
+        self.send(self.xtest, FAKE_INPUT, &body);
+        self.press(BUTTON_DOWN, 1);
+        self.press(BUTTON_UP, 1);
+        self.focused();
+    }
+
+    /// Where a window is, and its width and height.
+    pub fn place_of(&mut self, window: u32) -> [u16; 4] {
+        let told = self.ask(GET_GEOMETRY, 0, &window.to_le_bytes());
+        [12, 14, 16, 18].map(|at| u16_at(&told, at))
+    }
+
     /// The windows that can be seen, the topmost last.
     pub fn windows(&mut self) -> Vec<u32> {
         let tree = self.ask(QUERY_TREE, 0, &self.root.to_le_bytes());
         let count = usize::from(u16_at(&tree, 16));
         let all: Vec<_> = (0..count).map(|index| u32_at(&tree, 32 + index * 4)).collect();
         let is_seen = |user: &mut Self, window: u32| {
-            user.ask(GET_WINDOW_ATTRIBUTES, 0, &window.to_le_bytes())[26] == 2
+            let told = user.try_ask(GET_WINDOW_ATTRIBUTES, 0, &window.to_le_bytes());
+            told.is_ok_and(|attributes| attributes[26] == 2)
         };
         all.into_iter().filter(|window| is_seen(self, *window)).collect()
     }
