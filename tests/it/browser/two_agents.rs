@@ -82,7 +82,6 @@ impl Pair {
     async fn assert_undelayed(&self, meanwhile: &str) {
         let beside = median(&self.other, &self.quick).await;
         let alone = self.alone;
-        println!("{meanwhile}: {alone} us alone, {beside} us meanwhile");
         assert!(
             beside <= alone * SHARE,
             "a call took {alone} us alone and {beside} us while {meanwhile}"
