@@ -10,9 +10,8 @@ use tabwire::extension;
 use tabwire::protocol::EXTENSION_ID;
 
 use testkit::{
-    BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, first_tab, scratch_folder,
     BrowserUser, McpClient, ProgramSandbox, TestDaemon, TestPages, VirtualDisplay, first_tab,
-    signal, soon, until,
+    scratch_folder, signal, soon, until,
 };
 
 /// An extension in a profile of its own, as it is before the browser starts.

@@ -1,12 +1,12 @@
-//! Two agents in one browser: neither waits for the other's tab, and two on one connection get their own
-//! results.
-//! Two agents in one browser: neither waits for the other's tab, nor for a page that hangs or has crashed.
+//! Two agents in one browser: neither waits for the other's tab, nor for a page that hangs or has
+//! crashed, and two on one connection get their own results.
 
 use serde_json::{Value, json};
 
 use super::Stage;
-use testkit::{McpClient, StdioClient, Stopwatch, body, cli_of};
-use testkit::{McpClient, OTHER_SITE, Stopwatch, TestPages, kill_busy_page};
+use testkit::{
+    McpClient, OTHER_SITE, StdioClient, Stopwatch, TestPages, body, cli_of, kill_busy_page,
+};
 
 /// How many calls a median is of.
 const CALLS: usize = 41;
