@@ -407,7 +407,7 @@ async fn what_is_shared_outlives_the_extensions_worker() {
 }
 
 /// How many tabs of the person are opened at once.
-const OPENED_AT_ONCE: usize = 50;
+const OPENED_AT_ONCE: usize = 20;
 
 /// The person opens so many empty tabs in the background, with the word in their addresses.
 async fn open_many(hand: &mut BrowserUser, count: usize) -> Vec<i64> {

@@ -62,11 +62,19 @@ async fn a_frame_of_another_extension_is_set_aside_for_a_command_and_put_back_af
     stage.end().await;
 }
 
-/// The tab that shows this address.
+/// The tab that shows this address, once the daemon has heard of it.
 async fn tab_at(stage: &ActionStage, url: &str) -> Value {
-    let listed = stage.client().call("observe", json!({"what": "tabs"})).await;
-    let shown = listed["tabs"].as_array().unwrap().iter().find(|tab| tab["url"] == url);
-    shown.unwrap_or_else(|| panic!("{url}: {listed}"))["tab_id"].clone()
+    let listed = async {
+        loop {
+            let listed = stage.client().call("observe", json!({"what": "tabs"})).await;
+            if let Some(tab) =
+                listed["tabs"].as_array().unwrap().iter().find(|tab| tab["url"] == url)
+            {
+                return tab["tab_id"].clone();
+            }
+        }
+    };
+    soon(url, listed).await
 }
 
 #[tokio::test]
