@@ -10,7 +10,6 @@ import { meetDialogs } from '../browser/dialogs.js';
 import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
 import { agentTabs, navigations, policy, tabs } from '../browser/state.js';
-import { seenIfLong, seenOnArrival } from '../browser/unseen_pages.js';
 import { stopNavigation, stopWaiting } from '../browser/unstick.js';
 import { recorder } from '../capture/index.js';
 import { checkedFlag, checkedUrl } from '../commands/params.js';
@@ -101,10 +100,8 @@ export async function load(tabId, aim, { signal, begin }, depart) {
   // A page that loads answers sooner than one that has just loaded.
   const loaded = navigations.follow(tabId, aim, signal, (document) => { status = httpStatus(tabId, document); });
   try {
-    const [arrival] = await seenIfLong(tabId, () => Promise.all([loaded, depart()]));
-    if (arrival.download) return arrival;
-    seenOnArrival(tabId).catch(console.debug);
-    return { ...arrival, answered: await (status ?? httpStatus(tabId)) };
+    const [arrival] = await Promise.all([loaded, depart()]);
+    return arrival.download ? arrival : { ...arrival, answered: await (status ?? httpStatus(tabId)) };
   } catch (error) {
     navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.
     throw await whyNotLoaded(tabId, error);

@@ -176,8 +176,6 @@ export const LOST_MS = 200;
 export const PRIVATE_LOOK_MS = 500;
 /** A command that waits for longer than this may wait for the work of a page that is seen. Nearly all are over before, or meet it at once. */
 export const UNSEEN_AFTER_MS = 300;
-/** A page that has just loaded fills its lists and shows its images within this time. */
-export const FIRST_PAINT_MS = 1_000;
 /** A script that runs for longer than this waits for something, which may come with a frame. Nearly all are over before. */
 export const PAINT_AFTER_MS = 50;
 /** A person shows a piece of work within this time, and what is forgotten does not go on. */

@@ -1,11 +1,12 @@
 // @ts-check
 // A page that nobody sees gets no frames, slow timers and none of its lazy images: a command would wait in vain for the
-// work that such a page does at its next frame. While a command waits for long, and for a while after it has loaded a
-// page, the page takes itself for seen. One that is only read is left as it is: the person's mail would be marked as read.
+// work that such a page does at its next frame. While a command waits for long, the page takes itself for seen. One that
+// is only loaded or read is left as it is: the person's mail would be marked as read, and a debugger that is attached as a
+// page loads would be dropped where another extension then puts a frame into it.
 
 import { pause } from '../lib/pause.js';
 import { attach, withFocus } from './debugger.js';
-import { FIRST_PAINT_MS, FOCUS_LINGER_MS, UNSEEN_AFTER_MS } from './limits.js';
+import { FOCUS_LINGER_MS, UNSEEN_AFTER_MS } from './limits.js';
 import { whilePainting } from './painting.js';
 import { policy } from './state.js';
 
@@ -27,19 +28,9 @@ export async function seenIfLong(tabId, run) {
 async function beSeen(tabId, over) {
   // The person may go to another tab meanwhile.
   do await pause(UNSEEN_AFTER_MS, over); while (!await isUnseen(tabId));
-  await beShown(tabId, over, () => ended(over));
-}
-
-/** A page that a command has just loaded does its first work as in front. Nobody waits for it. @param {number} tabId */
-export async function seenOnArrival(tabId) {
-  if (await isUnseen(tabId)) await beShown(tabId, null, () => pause(FIRST_PAINT_MS));
-}
-
-/** @param {number} tabId @param {AbortSignal | null} over @param {() => Promise<void>} meanwhile */
-async function beShown(tabId, over, meanwhile) {
   // Where the debugger is refused the page stays as it is: no frame of another extension goes aside for this.
   await attach(tabId, { setsAside: false });
-  if (!over?.aborted) await withFocus(tabId, () => whilePainting(tabId, meanwhile), FOCUS_LINGER_MS);
+  if (!over.aborted) await withFocus(tabId, () => whilePainting(tabId, () => ended(over)), FOCUS_LINGER_MS);
 }
 
 /** @param {number} tabId @returns {Promise<boolean>} whether it may be that the person does not see it: a window without the focus may be covered */

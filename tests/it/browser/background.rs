@@ -226,13 +226,6 @@ async fn waits_as_in_front(stage: &mut HeadedStage, tab: &Value, place: &str) {
     assert!(met["waited_ms"].as_u64().unwrap() < 8_000, "{place}: {met}");
 }
 
-/// A page that an agent has loaded does its work, also if it is only read.
-async fn arrives_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
-    let read = json!({"what": "get_text", "target": "#told"});
-    let is_done = async || stage.in_tab(tab, read.clone()).await == "all is done";
-    soon(&format!("the work of a page {place}"), until(is_done)).await;
-}
-
 #[tokio::test]
 async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_as_one_in_front() {
     let mut stage = HeadedStage::open().await;
@@ -240,8 +233,6 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
     is_as_in_front(&stage, &front, "in front").await;
     let behind = stage.opens("/background.html?behind").await;
     is_as_in_front(&stage, &behind, "in the background").await;
-    let opened = stage.opens("/unseen.html?now").await;
-    arrives_as_in_front(&stage, &opened, "in a tab that was opened").await;
     stage.hand.open_beside(&popup()).await;
     let beside = stage.pages.url("/unseen.html?beside");
     let open =
@@ -272,9 +263,6 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
     };
     soon("a covered window", until(is_covered)).await;
     waits_as_in_front(&mut stage, &tab, "covered").await;
-    let go = json!({"action": "navigate", "url": stage.pages.url("/unseen.html?now")});
-    stage.in_tab(&tab, go.clone()).await;
-    arrives_as_in_front(&stage, &tab, "covered").await;
     stage.in_tab(&tab, json!({"action": "navigate", "url": url})).await;
     is_as_in_front(&stage, &tab, "covered").await;
 
@@ -285,8 +273,6 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
     );
     soon("a minimised window", until(async || stage.hand.read(&state).await == "minimized")).await;
     is_as_in_front(&stage, &tab, "minimised").await;
-    stage.in_tab(&tab, go).await;
-    arrives_as_in_front(&stage, &tab, "minimised").await;
     assert_eq!(stage.hand.read(&state).await, "minimized", "it stays so");
     stage.end().await;
 }

@@ -62,23 +62,31 @@ fn popup() -> String {
 async fn an_act_that_is_cancelled_or_stopped_in_its_middle_leaves_nothing_behind() {
     let mut stage = ActionStage::open("plain.html").await;
     let mut user = stage.user().await;
+    let mut left = Vec::new();
     for (mark, act) in long_acts() {
-        stage.turn_to("aftermath.html").await;
+        // Each has an address of its own, by which its tab is found.
+        let address = format!("aftermath.html#{mark}");
+        stage.turn_to(&address).await;
         let mut page = stage.user().await;
-        page.turn_to(&stage.url("aftermath.html")).await;
+        page.turn_to(&stage.url(&address)).await;
         let bare = page.listeners().await;
         let id = stage.begin(act.clone(), mark).await;
         stage.client().cancel(&id).await;
         let ended = stage.client().outcome(&id).await;
         assert_eq!(ended["status"], "cancelled", "{mark}: {ended}");
         let seen = page.read("[scrollY, moves, keys, field.value].join()").await;
-        let rests = async || page.read(RESTS).await == true;
-        soon(mark, until(rests)).await;
-        assert_eq!(page.listeners().await, bare, "{mark}");
         // An act of the agent's own, so that anything that is still to come has come.
         stage.act("snapshot", json!({})).await;
         let later = page.read("[scrollY, moves, keys, field.value].join()").await;
         assert_eq!(later, seen, "{mark}: it went on");
+        left.push((mark, page, bare, stage.tab.clone()));
+    }
+    // A page stays seen for some seconds after the last act: all of them rest at once.
+    for (mark, mut page, bare, tab) in left {
+        let rests = async || page.read(RESTS).await == true;
+        soon(mark, until(rests)).await;
+        assert_eq!(page.listeners().await, bare, "{mark}");
+        stage.tab = tab;
         stage.act("tab_close", json!({})).await;
     }
     user.open_beside(&popup()).await;

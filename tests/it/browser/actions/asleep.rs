@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::{McpClient, TestDaemon, TestPages, soon, until};
+use testkit::{McpClient, TestDaemon, TestPages, soon};
 
 use super::{ActionStage, Stage, folder};
 
@@ -175,9 +175,6 @@ async fn a_frozen_page_is_told_and_runs_while_a_command_needs_it() {
     let front_tab = front(&stage).await;
     let mut user = stage.user().await;
     user.turn_to(&stage.url("sleepy.html")).await;
-    // For a while after it was opened it takes itself for seen, and nobody stops that.
-    let unseen = until(async || user.read("document.visibilityState").await == "hidden");
-    soon("a page that nobody sees", unseen).await;
     user.freeze().await;
     let frozen = async { while own_tab(&stage).await["frozen"] != true {} };
     soon("a frozen tab", frozen).await;
