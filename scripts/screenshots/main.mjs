@@ -40,6 +40,9 @@ function save(name, isDark, file) {
   writeFileSync(join(OUT, `${name}-${isDark ? 'dark' : 'light'}.png`), file);
 }
 
+/** A question that is settled takes clicks, and looks so. */
+const SETTLED_MS = 750;
+
 /** @param {Chromium} browser @param {boolean} isDark */
 async function takePopups(browser, isDark) {
   for (const { name, state, here, isOpen, click, trouble } of popupScenes()) {
@@ -49,7 +52,8 @@ async function takePopups(browser, isDark) {
         ['state', 'opened'].includes(ask) ? ${JSON.stringify(state)} : ${JSON.stringify({ trouble })});
       chrome.tabs.query = async () => [${JSON.stringify(here)}];`);
     while (await page.read("document.getElementById('versions').textContent") === '') await pause(20);
-    if (isOpen) await page.read("document.querySelector('details').open = true; 1");
+    if (isOpen) await page.read("for (const part of document.querySelectorAll('details')) part.open = true; 1");
+    if (state.asks.length > 0) await pause(SETTLED_MS);
     if (click) await page.read(`document.querySelector(${JSON.stringify(click)}).click(); 1`);
     const size = await page.read("({ width: document.documentElement.scrollWidth, height: Math.ceil(document.querySelector('main').getBoundingClientRect().height) })");
     if (size.width > POPUP_WIDTH) throw new Error(`${name}: the popup is ${size.width} px wide`);
