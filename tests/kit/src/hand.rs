@@ -53,6 +53,9 @@ pub struct BrowserUser {
     asked: u32,
 }
 
+/// What the folders of such browsers are called.
+const PREFIX: &str = "tabwire-it-hand-";
+
 impl BrowserUser {
     /// A browser that a hand can reach into, with the extension for this daemon, connected to
     /// `port`, and a page. Its folder has the profile, too.
@@ -71,20 +74,41 @@ impl BrowserUser {
         page: &str,
         flags: &[&str],
     ) -> (Browser, tempfile::TempDir) {
-        let (folder, unpacked) = Self::unpacked_for(daemon, port);
+        let folder = scratch_folder(PREFIX);
+        (Self::open_browser_in(folder.path(), daemon, port, page, flags), folder)
+    }
+
+    /// The same with the extension and the profile on the disk, beside the state of the daemon.
+    pub fn open_browser_on_disk(daemon: &TestDaemon, page: &str) -> (Browser, tempfile::TempDir) {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
+        (Self::open_browser_in(folder.path(), daemon, daemon.port(), page, &[]), folder)
+    }
+
+    fn open_browser_in(
+        folder: &Path,
+        daemon: &TestDaemon,
+        port: u16,
+        page: &str,
+        flags: &[&str],
+    ) -> Browser {
+        let unpacked = Self::unpack(folder, daemon, port);
         let chromium = find_browser().expect("the tests need a Chromium");
-        let program = Self::lets_in_with(folder.path(), &chromium, flags);
-        let profile = folder.path().join("profile");
-        (Browser::launch(&program, &profile, &unpacked, page).unwrap(), folder)
+        let program = Self::lets_in_with(folder, &chromium, flags);
+        Browser::launch(&program, &folder.join("profile"), &unpacked, page).unwrap()
     }
 
     /// A folder for a browser, and the extension in it, which dials this port.
     fn unpacked_for(daemon: &TestDaemon, port: u16) -> (tempfile::TempDir, PathBuf) {
-        let folder = scratch_folder("tabwire-it-hand-");
-        let unpacked = folder.path().join("extension");
+        let folder = scratch_folder(PREFIX);
+        let unpacked = Self::unpack(folder.path(), daemon, port);
+        (folder, unpacked)
+    }
+
+    fn unpack(folder: &Path, daemon: &TestDaemon, port: u16) -> PathBuf {
+        let unpacked = folder.join("extension");
         let key = daemon.home().auth().extension_key(EXTENSION_ID);
         extension::unpack(&unpacked, port, &key).unwrap();
-        (folder, unpacked)
+        unpacked
     }
 
     /// The same beside another extension.

@@ -47,8 +47,8 @@ impl Victim {
         .await;
         let client = McpClient::legacy(&daemon);
         let pages = TestPages::start().await;
-        let (browser, unpacked) =
-            BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));
+        // A second name of a file is on the file's own disk.
+        let (browser, unpacked) = BrowserUser::open_browser_on_disk(&daemon, &pages.url("/"));
         daemon.home().note_unpacked(&unpacked.path().join("extension")).unwrap();
         let tab = first_tab(&client, &browser).await;
         let hand = BrowserUser::reach(&unpacked.path().join("profile")).await;
