@@ -114,7 +114,10 @@ class Npm(PackageTest):
 
     def test_a_missing_program_is_told_with_the_next_step(self) -> None:
         prefix = self.place.home / "prefix"
-        self.place.run("npm", "install", "--global", "--prefix", prefix, "--omit=optional", "tabwire")
+        self.place.run("npm", "install", "--global", "--prefix", prefix, "tabwire")
+        # As npm leaves it that was told to leave out optional packages, or does not know this system.
+        for programs in list(prefix.rglob("@tabwire")):
+            shutil.rmtree(programs)
         ran = self.place.run(prefix / "bin" / "tabwire", "--version", check=False)
         self.assertEqual(ran.returncode, 1)
         self.assertIn("--include=optional", ran.stderr)
@@ -124,7 +127,7 @@ class Npm(PackageTest):
         self.place.run("npm", "install", "--global", "--prefix", prefix, "tabwire")
         ran = self.place.run(prefix / "bin" / "tabwire", "status", check=False)
         self.assertEqual(ran.returncode, 3, ran)
-        self.assertIn("no daemon runs", ran.stderr)
+        self.assertIn("no daemon runs", ran.stdout + ran.stderr)
 
     def test_what_npx_installs_is_there_after_its_cache_was_deleted(self) -> None:
         (self.place.home / ".cursor").mkdir()

@@ -7,8 +7,8 @@ use tabwire::lifecycle::limits;
 use super::Stage;
 use super::popup::{popup, shows};
 use testkit::{
-    BrowserUser, McpClient, OTHER_SITE, TestPages, cli_of, every_call, finish, says, soon, until,
-    without_numbers,
+    BrowserUser, McpClient, OTHER_SITE, TestDaemon, TestPages, cli_of, every_call, finish, says,
+    soon, until, without_numbers,
 };
 
 /// In the title and in the address of each tab of the person.
@@ -428,7 +428,12 @@ async fn open_many(hand: &mut BrowserUser, count: usize) -> Vec<i64> {
 async fn guess_among(count: usize) {
     // Many empty pages share a process then.
     let flags = ["--renderer-process-limit=1"];
-    let stage = Stage::with_user(TestPages::start().await, &flags).await;
+    // Each guess is a call.
+    let daemon = TestDaemon::with(|settings| settings.limits.calls_per_minute = 0).await;
+    let pages = TestPages::start().await;
+    let home = pages.url("/");
+    let opened = BrowserUser::open_browser_with(&daemon, daemon.port(), &home, &flags);
+    let stage = Stage::connected(daemon, pages, opened).await;
     let mut hand = BrowserUser::reach(&stage.profile()).await;
     hand.open_beside(&popup()).await;
     let ids = open_many(&mut hand, count).await;
@@ -439,7 +444,9 @@ async fn guess_among(count: usize) {
     for scope in ["own", "shared"] {
         choose(&stage, scope).await;
         work.call("configure", json!({"action": "capture"})).await;
-        let open = json!({"action": "tab_open", "url": stage.pages.url("/form")});
+        // A browser with a thousand tabs takes its time for one more.
+        let url = stage.pages.url("/form");
+        let open = json!({"action": "tab_open", "url": url, "timeout_ms": 60_000});
         let own = id_of(&call(&work, open).await);
         let said =
             json!({"action": "execute_js", "script": "console.log('own words')", "tab_id": own});
