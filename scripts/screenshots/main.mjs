@@ -18,19 +18,20 @@ const NARROW_DRAW_SIZE = { width: 360, height: 640 };
 /** The browser draws its window some frames after it was told to. */
 const DRAWN_MS = 500;
 
-const BADGE_WORDS = ['showAsking', 'showDrawings', 'showStatus', 'showStopped', 'showUnconfirmed'];
+/** What the worker imports of the badge. */
+const BADGE_IMPORT = /^import \{ ([^}]+) \} from '\.\/badge\.js';$/m;
 
 /** The extension, with a way to its badge. @param {string} folder */
 function copyOfExtension(folder) {
   const copy = join(folder, 'extension');
   cpSync(EXTENSION, copy, { recursive: true, filter: (path) => path !== join(EXTENSION, 'test') && path !== join(EXTENSION, 'config.json') });
   // Its own word on the connection would come in between.
-  const names = BADGE_WORDS.join(', ');
   appendFileSync(join(copy, 'src/worker/background.js'), `\nimport * as face from './badge.js';\nObject.assign(self, { ...face });\n`);
   const before = readFileSync(join(copy, 'src/worker/main.js'), 'utf8');
-  const nothing = BADGE_WORDS.map(() => '() => {}').join(', ');
-  const main = before.replace(`import { ${names} } from './badge.js';`, `const [${names}] = [${nothing}];`);
-  if (main === before) throw new Error('main.js imports the badge in another way: BADGE_WORDS has to follow');
+  const [line, names] = before.match(BADGE_IMPORT) ?? [];
+  if (!line) throw new Error('main.js imports the badge in another way: BADGE_IMPORT has to follow');
+  const nothing = names.split(', ').map(() => '() => {}').join(', ');
+  const main = before.replace(line, `const [${names}] = [${nothing}];`);
   writeFileSync(join(copy, 'src/worker/main.js'), main);
   return copy;
 }
