@@ -526,10 +526,8 @@ fn mcp_config(
     browser: Option<&BrowserName>,
 ) -> anyhow::Result<ExitCode> {
     let owner = owner.map(read_owner).transpose()?;
-    let ServerEntry { command, mut args } = {
-        let program = install::lasting_program(location)?;
-        install::server(location, &program, location.port)?
-    };
+    let program = install::lasting_program(location)?;
+    let ServerEntry { command, mut args } = install::server(location, &program, location.port)?;
     if let Some(browser) = browser {
         args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }

@@ -64,6 +64,21 @@ impl StateDirectory {
         write_json(&self.dir.join(INSTALLED_PROGRAM), installed)
     }
 
+    /// Forgets the program that was copied here, which is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`].
+    pub fn forget_program(&self) -> Result<(), StateDirectoryError> {
+        let path = self.dir.join(INSTALLED_PROGRAM);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(StateDirectoryError::Io { path, source })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Where the extension was unpacked last; `None` if it never was.
     ///
     /// # Errors

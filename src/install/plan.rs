@@ -104,7 +104,10 @@ impl PlannedChange {
                 Ok(home.note_program(installed)?)
             }
             Self::RemoveProgram { path } => {
-                remove_program(path).map_err(|source| ApplyError::Io { path: path.clone(), source })
+                remove_program(path)
+                    .map_err(|source| ApplyError::Io { path: path.clone(), source })?;
+                // What was noted of it would keep an older one from being installed.
+                Ok(StateDirectory::open(state)?.forget_program()?)
             }
             Self::File(change) | Self::Edit(_, change) => change.apply(),
             Self::Scope { owner, scope } => {
@@ -163,7 +166,7 @@ impl PlannedChange {
             }
             Self::CopyProgram { to, installed, .. } => {
                 let origin = ProgramOrigin::of_word(&installed.origin);
-                let place = origin.map_or("a passing place", ProgramOrigin::place_in_words);
+                let place = origin.and_then(ProgramOrigin::passing_place).unwrap_or("its place");
                 vec![format!("copy this program from {place} to {}", to.display())]
             }
             Self::File(change) => change.lines("write"),

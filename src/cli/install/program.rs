@@ -50,17 +50,14 @@ fn origin_of(program: &Path) -> ProgramOrigin {
 pub(in crate::cli) fn lasting_program(location: &DaemonLocation) -> anyhow::Result<PathBuf> {
     let state = std::path::absolute(location.home()?)?;
     let RunningProgram { path, origin } = RunningProgram::find(&state)?;
-    if origin.is_lasting() {
-        return Ok(path);
-    }
+    let Some(place) = origin.passing_place() else { return Ok(path) };
     let copy = own_copy_in(&state);
     if copy.is_file() {
         return Ok(copy);
     }
     bail!(
-        "this program runs from {}, so its path cannot be named for later. Run its `install` first: it \
+        "this program runs from {place}, so its path cannot be named for later. Run its `install` first: it \
          copies the program to {}",
-        origin.place_in_words(),
         copy.display()
     )
 }

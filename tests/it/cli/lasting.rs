@@ -89,6 +89,8 @@ async fn a_program_that_lasts_takes_the_place_of_the_copy() {
     let settings = fs::read_to_string(person.at(".cursor/mcp.json")).unwrap();
     assert!(settings.contains(lasting.to_str().unwrap()), "{settings}");
     assert!(!person.copy().exists());
+    let note = person.at(".local/state/tabwire/program.json");
+    assert!(!note.exists(), "it would stand in the way of an older one");
     let update = json_of(&person.run_program(&lasting, &["update", "--json"]).await);
     assert_eq!(update["origin"], "file", "{update}");
     assert!(update["before"].as_str().unwrap().starts_with("Download"), "{update}");
