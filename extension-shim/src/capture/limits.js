@@ -46,5 +46,7 @@ export const FLOOD_PAUSE_MAX_MS = 60_000;
 export const FLOOD_CALM_MS = 60_000;
 /** At least this pause for a page that did not react: to begin again is the most expensive step. */
 export const FLOOD_REST_MS = 30_000;
+/** With a longer queue of muted events the tab is let go of, which drops them: the commands of all tabs wait behind them. */
+export const FLOOD_QUEUE_MS = 200;
 /** A page that does not react within this, and goes on, is in a loop. */
 export const FLOOD_PATIENCE_MS = 300;

@@ -31,6 +31,8 @@ import { Sockets } from './sockets.js';
  * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
+/** Has the browser forget the lines that it keeps of a page. */
+const DISCARD = { Runtime: 'Runtime.discardConsoleEntries', Log: 'Log.clear' };
 const NETWORK_OPTIONS = { maxPostDataSize: KEPT_BODY_MAX_BYTES };
 
 export class TabRecording {
@@ -50,7 +52,12 @@ export class TabRecording {
   #guard = new FloodGuard();
   /** The time of the last line, by source. @type {Partial<Record<Domain, number>>} */
   #lastLineAt = {};
+  /** Lines from before were kept by the browser, which repeats a bounded number of them. */
+  #listensSince = 0;
+  /** Not even the stored lines of the page are wanted. */
   #flooded = false;
+  /** The stored lines from after the last one are wanted: the tab was let go of only because they came too fast. */
+  #resumes = false;
   /** It was let go of, and is to be left alone for a while. */
   resting = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -87,7 +94,8 @@ export class TabRecording {
     if (streams !== this.streams) return; // Changed again meanwhile.
     if (streams.size > 0) await hold(this.#tabId);
     // The browser repeats the lines from before the source was switched on.
-    if (streams.has('logs') && !this.#mark.domains.includes('Log')) this.#mark.since = Date.now();
+    if (streams.has('logs') && !this.#mark.domains.includes('Log') && !this.#resumes) this.#mark.since = Date.now();
+    this.#resumes = false;
     await Promise.all([
       streams.size > 0 && this.#look(),
       this.#domain('Runtime', streams.has('logs') || needsWatch(streams)),
@@ -123,8 +131,9 @@ export class TabRecording {
     const isOn = others.length < this.#mark.domains.length;
     if (on === isOn) return;
     this.#mark.domains = on ? [...others, name] : others;
-    // After a flood not even its stored lines are wanted.
-    if (on && name === 'Runtime' && this.#flooded) await this.#cdp('Runtime.discardConsoleEntries');
+    if (on) this.#listensSince = Date.now();
+    // After a flood not even its stored lines are wanted. Not waited for: a page that goes on would store more of them.
+    if (on && name === 'Runtime' && this.#flooded) this.#cdp(DISCARD.Runtime).catch(console.debug);
     await this.#cdp(`${name}.${on ? 'enable' : 'disable'}`, on ? params : undefined);
   }
 
@@ -185,10 +194,13 @@ export class TabRecording {
     // The lines of a short burst are read afterwards.
     if (pauseMs > FLOOD_PAUSE_MS || domain === 'Network') this.#noteFlood(domain, pauseMs);
     // A page in a loop takes no command: then the debugger itself is let go.
+    const mark = this.#mark;
     const heeded = this.#cdp(`${domain}.disable`).then(() => true);
     while (!await Promise.race([heeded, after(FLOOD_PATIENCE_MS)])) {
-      if (this.#guard.isInLoop(domain) && drop(this.#tabId)) return this.#rest(domain);
+      if (mark === this.#mark && this.#guard.isInLoop(domain) && drop(this.#tabId)) this.#rest(domain, this.#guard.rest());
+      if (mark !== this.#mark) return;
     }
+    if (mark !== this.#mark) return;
     // To disable it took the watch's way out, too.
     const { watch } = this.#mark;
     if (domain === 'Runtime' && watch) await this.#addBinding(watch.binding);
@@ -202,14 +214,22 @@ export class TabRecording {
     this.#add('logs', /** @type {LogEntry} */ ({ t: Date.now(), level: 'warn', source: 'browser', text, url: this.#url }));
   }
 
-  /** The debugger is let go: all that it had switched on is off. @param {Domain} domain */
-  #rest(domain) {
-    const pauseMs = this.#guard.rest();
-    this.#noteFlood(domain, pauseMs);
-    this.#mark = { since: Date.now(), domains: [], watch: null };
+  /** To let go of the tab empties the queue of its events. @param {Domain} domain @param {number} madeAt by the page's clock */
+  #dropQueue(domain, madeAt) {
+    if (this.resting || !this.#guard.pilesUp(domain, Date.now(), madeAt) || !drop(this.#tabId)) return;
+    this.#rest(domain, this.#guard.isFirst ? FLOOD_PAUSE_MS : this.#guard.rest());
+  }
+
+  /** The debugger is let go: all that it had switched on is off. @param {Domain} domain @param {number} pauseMs */
+  #rest(domain, pauseMs) {
+    // What the browser keeps of the log is read afterwards; of the other streams it keeps nothing.
+    this.#resumes = pauseMs === FLOOD_PAUSE_MS;
+    this.#flooded = !this.#resumes;
+    if (this.#flooded || [...this.streams].some((stream) => stream !== 'logs')) this.#noteFlood(domain, pauseMs);
+    const since = this.#resumes ? Math.max(this.#mark.since, ...Object.values(this.#lastLineAt)) : Date.now();
+    this.#mark = { since, domains: [], watch: null };
     this.streams = new Set();
     this.resting = true;
-    this.#flooded = true;
     setTimeout(() => {
       this.resting = false;
       this.#guard.end(domain, Date.now());
@@ -222,8 +242,8 @@ export class TabRecording {
     this.#guard.end(domain, Date.now());
     if (!this.#mark.domains.includes(domain)) return;
     if (again) this.#mark.since = this.#lastLineAt[domain] ?? this.#mark.since;
-    else if (domain === 'Runtime') await this.#cdp('Runtime.discardConsoleEntries');
-    else if (domain === 'Log') await this.#cdp('Log.clear');
+    else if (domain !== 'Network') this.#cdp(DISCARD[domain]).catch(console.debug);
+    this.#listensSince = Date.now();
     await this.#cdp(`${domain}.enable`, domain === 'Network' ? NETWORK_OPTIONS : undefined);
   }
 
@@ -231,9 +251,9 @@ export class TabRecording {
   #log(domain, make, params, t) {
     if (!this.streams.has('logs') || t <= this.#mark.since) return;
     this.#lastLineAt[domain] = t;
-    this.#count(domain);
     const entry = make(params);
     if (entry) this.#add('logs', { ...entry, url: this.#url });
+    if (t > this.#listensSince) this.#count(domain, t);
     // The page keeps every logged object for an inspector: here there is none.
     this.#releaseTimer ??= setTimeout(() => {
       this.#releaseTimer = undefined;
@@ -241,9 +261,10 @@ export class TabRecording {
     }, RELEASE_MS);
   }
 
-  /** @param {Domain} domain */
-  #count(domain) {
-    if (this.#guard.handle(domain, Date.now())) this.#mute(domain).catch(console.debug);
+  /** @param {Domain} domain @param {number} [madeAt] by the page's clock, if it tells */
+  #count(domain, madeAt) {
+    if (this.#guard.handle(domain, Date.now(), madeAt)) this.#mute(domain).catch(console.debug);
+    if (madeAt !== undefined) this.#dropQueue(domain, madeAt);
   }
 
   /** @param {string} method @param {any} params */

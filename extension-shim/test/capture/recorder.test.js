@@ -385,3 +385,65 @@ test('a page that is only busy is waited for', async () => {
   await pass(2_000);
   assert.equal(of(7).includes('detach'), false);
 });
+
+/** Lines that a page makes twenty to the millisecond, and that reach the worker one a millisecond. */
+const pileUp = async (count, from) => {
+  for (let at = 0; at < count; at += 1) {
+    mock.timers.tick(1);
+    log(7, `${from + at}`, from + at / 20);
+  }
+  await settled();
+};
+
+test('a page whose lines come more slowly than it makes them is let go of at once, and a short burst told in full afterwards', async () => {
+  await configure({ all: ['logs'] });
+  sent.length = 0;
+  broken['Runtime.disable'] = () => new Promise(() => {});
+  broken['Runtime.enable'] = async () => { for (let at = 0; at < 900; at += 1) log(7, `${5_001 + at}`, 5_001 + at / 20); return {}; };
+  await pileUp(300, 5_001);
+  assert.deepEqual(of(7).filter((method) => !/release/.test(method)), ['Runtime.disable', 'detach'], 'not after a wait for the page');
+  await pass(200);
+  assert.equal(of(7).includes('attach'), false);
+  await pass(400);
+  assert.equal(of(7).filter((method) => method === 'Runtime.enable').length, 1);
+  await pass(1_000);
+  assert.deepEqual(told(), Array.from({ length: 900 }, (_, at) => String(5_001 + at)), 'each line once');
+  assert.equal(of(7).filter((method) => method === 'detach').length, 1, 'lines that the browser had kept are no flood');
+});
+
+test('a page that goes on after it was let go of is left alone for long, and its stored lines are not read', async () => {
+  await configure({ all: ['logs'] });
+  broken['Runtime.disable'] = () => new Promise(() => {});
+  await pileUp(300, 5_000);
+  await pass(800);
+  sent.length = 0;
+  await pileUp(300, Date.now());
+  assert.ok(of(7).includes('detach'));
+  await pass(29_000);
+  assert.equal(of(7).includes('attach'), false);
+  await pass(1_500);
+  assert.deepEqual(switches().slice(-3).sort(), ['Log.enable', 'Runtime.discardConsoleEntries', 'Runtime.enable']);
+  assert.match(told().at(-1), /about 30 s of Runtime/);
+});
+
+test('a worker that gets few turns sees a flood all the same', async () => {
+  await configure({ all: ['logs'] });
+  sent.length = 0;
+  // Two lines in each of its hundred milliseconds; the page made all of them in ten.
+  for (let at = 0; at < 110; at += 1) {
+    mock.timers.tick(50);
+    log(7, 'x', 5_001 + at / 11);
+  }
+  await settled();
+  assert.ok(of(7).includes('detach'));
+});
+
+test('a queue that a running command waits behind is not dropped: the command would end', async () => {
+  await configure({ all: ['logs'] });
+  broken['Runtime.disable'] = () => new Promise(() => {});
+  const command = { dialogs: [] };
+  await bar.withDialogs(7, command, () => pileUp(300, 5_000));
+  assert.equal(of(7).includes('detach'), false);
+  log(7, 'after the command', 5_100);
+  assert.ok(of(7).includes('detach'));
+});
