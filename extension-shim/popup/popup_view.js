@@ -11,6 +11,8 @@ import { purposeOf } from '../src/lib/consent.js';
 import { countRequests } from '../src/draw/open_drawings.js';
 import { blockOf, parsePattern } from '../src/policy/sites.js';
 
+const UPDATE = 'This extension is newer than the Tabwire that runs. Run `tabwire update` in a terminal, which names the command that brings a newer one, then `tabwire stop`: the next call of an agent starts it.';
+
 /** @type {Record<Status, {headline: string, next: string}>} `next` may have `code` in backquotes */
 const WORDS = {
   connected: { headline: 'Connected', next: '' },
@@ -19,7 +21,7 @@ const WORDS = {
   unpaired: { headline: 'Not paired', next: 'Run `tabwire install` in a terminal. If that does not help, pair by hand below.' },
   refused: { headline: 'Key refused', next: 'Tabwire has another key now. Run `tabwire install` in a terminal, or pair by hand below.' },
   unproven: { headline: 'Another program is there', next: 'Another program, or the Tabwire of another person, uses its port. `tabwire doctor` explains how to go on.' },
-  old_daemon: { headline: 'Tabwire is older', next: 'This extension is newer than the Tabwire that runs. Update Tabwire, then run `tabwire stop` in a terminal: the next call of an agent starts the new one.' },
+  old_daemon: { headline: 'Tabwire is older', next: UPDATE },
   old_extension: { headline: 'Extension is older', next: 'Tabwire is newer than this extension. Run `tabwire install` in a terminal, then reload the extension at chrome://extensions.' },
   changed: { headline: 'Extension was changed', next: 'Its files differ from those that Tabwire wrote, so agents can do nothing here. Run `tabwire install` in a terminal, then reload Tabwire at chrome://extensions.' },
   replaced: { headline: 'Replaced', next: 'Another connection of this browser took over. Trying again soon.' },
@@ -34,8 +36,8 @@ export function headline({ status }) {
 }
 
 /** @param {PanelState} state @returns {string} the daemon that it is connected to, or the reason and the remedy */
-export function detail({ status, detail: reason }) {
-  const { next } = WORDS[status];
+export function detail({ status, detail: reason, extension_newer }) {
+  const next = status === 'connected' && extension_newer ? UPDATE : WORDS[status].next;
   if (reason === '' || MEANINGLESS.includes(reason)) return next;
   return next ? `${next} (${reason})` : reason;
 }

@@ -19,6 +19,8 @@ export type WelcomeFrame = {
   epoch: string;
   /** The daemon's version. */
   server_version: string;
+  /** Whether the extension is newer than the daemon: its popup says so. */
+  extension_newer?: boolean;
   /** How often `ping` comes, in milliseconds. */
   heartbeat_ms: number;
   /** What the extension should record. */

@@ -152,7 +152,9 @@ fn describe_browser(browser: &Value, daemon_version: &str) -> String {
     // only.
     if !extension.is_empty() {
         what.push_str(&format!(", {} tab(s), extension {extension}", browser["tabs"]));
-        if extension != daemon_version {
+        if browser["extension_newer"] == true {
+            what.push_str(&format!(" (newer than the daemon: {})", doctor::UPDATE));
+        } else if extension != daemon_version {
             what.push_str(" (another version than the daemon's)");
         }
     }
@@ -254,6 +256,21 @@ mod tests {
         };
         assert!(of("1").contains("another version"));
         assert!(!of("2").contains("another version"));
+    }
+
+    #[test]
+    fn an_extension_newer_than_the_daemon_is_said_to_be_with_the_next_step() {
+        let browser = json!({
+            "label": "A", "connected": true, "tabs": 1, "extension_version": "3",
+            "extension_newer": true,
+        });
+        let body = json!({"version": "2", "browsers": [browser]});
+        let shown = status_lines(&body, ClockSample::now().system).join("\n");
+        assert!(
+            shown.contains("extension 3 (newer than the daemon: run `tabwire update`"),
+            "{shown}"
+        );
+        assert!(shown.contains("`tabwire stop`") && !shown.contains("another version"), "{shown}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
     DrawingRefusalCode, FrameError, FromExtension, NackReason, PROTOCOL_VERSION, SERVER_VERSION,
-    ToExtension, Transport,
+    ToExtension, Transport, is_newer_version,
 };
 
 /// How long an extension may take to answer `challenge`.
@@ -110,11 +110,13 @@ pub(super) fn accept_hello(
     let mac = key.welcome_mac(said, &hub.epoch());
     let browser = hello.browser_id;
     let peer = Peer { browser: browser.clone(), instance: hello.instance_id };
+    let extension_newer = is_newer_version(&hello.extension_version, SERVER_VERSION);
     let (link, outbox) = hub.attach(peer, carrier, hello.extension_version);
     let welcome = ToExtension::Welcome {
         protocol: PROTOCOL_VERSION,
         epoch: hub.epoch(),
         server_version: SERVER_VERSION,
+        extension_newer,
         heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
         capture: hub.capture_of(&browser),
         mac,

@@ -8,7 +8,7 @@ use super::summaries::BrowserSummary;
 use crate::lifecycle::Peer;
 use crate::protocol::{
     Action, BrowserId, BrowserName, BrowserSession, BrowserTab, CorrelationId, ReadyFrame,
-    SiteRules, TabId, Timestamp, Transport,
+    SERVER_VERSION, SiteRules, TabId, Timestamp, Transport, is_newer_version,
 };
 
 /// Frames kept free in an outbox for answers: commands wait rather than fill it.
@@ -311,6 +311,9 @@ impl BrowserState {
             control_off: self.poller.as_ref().is_some_and(Poller::is_switched_off),
             stopped: self.is_stopped,
             extension_changed: self.is_quarantined(),
+            // Older extensions, which only poll, count their versions in another way.
+            extension_newer: !is_poller(id)
+                && is_newer_version(&self.extension_version, SERVER_VERSION),
         }
     }
 

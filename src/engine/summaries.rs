@@ -40,6 +40,9 @@ pub struct BrowserSummary {
     /// Whether the extension's files on the disk were changed: it gets no commands.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub extension_changed: bool,
+    /// Whether its extension is newer than this daemon, which may not know all that it can.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub extension_newer: bool,
 }
 
 /// One tab as `observe tabs` shows it.

@@ -114,7 +114,7 @@ export const link = new Link(new Identity(), takeover, {
 });
 
 /** @type {ConnectionView} */
-let connection = { status: 'connecting', detail: '', daemon_version: null };
+let connection = { status: 'connecting', detail: '', daemon_version: null, extension_newer: false };
 
 /** The widenings that no person has confirmed, as the daemon reports them. @type {UnconfirmedWidening[]} */
 let unconfirmed = [];
@@ -276,14 +276,14 @@ function setUnconfirmed(widenings) {
 }
 
 /** @param {WelcomeFrame} welcome @param {Config} config */
-function onWelcome({ epoch, server_version, capture }, config) {
+function onWelcome({ epoch, server_version, capture, extension_newer = false }, config) {
   // The daemon sends them after `ready` if there are any.
   setUnconfirmed([]);
   heldTabs = [];
   asks.forget();
   pairing.handleProven(config);
   policy.own.setPort(config.port);
-  connection = { ...connection, daemon_version: server_version };
+  connection = { ...connection, daemon_version: server_version, extension_newer };
   dispatcher.enterEpoch(epoch);
   link.send({
     type: 'ready',

@@ -19,7 +19,8 @@ import { readPairingLine } from '../connection/pairing_line.js';
 import { messageOf } from '../lib/errors.js';
 
 /**
- * @typedef {{status: Status, detail: string, daemon_version: string | null}} ConnectionView
+ * @typedef {{status: Status, detail: string, daemon_version: string | null, extension_newer: boolean}} ConnectionView `extension_newer`: than the
+ *   daemon that was connected last, by its word
  * @typedef {RunningCommand & {tab_title: string}} RunningRow
  * @typedef {RecordedTab & {tab_title: string}} RecordingRow
  * @typedef {HeldTab & {tab_title: string}} HeldRow

@@ -127,7 +127,7 @@ test('tabs', async () => {
 });
 
 /** The whole worker, welcomed by a daemon of that epoch. */
-async function welcomed(link, epoch) {
+async function welcomed(link, epoch, welcome = to.welcome) {
   link.connectNow();
   mock.timers.tick(0);
   await cryptoSettled();
@@ -136,7 +136,7 @@ async function welcomed(link, epoch) {
   await cryptoSettled();
   const { nonce: helloNonce, instance_id: instanceId } = socket.sent[0];
   const said = { port: 4711, challengeNonce: to.challenge.nonce, helloNonce, instanceId, epoch };
-  socket.receive({ ...to.welcome, epoch, mac: await welcomeMac(vector.ext_key, said) });
+  socket.receive({ ...welcome, epoch, mac: await welcomeMac(vector.ext_key, said) });
   await cryptoSettled();
   return socket;
 }
@@ -166,6 +166,7 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole wo
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   const { panel } = await import('../../src/worker/main.js');
   assert.deepEqual((await panel({ ask: 'state' })).unconfirmed, to.widenings.widenings);
+  assert.equal((await panel({ ask: 'state' })).extension_newer, false);
   assert.equal((await panel({ ask: 'state' })).status, 'changed', 'no commands come, and the popup text why');
   await panel({ ask: 'keep', id: from.confirm_widening.id });
   assert.deepEqual(socket.sent.at(-1), from.confirm_widening);
@@ -184,9 +185,10 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole wo
   assert.deepEqual(again.sent[1].in_flight.map(({ state }) => state), ['claimed', 'done']);
   assert.deepEqual(again.sent.slice(2), [listed, from.key_stored]);
   again.end(1001);
-  const restarted = await welcomed(link, 'another epoch');
+  const restarted = await welcomed(link, 'another epoch', to['welcome.newer_extension']);
   assert.deepEqual(restarted.sent[1].in_flight.map(({ state }) => state), ['done']);
   assert.deepEqual(restarted.sent.slice(2), [listed, from.key_stored]);
+  assert.equal((await panel({ ask: 'state' })).extension_newer, true, 'the popup says so');
 });
 
 test('the golden proofs are those of the first vector', () => {

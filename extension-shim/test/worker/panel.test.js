@@ -167,6 +167,14 @@ test('a drawing that is not asked for any more is said to be none', async () => 
   assert.match((await panel({ ask: 'show_drawing', tab_id: 7 })).trouble, /any more/);
 });
 
+test('an extension newer than its daemon says so in the popup, with the next step, and only while they are connected', () => {
+  const shown = (status, extension_newer) => detail({ status, detail: 'Tabwire 0.1.0', extension_newer });
+  assert.match(shown('connected', true), /newer than the Tabwire that runs.*`tabwire update`.*`tabwire stop`.*\(Tabwire 0\.1\.0\)/);
+  assert.equal(shown('connected', false), 'Tabwire 0.1.0');
+  assert.doesNotMatch(shown('disconnected', true), /newer/);
+  assert.match(shown('old_daemon', false), /`tabwire update`/, 'the same where they do not understand each other');
+});
+
 test('the tab that the person took control of is told apart from others', () => {
   const tabs = [{ tab_id: 7, tab_title: 'Shop' }, { tab_id: 8, tab_title: 'Mail' }];
   const text = (list, here, scripts_run = false) => takenText({ tabs: list, scripts_run }, here);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::HopFindings;
 use crate::cli::commands::text;
 use crate::cli::legacy;
-use crate::protocol::SERVER_VERSION;
+use crate::protocol::{SERVER_VERSION, is_newer_version};
 
 pub(super) const CONNECTED: &str = "extension connected";
 pub(super) const OLDER: &str = "older extensions";
@@ -15,6 +15,13 @@ pub(super) const EXTENSION_VERSION: &str = "extension version";
 pub(in crate::cli) const CHANGED: &str = "another program changed the extension's files after Tabwire wrote them, so the extension gets no commands";
 pub(in crate::cli) const RESTORE: &str =
     "run `tabwire install`, which replaces the files, and reload Tabwire at chrome://extensions";
+
+/// The next step where an extension is newer than the program. `tabwire install` of an older program
+/// would be refused.
+pub(in crate::cli) const UPDATE: &str = "run `tabwire update`, which names the command that brings a newer Tabwire, then `tabwire stop`";
+
+/// The next step where a connected extension is older than the program.
+const RENEW: &str = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
 
 /// Whether a browser is connected; else when one was.
 pub(super) fn extension_connected(
@@ -102,12 +109,14 @@ pub(super) fn extension_version(findings: &mut HopFindings, connected: &[&Value]
     if let Some(browser) =
         own.clone().find(|browser| browser["extension_version"] != SERVER_VERSION)
     {
+        let version = text(&browser["extension_version"]);
+        let is_newer = is_newer_version(version, SERVER_VERSION);
+        let newer = if is_newer { ", which is older" } else { "" };
         let says = format!(
-            "{} has version {}, this program {SERVER_VERSION}",
-            label(browser),
-            text(&browser["extension_version"])
+            "{} has version {version}, this program {SERVER_VERSION}{newer}",
+            label(browser)
         );
-        let remedy = "run `tabwire install` and reload the extension in the browser; if it was loaded from another folder, `tabwire extension unpack DIR` renews that one";
+        let remedy = if is_newer { UPDATE } else { RENEW };
         findings.broken(EXTENSION_VERSION, says, remedy);
         return;
     }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::HopFindings;
 use super::extensions::{
-    CHANGED, CONNECTED, EXTENSION_VERSION, OLDER, RESTORE, extension_connected, extension_version,
-    label, older_extensions,
+    CHANGED, CONNECTED, EXTENSION_VERSION, OLDER, RESTORE, UPDATE, extension_connected,
+    extension_version, label, older_extensions,
 };
 use super::native_host::native_host;
 use super::other_users::other_users;
@@ -21,7 +21,7 @@ use crate::config::DaemonLocation;
 use crate::daemon::PortHolder;
 use crate::extension::{self, FolderCheck};
 use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError, extension_in_state};
-use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
+use crate::protocol::{EXTENSION_ID, SERVER_VERSION, is_newer_version};
 
 /// Time limit of the test command in each browser.
 const TEST: Duration = Duration::from_secs(5);
@@ -340,6 +340,8 @@ fn folder(
     if is_connected && !is_old {
         findings
             .unknown(FOLDER, format!("{says}; the connected extension has fetched both itself"));
+    } else if is_newer_version(&found.version, SERVER_VERSION) {
+        findings.broken(FOLDER, says, UPDATE);
     } else {
         findings.broken(FOLDER, says, unpack_again(&dir, &usual));
     }

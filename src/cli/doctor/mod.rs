@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::output_file::check_new;
 use crate::config::DaemonLocation;
 use crate::terminal::{ProgressNotice, TextStyle, clean, print_line, wrapped_behind};
-pub(super) use extensions::{CHANGED, RESTORE, label};
+pub(super) use extensions::{CHANGED, RESTORE, UPDATE, label};
 
 /// The state of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -146,21 +146,24 @@ fn frames_to_extension() -> BTreeMap<String, ToExtension> {
         ),
         ("ping", ToExtension::Ping { t: 1_795_298_985_123 }),
         ("result_ack", ToExtension::ResultAck { correlation_id, attempt }),
-        (
-            "welcome",
-            ToExtension::Welcome {
-                protocol: crate::protocol::PROTOCOL_VERSION,
-                epoch: "1795298985123000".into(),
-                server_version: "0.1.0",
-                heartbeat_ms: 20_000,
-                capture: CaptureSettings::default(),
-                mac: "mPIhyMllphNfaOHV3UJ4ZtcIZvS-vxfthjOKEemtO1Q".into(),
-            },
-        ),
+        ("welcome", golden_welcome(false)),
+        ("welcome.newer_extension", golden_welcome(true)),
     ];
     let frames = frames.into_iter().map(|(name, frame)| (name.to_owned(), frame));
     let frames = frames.chain(golden_rules()).chain(golden_older_extensions());
     frames.chain(golden_widenings()).chain(golden_commands()).collect()
+}
+
+fn golden_welcome(extension_newer: bool) -> ToExtension {
+    ToExtension::Welcome {
+        protocol: crate::protocol::PROTOCOL_VERSION,
+        epoch: "1795298985123000".into(),
+        server_version: "0.1.0",
+        extension_newer,
+        heartbeat_ms: 20_000,
+        capture: CaptureSettings::default(),
+        mac: "mPIhyMllphNfaOHV3UJ4ZtcIZvS-vxfthjOKEemtO1Q".into(),
+    }
 }
 
 /// Which older extensions ask and are let in, and why a decision does not count.

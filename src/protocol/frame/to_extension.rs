@@ -30,6 +30,9 @@ pub enum ToExtension {
         epoch: Arc<str>,
         /// The daemon's version.
         server_version: &'static str,
+        /// Whether the extension is newer than the daemon: its popup says so.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        extension_newer: bool,
         /// How often `ping` comes, in milliseconds.
         heartbeat_ms: u64,
         /// What the extension should record.

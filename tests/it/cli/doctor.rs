@@ -11,8 +11,8 @@ use tabwire::install::manifest_below;
 use tabwire::proof::DEFAULT_OWNER;
 
 use testkit::{
-    ExtensionBuilder, ExtensionSession, McpClient, ProgramSandbox, RawConnection, ServedDaemon,
-    answering, finish, signal, soon, until,
+    ExtensionBuilder, ExtensionSession, FakeExtension, McpClient, ProgramSandbox, RawConnection,
+    ServedDaemon, answering, finish, signal, soon, until,
 };
 
 /// What the doctor finds here.
@@ -322,17 +322,52 @@ async fn an_extension_that_is_away_is_named_with_when_it_was_last_seen() {
     assert_broken(&place, "extension connected", &says, chrome).await;
 }
 
+/// An extension of this version, connected, and the daemon's `welcome` to it.
+async fn connect_as(
+    version: &str,
+    place: &ProgramSandbox,
+    daemon: &ServedDaemon,
+) -> (FakeExtension, Value) {
+    let mut extension = ExtensionBuilder::at(daemon.port, &place.home()).open().await;
+    let challenge = extension.challenge().await;
+    let mut hello = extension.hello_to(&challenge);
+    hello["extension_version"] = version.into();
+    extension.send(&hello).await;
+    let welcome = extension.next().await;
+    extension.ready(&[]).await;
+    (extension, welcome)
+}
+
+#[tokio::test]
+async fn an_extension_newer_than_the_daemon_is_told_so_and_named_with_the_update_as_the_next_step()
+{
+    let (place, daemon, folder) = with_daemon().await;
+    let (extension, welcome) = connect_as("99.0.0", &place, &daemon).await;
+    assert_eq!(welcome["extension_newer"], true, "{welcome}");
+    let _extension = extension.auto(|_| json!([]));
+    let says = "has version 99.0.0, this program";
+    assert_broken(&place, "extension version", says, "`tabwire update`").await;
+    let status = place.run(&["status"]).await.stdout;
+    let newer = "99.0.0 (newer than the daemon: run `tabwire update`";
+    let status = status.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(status.contains(newer), "{status}");
+    let status = place.run(&["status", "--json"]).await.stdout;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["browsers"][0]["extension_newer"], true, "{status:#}");
+
+    // `install` of this program would be refused, so it is not the next step for the folder.
+    rewrite(&folder.join("manifest.json"), |manifest| manifest["version"] = "99.0.0".into());
+    fs::write(place.path().join("unpacked_version.json"), "\"99.0.0\"").unwrap();
+    let found = examine(&place).await;
+    let step = of(&found, "extension folder")["do"].as_str().unwrap();
+    assert!(step.contains("`tabwire update`") && !step.contains("install"), "{step}");
+}
+
 #[tokio::test]
 async fn an_extension_of_another_version_is_named_by_doctor_status_and_log() {
     let (place, daemon, _) = with_daemon().await;
-    let shim = ExtensionBuilder::at(daemon.port, &place.home());
-    let mut extension = shim.open().await;
-    let challenge = extension.challenge().await;
-    let mut hello = extension.hello_to(&challenge);
-    hello["extension_version"] = "0.0.1".into();
-    extension.send(&hello).await;
-    extension.next().await;
-    extension.ready(&[]).await;
+    let (extension, welcome) = connect_as("0.0.1", &place, &daemon).await;
+    assert_eq!(welcome["extension_newer"], Value::Null, "{welcome}");
     let _extension = extension.auto(|_| json!([]));
     let says = "has version 0.0.1";
     assert_broken(&place, "extension version", says, "reload the extension").await;
