@@ -17,7 +17,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 # features, and would build the dependencies anew.
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
-.PHONY: demo check test full fmt clippy docs extension unit doctests browsers hostile conformance clients \
+.PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
 	controls chaos soak agents collectors deny advisories miniwob miniwob-sample packages test-packages bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
 
 demo: browser
@@ -25,10 +25,10 @@ demo: browser
 	target/release/tabwire demo
 
 # The order: what is quick and says most comes first.
-check: fmt extension clippy unit docs
+check: fmt extension clippy unit-quick docs
 	@echo "all checks passed"
 
-test: check doctests browsers hostile miniwob-sample conformance clients collectors deny advisories
+test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample conformance clients collectors deny advisories
 	@echo "all tests passed"
 
 full: test controls chaos test-packages soak agents
@@ -45,8 +45,14 @@ docs:
 
 # Unit and integration tests, among them the engine, the proofs and the layers.
 # The groups and what belongs to them are in .config/nextest.toml.
+UNIT = --filterset 'not group(browsers) & not test(/^(chaos|clients|collectors|hostile)/)'
+
 unit: nextest systemd
-	$(NEXTEST) --filterset 'not group(browsers) & not test(/^(chaos|clients|collectors|hostile)/)'
+	$(NEXTEST) $(UNIT)
+
+# The same tests; the two that repeat random runs for most of the time repeat fewer of them.
+unit-quick: nextest systemd
+	SIMULATION_SEEDS=40 HAND_OVER_COMMANDS=1000 $(NEXTEST) $(UNIT)
 
 doctests:
 	$(CARGO) test --locked --workspace --doc

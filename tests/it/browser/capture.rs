@@ -252,7 +252,8 @@ async fn a_page_that_logs_without_end_does_not_hold_up_the_commands_of_other_tab
     let mut took = Vec::new();
     for _ in 0..12 {
         // The first waits for the lines that the browser has in its queue, on a busy machine for seconds.
-        let script = json!({"action": "execute_js", "script": "1", "tab_id": other, "timeout_ms": 19_000});
+        let script =
+            json!({"action": "execute_js", "script": "1", "tab_id": other, "timeout_ms": 19_000});
         let answer = stage.client.call("interact", with_wait(script)).await;
         assert_eq!(answer["result"]["value"], 1, "{answer}");
         took.push(answer["duration_ms"].as_f64().unwrap());
