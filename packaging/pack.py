@@ -11,15 +11,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import deb
 import extension
+import manifests
 import mcpb
 import npm
 import wheel
 from archives import Entry, sha256, tar_gz, write
 from program import ROOT, Program, version
 from publisher import REPOSITORY
-from targets import Target, host_target, target_named
+from targets import TARGETS, Target, host_target, target_named
 
 PACKAGING = Path(__file__).resolve().parent
+
+
+def archive_name(target: Target, of: str) -> str:
+    return f"tabwire-{of}-{target.name}.tar.gz"
 
 
 def archive(program: Program, of: str) -> tuple[str, bytes]:
@@ -30,7 +35,7 @@ def archive(program: Program, of: str) -> tuple[str, bytes]:
         Entry(f"{folder}/LICENSE", (ROOT / "LICENSE").read_bytes()),
         Entry(f"{folder}/README.md", (ROOT / "README.md").read_bytes()),
     ]
-    return f"{folder}.tar.gz", tar_gz(entries)
+    return archive_name(program.target, of), tar_gz(entries)
 
 
 def pack_target(out: Path, program: Program, of: str) -> None:
@@ -46,12 +51,18 @@ def pack_target(out: Path, program: Program, of: str) -> None:
 
 
 def pack_common(out: Path, targets: list[Target], of: str) -> None:
-    """The packages without a program, and the sums of all."""
+    """The packages without a program, the manifests that name packages, and the sums of all."""
     write(out / npm.file_name("tabwire", of), npm.main_package(of, targets))
     write(out / f"tabwire-extension-{of}.zip", extension.extension_zip())
     releases = f"{REPOSITORY}/releases/download/v{of}"
     script = (PACKAGING / "install.sh").read_text().replace("@VERSION@", of).replace("@RELEASES@", releases)
     write(out / "install.sh", script.encode())
+    write(out / "server.json", manifests.server_json(of, releases, out))
+    # Homebrew brings a C library of its own.
+    brewed = [target for target in TARGETS if target.node_libc != "musl" and (out / archive_name(target, of)).exists()]
+    if brewed:
+        archives = {(target.node_os, target.node_cpu): out / archive_name(target, of) for target in brewed}
+        write(out / "tabwire.rb", manifests.brew_formula(of, releases, archives))
     sums = [f"{sha256(path.read_bytes())}  {path.name}\n" for path in sorted(out.iterdir()) if path.name != "SHA256SUMS"]
     write(out / "SHA256SUMS", "".join(sums).encode())
 

@@ -7,9 +7,11 @@ import hashlib
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import unittest
@@ -265,8 +267,33 @@ class Contents(PackageTest):
     def test_all_versions_are_the_same(self) -> None:
         manifest = json.loads((ROOT / "extension-shim" / "manifest.json").read_text())
         self.assertEqual(manifest["version"], VERSION)
-        names = [path.name for path in PACKAGES.iterdir() if path.name not in ["SHA256SUMS", "install.sh"]]
+        unversioned = ["SHA256SUMS", "install.sh", "server.json", "tabwire.rb"]
+        names = [path.name for path in PACKAGES.iterdir() if path.name not in unversioned]
         self.assertEqual([name for name in names if VERSION not in name], [])
+        server = json.loads(self.package("server.json").read_text())
+        versions = {server["version"], *(package["version"] for package in server["packages"])}
+        self.assertEqual(versions, {VERSION})
+
+    def test_the_registrys_entry_has_the_name_that_the_packages_have(self) -> None:
+        server = json.loads(self.package("server.json").read_text())
+        with tarfile.open(self.package(f"tabwire-{VERSION}.tgz")) as package:
+            npm = json.load(package.extractfile("package/package.json"))
+        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+            metadata = wheel.read(f"tabwire-{VERSION}.dist-info/METADATA").decode()
+        self.assertEqual(server["name"], npm["mcpName"])
+        self.assertIn(f"<!-- mcp-name: {server['name']} -->", metadata)
+        self.assertLessEqual(len(server["description"]), 100)
+        named = [(package["registryType"], package["identifier"]) for package in server["packages"]]
+        self.assertEqual(named, [("npm", npm["name"]), ("pypi", "tabwire")])
+
+    def test_the_formula_names_each_archive_with_its_sum(self) -> None:
+        formula = self.package("tabwire.rb").read_text()
+        urls = re.findall(r'url "([^"]+)"\n +sha256 "([0-9a-f]{64})"', formula)
+        archives = sorted(path.name for path in PACKAGES.glob("tabwire-*.tar.gz"))
+        self.assertEqual(sorted(url.rsplit("/", 1)[1] for url, _ in urls), archives)
+        for url, value in urls:
+            content = (PACKAGES / url.rsplit("/", 1)[1]).read_bytes()
+            self.assertEqual(hashlib.sha256(content).hexdigest(), value, url)
 
 
 if __name__ == "__main__":
