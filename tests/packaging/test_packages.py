@@ -295,6 +295,16 @@ class Contents(PackageTest):
             content = (PACKAGES / url.rsplit("/", 1)[1]).read_bytes()
             self.assertEqual(hashlib.sha256(content).hexdigest(), value, url)
 
+    def test_the_stores_texts_give_a_reason_for_each_permission_and_fit_its_limits(self) -> None:
+        manifest = json.loads((ROOT / "extension-shim" / "manifest.json").read_text())
+        listing = (ROOT / "packaging" / "store" / "listing.md").read_text()
+        optional = [f"`{name}` (optional)" for name in manifest["optional_permissions"]]
+        asked = [f"`{name}`" for name in [*manifest["permissions"], *manifest["host_permissions"]]]
+        rows = re.findall(r"^\| (`[^|]+?) \| [^|]{20,} \|$", listing, re.MULTILINE)
+        self.assertEqual(sorted(rows), sorted(asked + optional))
+        self.assertLessEqual(len(manifest["description"]), 132)
+        self.assertIn(f"\n{manifest['description']}\n", listing)
+
 
 if __name__ == "__main__":
     unittest.main()
