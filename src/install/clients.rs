@@ -1,9 +1,9 @@
 //! MCP clients: where each keeps its settings, and how an MCP server stands in them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::settings::SettingsFormat;
-use super::user_folders::UserFolders;
+use super::user_folders::{OperatingSystem, UserFolders};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum McpClient {
@@ -11,94 +11,209 @@ pub(crate) enum McpClient {
     ClaudeDesktop,
     Cursor,
     VsCode,
+    VsCodeInsiders,
+    VsCodium,
     Windsurf,
     GeminiCli,
     CodexCli,
+    Cline,
+    RooCode,
+    Zed,
+    Kiro,
+    Amp,
+    Junie,
+    LmStudio,
+}
+
+/// A folder that the operating system or the environment decides.
+#[derive(Clone, Copy)]
+enum BaseFolder {
+    Home,
+    /// Where programs of this system keep their settings.
+    Settings,
+    /// Where programs do on Linux, for those that do the same on macOS.
+    DotConfig,
+    ClaudeCode,
+    Codex,
+}
+
+/// All that is to be known of a client.
+struct ClientFacts {
+    /// As a person calls it.
+    name: &'static str,
+    /// Its name on the command line.
+    id: &'static str,
+    /// The file with its MCP servers, below the base.
+    file: (BaseFolder, &'static str),
+    /// A folder that the client makes when it first runs, below the base; None: the file's own.
+    made: Option<(BaseFolder, &'static str)>,
+    format: SettingsFormat,
+}
+
+const SERVERS: SettingsFormat = SettingsFormat::Json { section: "mcpServers", with_type: false };
+const VS_CODE: SettingsFormat = SettingsFormat::Json { section: "servers", with_type: true };
+
+const fn facts(
+    name: &'static str,
+    id: &'static str,
+    file: (BaseFolder, &'static str),
+    format: SettingsFormat,
+) -> ClientFacts {
+    ClientFacts { name, id, file, made: None, format }
 }
 
 impl McpClient {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Cursor,
         Self::VsCode,
+        Self::VsCodeInsiders,
+        Self::VsCodium,
         Self::Windsurf,
         Self::GeminiCli,
         Self::CodexCli,
+        Self::Cline,
+        Self::RooCode,
+        Self::Zed,
+        Self::Kiro,
+        Self::Amp,
+        Self::Junie,
+        Self::LmStudio,
     ];
+
+    const fn facts(self) -> ClientFacts {
+        use BaseFolder::{ClaudeCode, Codex, DotConfig, Home, Settings};
+        match self {
+            Self::ClaudeCode => ClientFacts {
+                made: Some((Home, ".claude")),
+                ..facts(
+                    "Claude Code",
+                    "claude-code",
+                    (ClaudeCode, ".claude.json"),
+                    SettingsFormat::Json { section: "mcpServers", with_type: true },
+                )
+            },
+            Self::ClaudeDesktop => facts(
+                "Claude Desktop",
+                "claude-desktop",
+                (Settings, "Claude/claude_desktop_config.json"),
+                SERVERS,
+            ),
+            Self::Cursor => facts("Cursor", "cursor", (Home, ".cursor/mcp.json"), SERVERS),
+            Self::VsCode => facts("VS Code", "vscode", (Settings, "Code/User/mcp.json"), VS_CODE),
+            Self::VsCodeInsiders => facts(
+                "VS Code Insiders",
+                "vscode-insiders",
+                (Settings, "Code - Insiders/User/mcp.json"),
+                VS_CODE,
+            ),
+            Self::VsCodium => {
+                facts("VSCodium", "vscodium", (Settings, "VSCodium/User/mcp.json"), VS_CODE)
+            }
+            Self::Windsurf => {
+                facts("Windsurf", "windsurf", (Home, ".codeium/windsurf/mcp_config.json"), SERVERS)
+            }
+            Self::GeminiCli => {
+                facts("Gemini CLI", "gemini-cli", (Home, ".gemini/settings.json"), SERVERS)
+            }
+            Self::CodexCli => facts(
+                "Codex CLI",
+                "codex-cli",
+                (Codex, "config.toml"),
+                SettingsFormat::Toml { section: "mcp_servers" },
+            ),
+            Self::Cline => facts(
+                "Cline",
+                "cline",
+                (
+                    Settings,
+                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+                ),
+                SERVERS,
+            ),
+            Self::RooCode => facts(
+                "Roo Code",
+                "roo-code",
+                (
+                    Settings,
+                    "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+                ),
+                SERVERS,
+            ),
+            Self::Zed => facts(
+                "Zed",
+                "zed",
+                (DotConfig, "zed/settings.json"),
+                SettingsFormat::Json { section: "context_servers", with_type: false },
+            ),
+            Self::Kiro => ClientFacts {
+                made: Some((Home, ".kiro")),
+                ..facts("Kiro", "kiro", (Home, ".kiro/settings/mcp.json"), SERVERS)
+            },
+            Self::Amp => facts(
+                "Amp",
+                "amp",
+                (DotConfig, "amp/settings.json"),
+                SettingsFormat::Json { section: "amp.mcpServers", with_type: false },
+            ),
+            Self::Junie => ClientFacts {
+                made: Some((Home, ".junie")),
+                ..facts("Junie", "junie", (Home, ".junie/mcp/mcp.json"), SERVERS)
+            },
+            Self::LmStudio => {
+                facts("LM Studio", "lm-studio", (Home, ".lmstudio/mcp.json"), SERVERS)
+            }
+        }
+    }
 
     /// As a person calls it.
     pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::Cursor => "Cursor",
-            Self::VsCode => "VS Code",
-            Self::Windsurf => "Windsurf",
-            Self::GeminiCli => "Gemini CLI",
-            Self::CodexCli => "Codex CLI",
-        }
+        self.facts().name
     }
 
     /// Its name on the command line.
     pub(crate) const fn id(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Cursor => "cursor",
-            Self::VsCode => "vscode",
-            Self::Windsurf => "windsurf",
-            Self::GeminiCli => "gemini-cli",
-            Self::CodexCli => "codex-cli",
-        }
+        self.facts().id
     }
 
     /// The file with its MCP servers.
     pub(crate) fn file(self, user_folders: &UserFolders) -> PathBuf {
-        match self {
-            Self::ClaudeCode => user_folders.claude_code.join(".claude.json"),
-            Self::ClaudeDesktop => user_folders.settings.join("Claude/claude_desktop_config.json"),
-            Self::Cursor => user_folders.home.join(".cursor/mcp.json"),
-            Self::VsCode => user_folders.settings.join("Code/User/mcp.json"),
-            Self::Windsurf => user_folders.home.join(".codeium/windsurf/mcp_config.json"),
-            Self::GeminiCli => user_folders.home.join(".gemini/settings.json"),
-            Self::CodexCli => user_folders.codex.join("config.toml"),
-        }
+        below(user_folders, self.facts().file)
     }
 
     /// Whether it has ever run here: it then has made its folder, though not the file yet.
     pub(crate) fn is_here(self, user_folders: &UserFolders) -> bool {
         let file = self.file(user_folders);
-        match self {
-            Self::ClaudeCode => file.exists() || user_folders.home.join(".claude").is_dir(),
-            Self::ClaudeDesktop
-            | Self::Cursor
-            | Self::VsCode
-            | Self::Windsurf
-            | Self::GeminiCli
-            | Self::CodexCli => file.parent().is_some_and(std::path::Path::is_dir),
+        match self.facts().made {
+            Some(made) => file.exists() || below(user_folders, made).is_dir(),
+            None => file.parent().is_some_and(Path::is_dir),
         }
     }
 
     /// How an MCP server is written down there.
     pub(crate) const fn format(self) -> SettingsFormat {
-        match self {
-            Self::ClaudeCode => SettingsFormat::Json { section: "mcpServers", with_type: true },
-            Self::VsCode => SettingsFormat::Json { section: "servers", with_type: true },
-            Self::ClaudeDesktop | Self::Cursor | Self::Windsurf | Self::GeminiCli => {
-                SettingsFormat::Json { section: "mcpServers", with_type: false }
-            }
-            Self::CodexCli => SettingsFormat::Toml { section: "mcp_servers" },
-        }
+        self.facts().format
+    }
+}
+
+fn below(user_folders: &UserFolders, (base, path): (BaseFolder, &str)) -> PathBuf {
+    match base {
+        BaseFolder::Home => user_folders.home.join(path),
+        BaseFolder::Settings => user_folders.settings.join(path),
+        BaseFolder::DotConfig => match user_folders.system {
+            OperatingSystem::Linux => user_folders.settings.join(path),
+            OperatingSystem::MacOs => user_folders.home.join(".config").join(path),
+        },
+        BaseFolder::ClaudeCode => user_folders.claude_code.join(path),
+        BaseFolder::Codex => user_folders.codex.join(path),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
-    use super::super::user_folders::OperatingSystem;
     use super::*;
 
     #[test]
@@ -113,6 +228,11 @@ mod tests {
             assert_eq!(file(McpClient::Windsurf, system), "/h/.codeium/windsurf/mcp_config.json");
             assert_eq!(file(McpClient::GeminiCli, system), "/h/.gemini/settings.json");
             assert_eq!(file(McpClient::CodexCli, system), "/h/.codex/config.toml");
+            assert_eq!(file(McpClient::Zed, system), "/h/.config/zed/settings.json");
+            assert_eq!(file(McpClient::Amp, system), "/h/.config/amp/settings.json");
+            assert_eq!(file(McpClient::Kiro, system), "/h/.kiro/settings/mcp.json");
+            assert_eq!(file(McpClient::Junie, system), "/h/.junie/mcp/mcp.json");
+            assert_eq!(file(McpClient::LmStudio, system), "/h/.lmstudio/mcp.json");
         }
         let desktop = |base: &str| format!("{base}/Claude/claude_desktop_config.json");
         let code = |base: &str| format!("{base}/Code/User/mcp.json");
@@ -121,6 +241,12 @@ mod tests {
         {
             assert_eq!(file(McpClient::ClaudeDesktop, system), desktop(base));
             assert_eq!(file(McpClient::VsCode, system), code(base));
+            let insiders = format!("{base}/Code - Insiders/User/mcp.json");
+            assert_eq!(file(McpClient::VsCodeInsiders, system), insiders);
+            assert_eq!(file(McpClient::VsCodium, system), format!("{base}/VSCodium/User/mcp.json"));
+            let extensions = format!("{base}/Code/User/globalStorage/");
+            assert!(file(McpClient::Cline, system).starts_with(&extensions));
+            assert!(file(McpClient::RooCode, system).starts_with(&extensions));
         }
     }
 
@@ -131,8 +257,9 @@ mod tests {
         assert!(McpClient::ALL.iter().all(|client| !client.is_here(&user_folders)));
         fs::create_dir(dir.path().join(".claude")).unwrap();
         fs::create_dir_all(dir.path().join(".config/Code/User")).unwrap();
+        fs::create_dir(dir.path().join(".kiro")).unwrap();
         let found: Vec<_> =
             McpClient::ALL.into_iter().filter(|c| c.is_here(&user_folders)).collect();
-        assert_eq!(found, [McpClient::ClaudeCode, McpClient::VsCode]);
+        assert_eq!(found, [McpClient::ClaudeCode, McpClient::VsCode, McpClient::Kiro]);
     }
 }

@@ -446,14 +446,23 @@ async fn what_has_not_been_used_yet_is_not_called_broken() {
 
 #[tokio::test]
 async fn every_client_starts_the_program_with_a_tool_for_each_action() {
-    const CLIENTS: [&str; 7] = [
+    const CLIENTS: [&str; 16] = [
         "claude-code",
         "claude-desktop",
         "cursor",
         "vscode",
+        "vscode-insiders",
+        "vscodium",
         "windsurf",
         "gemini-cli",
         "codex-cli",
+        "cline",
+        "roo-code",
+        "zed",
+        "kiro",
+        "amp",
+        "junie",
+        "lm-studio",
     ];
     let person = Person::new();
     for client in CLIENTS {
