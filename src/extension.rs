@@ -80,7 +80,11 @@ pub fn find(dir: &Path) -> Option<UnpackedExtension> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderCheck {
     /// All files are as they were written.
-    Unchanged,
+    Unchanged {
+        /// Whether nothing else is there, and nobody else could have written: a browser may load it
+        /// unseen.
+        is_whole: bool,
+    },
     /// The folder is gone, or another version was unpacked to it, which this build does not know.
     Unknown,
     /// A file differs.
@@ -98,8 +102,10 @@ pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
     if written != Some(SERVER_VERSION) || !dir.is_dir() {
         return FolderCheck::Unknown;
     }
-    first_changed(&FILES, dir)
-        .map_or(FolderCheck::Unchanged, |file| FolderCheck::Changed { file: file.to_owned() })
+    match first_changed(&FILES, dir) {
+        Some(file) => FolderCheck::Changed { file: file.to_owned() },
+        None => FolderCheck::Unchanged { is_whole: has_all(&FILES, dir, &[CONFIG]) },
+    }
 }
 
 /// The first of these files that differs from its copy below `to`.
@@ -233,6 +239,7 @@ fn has_all(from: &Dir<'_>, to: &Path, more: &[&str]) -> bool {
     let found = fs::read_dir(to).map_or(0, Iterator::count);
     let has_bits = |path: &Path, bits| fs::metadata(path).is_ok_and(|at| at.mode() & bits != 0);
     found == entries.len() + more.len()
+        && more.iter().all(|name| to.join(name).is_file())
         && !has_bits(to, 0o077)
         && entries.iter().all(|entry| {
             let path = to.join(entry.path().file_name().unwrap_or_default());
@@ -415,16 +422,17 @@ mod tests {
         let dir = dir.path();
         let check = || check_folder(dir, Some(SERVER_VERSION));
         unpack(dir, 1, &key()).unwrap();
-        assert_eq!(check(), FolderCheck::Unchanged);
+        assert_eq!(check(), FolderCheck::Unchanged { is_whole: true });
         put(dir, CONFIG, "{}");
+        assert_eq!(check(), FolderCheck::Unchanged { is_whole: true });
         put(dir, ".DS_Store", "a file dialog's");
-        assert_eq!(check(), FolderCheck::Unchanged);
+        assert_eq!(check(), FolderCheck::Unchanged { is_whole: false });
         for file in ["src/worker/background.js", "src/actions/index.js", MANIFEST] {
             let before = fs::read_to_string(dir.join(file)).unwrap();
             put(dir, file, &format!("{before}\n"));
             assert_eq!(check(), FolderCheck::Changed { file: file.into() });
             put(dir, file, &before);
-            assert_eq!(check(), FolderCheck::Unchanged);
+            assert_eq!(check(), FolderCheck::Unchanged { is_whole: false });
         }
         fs::remove_file(dir.join("src/injected/look.js")).unwrap();
         assert_eq!(check(), FolderCheck::Changed { file: "src/injected/look.js".into() });

@@ -63,6 +63,9 @@ pub mod admission;
 /// Widenings that no person has confirmed yet: shown in every browser.
 pub mod widenings;
 
+/// The unpacked extension: compared with this program's files, and loaded anew once it was renewed.
+pub mod renewals;
+
 /// Drawings of people on pages: stored, and handed to the calls that wait for them.
 pub mod annotations;
 

@@ -192,6 +192,13 @@ export type ExtensionChangedFrame = {
   type: 'extension_changed';
 };
 
+/** The folder of the extension holds the files of another version, each of them as this program has it: the extension loads itself anew, once nothing runs. After `ready`, or when the folder was renewed; at most once for each browser in a run of the daemon. */
+export type ReloadFrame = {
+  type: 'reload';
+  /** The version in the folder. */
+  version: string;
+};
+
 /** The folders whose files agents may open: before the first command, and after every change. */
 export type LocalFilesFrame = {
   type: 'local_files';
@@ -270,6 +277,7 @@ export type ToExtension =
   | KeptWordsFrame
   | HistoryFrame
   | ExtensionChangedFrame
+  | ReloadFrame
   | LocalFilesFrame
   | BrowserNameFrame
   | FileVerdictFrame

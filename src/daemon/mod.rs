@@ -28,6 +28,7 @@ use crate::lifecycle::Limits;
 use crate::mcp::ExtraTools;
 use crate::past_acts::{HistoryKeeper, PastActFile};
 use crate::protocol::SERVER_VERSION;
+use crate::renewals;
 use crate::sites::LiveSiteRules;
 use crate::tools::ToolSet;
 use crate::uploads::UploadService;
@@ -223,10 +224,9 @@ impl Daemon {
         let tools = tools.with_sites(sites).with_uploads(uploads);
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let tools = tools.with_admission(admission);
-        let watching = AbortOnDropHandle::new(tokio::spawn(widenings::watch(
-            hub.clone(),
-            StateDirectory::open(home.dir()).map_err(io::Error::other)?,
-        )));
+        let open = || StateDirectory::open(home.dir()).map_err(io::Error::other);
+        let watching = AbortOnDropHandle::new(tokio::spawn(widenings::watch(hub.clone(), open()?)));
+        let renewing = AbortOnDropHandle::new(tokio::spawn(renewals::watch(hub.clone(), open()?)));
         // An idle exit must not cancel the caller's own token.
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
@@ -241,7 +241,7 @@ impl Daemon {
                 serving.await
             }
         };
-        drop((watching, removing));
+        drop((watching, renewing, removing));
         // A job may still write to the state directory.
         jobs.ended().await;
         history.finish().await;

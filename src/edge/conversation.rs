@@ -10,13 +10,15 @@ use futures_util::{Stream, StreamExt as _};
 use super::EdgeState;
 use super::side_work::SideWork;
 use super::yield_budget::YieldBudget;
-use crate::hub::{CloseReason, ExtensionLink, Outbox};
+use crate::extension::FolderCheck;
+use crate::hub::{CloseReason, ExtensionFiles, ExtensionLink, Outbox};
 use crate::lifecycle::Peer;
 use crate::proof::HandshakeTranscript;
 use crate::protocol::{
     DrawingRefusalCode, FrameError, FromExtension, NackReason, PROTOCOL_VERSION, SERVER_VERSION,
     ToExtension, Transport, is_newer_version,
 };
+use crate::renewals;
 
 /// How long an extension may take to answer `challenge`.
 pub(super) const HELLO: Duration = Duration::from_secs(5);
@@ -221,12 +223,14 @@ pub(super) async fn listen(
         budget.spend(1).await;
         match frame {
             Ok(frame) => {
-                if matches!(frame, FromExtension::Ready(_)) {
-                    let is_ours = side_work.is_ours();
-                    link.note_changed(is_ours && edge.is_extension_changed().await);
-                }
+                let is_renewed = matches!(frame, FromExtension::Ready(_))
+                    && look_at_folder(edge, link, side_work.is_ours()).await;
                 if let Some(frame) = side_work.take(frame) {
                     link.receive(frame);
+                }
+                // It may be told only when its `ready` was received.
+                if is_renewed {
+                    link.tell_renewed(SERVER_VERSION);
                 }
             }
             Err(FrameError::BadDrawing { drawing_id, why }) => {
@@ -248,6 +252,19 @@ pub(super) async fn listen(
             }
         }
     }
+}
+
+/// Compares the folder of the Tabwire extension before its `ready`. True: it holds this version and
+/// nothing else.
+async fn look_at_folder(edge: &EdgeState, link: &ExtensionLink, is_ours: bool) -> bool {
+    let check = if is_ours { renewals::check(edge.guard.home()).await } else { None };
+    let files = match &check {
+        None if !is_ours => ExtensionFiles::Foreign,
+        Some(FolderCheck::Changed { .. }) => ExtensionFiles::Changed,
+        Some(FolderCheck::Unchanged { .. } | FolderCheck::Unknown) | None => ExtensionFiles::Ours,
+    };
+    link.note_files(files);
+    check == Some(FolderCheck::Unchanged { is_whole: true })
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::EdgeState;
-use crate::extension::{self, FolderCheck};
 use crate::hub::ExtensionLink;
 use crate::install::{BrowserProfile, find_profile};
 use crate::past_acts::{self, PastActError, PastActFile, PastActList};
@@ -307,26 +306,6 @@ pub(super) struct DrawingOutcome {
 }
 
 impl EdgeState {
-    /// Compares the folder of the unpacked extension with the files in this program.
-    /// Other extensions and other folders are not ours to compare.
-    pub(super) async fn is_extension_changed(&self) -> bool {
-        let home = self.guard.home();
-        let Ok(Some(dir)) = home.unpacked() else { return false };
-        let written = home.unpacked_version().ok().flatten();
-        let check = move || (extension::check_folder(&dir, written.as_deref()), dir);
-        // Comparing reads the whole folder.
-        match tokio::task::spawn_blocking(check).await {
-            Ok((FolderCheck::Changed { file }, dir)) => {
-                tracing::warn!(
-                    file = %dir.join(file).display(),
-                    "the extension was changed since it was unpacked: run `tabwire install`, then reload it"
-                );
-                true
-            }
-            Ok((FolderCheck::Unchanged | FolderCheck::Unknown, _)) | Err(_) => false,
-        }
-    }
-
     /// Changes which sites may be used, as a person has said in the extension's popup.
     fn change_sites(&self, change: &SiteChange, is_ours: bool) -> Result<(), String> {
         let sites = self.tools.sites().ok_or("this daemon keeps no rules for sites")?;

@@ -60,6 +60,21 @@ pub(super) struct BrowserState {
     is_stopped: bool,
     /// Whether somebody changed its extension's files on the disk.
     is_changed: bool,
+    /// Whether its extension is the Tabwire extension and no other one that was allowed.
+    has_our_extension: bool,
+    /// Whether its extension was told to load itself anew.
+    is_reload_told: bool,
+}
+
+/// Whose files the extension of a browser has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtensionFiles {
+    /// It is another extension than Tabwire's: its files are its own affair.
+    Foreign,
+    /// Tabwire's, as far as is known.
+    Ours,
+    /// Somebody changed those that Tabwire wrote.
+    Changed,
 }
 
 /// The engine's side of a link.
@@ -104,6 +119,8 @@ impl BrowserState {
             offered_name: None,
             is_stopped: false,
             is_changed: false,
+            has_our_extension: false,
+            is_reload_told: false,
         }
     }
 
@@ -130,6 +147,7 @@ impl BrowserState {
         self.extension_version = extension_version;
         // The files are checked anew before the `ready` of each link.
         self.is_changed = false;
+        self.has_our_extension = false;
         self.last_seen = now;
     }
 
@@ -291,8 +309,21 @@ impl BrowserState {
         self.is_changed
     }
 
-    pub(super) const fn set_changed(&mut self, is_changed: bool) {
-        self.is_changed = is_changed;
+    pub(super) fn set_files(&mut self, files: ExtensionFiles) {
+        self.is_changed = files == ExtensionFiles::Changed;
+        self.has_our_extension = files != ExtensionFiles::Foreign;
+    }
+
+    /// Whether its extension has to load itself anew to have this version. True once: one that does
+    /// not have it afterwards would load itself anew without end.
+    pub(super) fn begin_reload(&mut self, version: &str) -> bool {
+        let is_due = self.has_our_extension
+            && self.is_ready()
+            && !self.is_changed
+            && !self.is_reload_told
+            && self.extension_version != version;
+        self.is_reload_told |= is_due;
+        is_due
     }
 
     /// The browser as callers are shown it.

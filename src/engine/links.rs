@@ -1,7 +1,7 @@
 //! Attached extensions: one link a browser. A new link of a browser takes over from the old one;
 //! the old one's end, whenever it comes, no longer matters.
 
-use super::browsers::{BrowserState, is_room_for_command};
+use super::browsers::{BrowserState, ExtensionFiles, is_room_for_command};
 use super::effects::CloseReason;
 use super::entry::JournalEntry;
 use super::{Engine, Transaction, targets};
@@ -146,11 +146,27 @@ impl Transaction<'_> {
         browser.is_linked_by(link)
     }
 
-    /// Notes, before `ready` is received, whether the extension's files were changed on the disk.
-    pub fn note_changed(&mut self, browser: &BrowserId, link: LinkId, is_changed: bool) {
+    /// Notes, before `ready` is received, whose files the extension has.
+    pub fn note_files(&mut self, browser: &BrowserId, link: LinkId, files: ExtensionFiles) {
         let known = self.browsers.get_mut(browser).filter(|known| known.is_linked_by(link));
         if let Some(known) = known {
-            known.set_changed(is_changed);
+            known.set_files(files);
+        }
+    }
+
+    /// The folder of the Tabwire extension holds all files of this version, and no others. A browser
+    /// that has loaded another version is told, once in the life of the engine.
+    pub fn tell_renewed(&mut self, browser: &BrowserId, version: &'static str) {
+        if self.browsers.get_mut(browser).is_some_and(|known| known.begin_reload(version)) {
+            tracing::info!(%browser, version, "the extension is told to load its renewed files");
+            self.send(browser, ToExtension::Reload { version });
+        }
+    }
+
+    /// The same for all browsers.
+    pub fn tell_all_renewed(&mut self, version: &'static str) {
+        for browser in self.browsers.keys().cloned().collect::<Vec<_>>() {
+            self.tell_renewed(&browser, version);
         }
     }
 

@@ -53,6 +53,7 @@ use std::sync::Arc;
 pub(crate) use analyses::redact_report;
 pub use asks::{AskReply, AskSummary};
 pub use browser_names::PinRefusal;
+pub use browsers::ExtensionFiles;
 pub use capture::{CaptureChange, CaptureStatus, CaptureUnsupportedBrowsers};
 pub use clients::ClientSummary;
 pub use consents::{ConsentSubject, ConsentSummary, ConsentTerm, KeptConsent};

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Hub;
 use super::core::LinkEnd;
 use super::outbox::{OrdersWritten, Outbox};
-use crate::engine::{CloseReason, LinkId, NewLink};
+use crate::engine::{CloseReason, ExtensionFiles, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
     DrawingId, DrawingRefusal, FromExtension, NackReason, PastAct, SERVER_VERSION, Timestamp,
@@ -71,6 +71,11 @@ impl Hub {
         (ExtensionLink { hub: self.clone(), id, peer }, outbox)
     }
 
+    /// The folder of the extension holds this version and nothing else.
+    pub fn tell_all_renewed(&self, version: &'static str) {
+        self.transact(|tx| tx.tell_all_renewed(version));
+    }
+
     /// Ends all links.
     pub fn end_links(&self, why: CloseReason) {
         self.transact(|tx| tx.end_links(why));
@@ -94,9 +99,14 @@ impl ExtensionLink {
         self.hub.transact(|tx| tx.receive(&self.peer, self.id, frame));
     }
 
-    /// Notes, before `ready` is received, whether the extension's files were changed on the disk.
-    pub fn note_changed(&self, is_changed: bool) {
-        self.hub.transact(|tx| tx.note_changed(&self.peer.browser, self.id, is_changed));
+    /// Notes, before `ready` is received, whose files the extension has.
+    pub fn note_files(&self, files: ExtensionFiles) {
+        self.hub.transact(|tx| tx.note_files(&self.peer.browser, self.id, files));
+    }
+
+    /// The folder of the extension holds this version and nothing else, after `ready` was received.
+    pub fn tell_renewed(&self, version: &'static str) {
+        self.hub.transact(|tx| tx.tell_renewed(&self.peer.browser, version));
     }
 
     /// Tells the extension that it sent something other than a frame.

@@ -42,8 +42,8 @@ use tokio_util::task::TaskTracker;
 pub use crate::engine::{
     AskReply, AskSummary, BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange,
     CaptureStatus, CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists,
-    CommandReceipt, DialogHandling, HostTask, KnockList, KnockSummary, NamelessPoller,
-    PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition, Submission,
+    CommandReceipt, DialogHandling, ExtensionFiles, HostTask, KnockList, KnockSummary,
+    NamelessPoller, PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition, Submission,
     SubmittedCommand, TabChoice, TabSummary,
 };
 use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};

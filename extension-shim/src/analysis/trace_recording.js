@@ -33,6 +33,11 @@ class TraceRecorder {
   /** @type {OpenTrace | null} */
   #open = null;
 
+  /** Whether one is recorded, or has ended and is still to be read. */
+  get isAny() {
+    return this.#open !== null;
+  }
+
   /** @param {number} tabId to which the debugger is attached @param {string} client */
   async start(tabId, client) {
     const known = this.#open;

@@ -8,6 +8,7 @@
 /** @import {Policy} from '../policy/policy.js' */
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { handedHost } from '../policy/handed_over.js';
 import { isBrowserPage } from '../policy/pages.js';
 import { HAND_OVERS_MS } from './limits.js';
@@ -60,7 +61,7 @@ export class HandOvers {
 
   /** Reads what an earlier worker knew. */
   restore = once(async () => {
-    const { open = [], tabs = [] } = /** @type {any} */ ((await chrome.storage.session.get(KEY))[KEY] ?? {});
+    const { open = [], tabs = [] } = /** @type {any} */ ((await sessionItems(KEY))[KEY] ?? {});
     for (const [id, one] of open) if (!this.#open.has(id)) this.#open.set(id, one);
     for (const tabId of tabs) this.#tabs.add(tabId);
     this.#apply();

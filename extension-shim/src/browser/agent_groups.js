@@ -5,6 +5,7 @@
 /** @import {AgentTab} from '../../types/protocol.js' */
 
 import { clip } from '../lib/clip.js';
+import { sessionItems } from '../lib/session_items.js';
 import { FORMER_MS, GROUP_TITLE_MAX, OWN_MOVE_MS } from './limits.js';
 
 /**
@@ -38,7 +39,7 @@ export class AgentGroups {
 
   /** Reads what an earlier worker knew. In a new run of the browser that is what its former run had. */
   async restore() {
-    const [session, local] = await Promise.all([chrome.storage.session.get(GROUPS_KEY), chrome.storage.local.get([SWITCH_KEY, TABS_KEY])]);
+    const [session, local] = await Promise.all([sessionItems(GROUPS_KEY), chrome.storage.local.get([SWITCH_KEY, TABS_KEY])]);
     this.#isOn = local[SWITCH_KEY] === true;
     /** @type {any} */
     const known = session[GROUPS_KEY];

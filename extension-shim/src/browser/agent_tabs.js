@@ -7,6 +7,7 @@
 /** @import {TabDownloads} from './downloads.js' */
 
 import { asksBeforeClosing, tellInput } from '../injected/leftover.js';
+import { isAfterReload, sessionItems } from '../lib/session_items.js';
 import { BROUGHT_MS, CLOSED_BESIDE_MS, CLOSING_MS, LIST_MS, UNLOAD_ASK_MS } from './limits.js';
 
 const [SESSION_KEY, SWITCH_KEY] = ['agent_tabs', 'keep_agent_tabs'];
@@ -54,13 +55,14 @@ export class AgentTabs {
 
   /** Reads what an earlier worker knew. */
   async restore() {
-    const [session, local] = await Promise.all([chrome.storage.session.get(SESSION_KEY), chrome.storage.local.get(SWITCH_KEY)]);
+    const [session, local] = await Promise.all([sessionItems(SESSION_KEY), chrome.storage.local.get(SWITCH_KEY)]);
     const { opened = [], kept = [], agents = [] } = /** @type {any} */ (session[SESSION_KEY] ?? {});
     this.#opened = new Map(opened.map((/** @type {AgentTab} */ tab) => [tab.tab_id, tab]));
     this.#kept = new Set(kept);
     for (const tabId of agents) this.#agents.add(tabId);
     await this.#groups.restore();
     this.#keepsAll = local[SWITCH_KEY] === true;
+    if (await isAfterReload()) for (const tabId of this.#opened.keys()) this.#watch(tabId);
   }
 
   /** The daemon that has just connected sends its list if it has any. */

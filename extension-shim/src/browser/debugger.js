@@ -5,6 +5,7 @@
 
 import { ActionError, closedMeanwhile, crashedTab, foreignFrame, messageOf, navigationInterrupted, noSuchTab } from '../lib/errors.js';
 import { pause } from '../lib/pause.js';
+import { sessionItems } from '../lib/session_items.js';
 import { within } from '../lib/within.js';
 import { handedOver } from '../policy/handed_over.js';
 import { restrictedPage } from '../policy/pages.js';
@@ -414,7 +415,7 @@ export function giveBack() {
 
 /** The end of a worker is not the person's word. */
 export async function restoreDismissed() {
-  const stored = (await chrome.storage.session.get(DISMISSED_KEY))[DISMISSED_KEY];
+  const stored = (await sessionItems(DISMISSED_KEY))[DISMISSED_KEY];
   for (const tabId of Array.isArray(stored) ? stored : []) dismissed.add(tabId);
 }
 

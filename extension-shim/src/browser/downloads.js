@@ -7,6 +7,7 @@ import { clip, headOf } from '../lib/clip.js';
 import { originOf } from '../policy/pages.js';
 import { ACT_RECENT_MS, DOWNLOAD_RECENT_MS, DOWNLOAD_URL_KEPT, DOWNLOADS_MAX, FILE_NAME_MAX } from './limits.js';
 import { ActionError } from '../lib/errors.js';
+import { sessionItems } from '../lib/session_items.js';
 
 /**
  * @typedef {object} DownloadItem as the browser has it
@@ -79,7 +80,7 @@ export class TabDownloads {
 
   /** Reads what an earlier worker knew. */
   async restore() {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const [id, clientId] of Array.isArray(stored) ? stored : []) this.#owners.set(id, clientId);
   }
 

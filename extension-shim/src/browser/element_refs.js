@@ -3,6 +3,7 @@
 // Each document counts its own elements; here its numbers become those of the tab.
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { REF_DOCUMENTS_MAX } from './limits.js';
 
 const KEY = 'elementRefs';
@@ -38,7 +39,7 @@ export class ElementRefs {
 
   /** Reads the names that an earlier worker has given. */
   restore = once(async () => {
-    const { tabs, seen } = /** @type {any} */ ((await chrome.storage.session.get(KEY))[KEY] ?? { tabs: [], seen: 0 });
+    const { tabs, seen } = /** @type {any} */ ((await sessionItems(KEY))[KEY] ?? { tabs: [], seen: 0 });
     this.#tabs = new Map(tabs);
     this.#tabsSeen = seen;
   });

@@ -7,6 +7,7 @@
 
 import { ActionError, noSuchTab } from '../lib/errors.js';
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { recordsPerson } from '../policy/acts.js';
 import { PRIVATE_LOOK_MS } from './limits.js';
 
@@ -29,7 +30,7 @@ export class PrivateTabs {
 
   /** Asks the browser, and reads what an earlier worker knew. */
   restore = once(async () => {
-    const [isAllowed, stored] = await Promise.all([chrome.extension.isAllowedIncognitoAccess(), chrome.storage.session.get(KEY)]);
+    const [isAllowed, stored] = await Promise.all([chrome.extension.isAllowedIncognitoAccess(), sessionItems(KEY)]);
     const { owner, tabs = [] } = /** @type {any} */ (stored[KEY] ?? {});
     this.#isAllowed = isAllowed;
     if (tabs.length > 0) this.#owner ??= owner;
@@ -39,6 +40,11 @@ export class PrivateTabs {
   /** Whether there is no private tab to look out for. */
   get isClosed() {
     return this.#isAllowed === false;
+  }
+
+  /** Whether agents have opened one that is still there. */
+  get isAny() {
+    return this.#own.size > 0;
   }
 
   /** @param {chrome.tabs.Tab} tab @returns {boolean} whether it is a private one that no agent opened */

@@ -3,6 +3,7 @@
 // name it by a former one.
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { FORMER_IDS_MAX } from './limits.js';
 
 const KEY = 'replacedTabs';
@@ -13,7 +14,7 @@ export class ReplacedTabs {
 
   /** Reads the ids that an earlier worker has seen. */
   restore = once(async () => {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const [tabId, former] of Array.isArray(stored) ? stored : []) this.#former.set(tabId, former);
   });
 

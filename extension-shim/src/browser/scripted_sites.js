@@ -6,6 +6,7 @@
 /** @import {SeenDocument} from './page_world.js' */
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { within } from '../lib/within.js';
 import { hidesOwner, shownPlace } from '../policy/sites.js';
 import { FRAME_ANSWER_MS, SCRIPTED_HOSTS_MAX } from './limits.js';
@@ -19,7 +20,7 @@ export class ScriptedSites {
   #hosts = new Map();
 
   restore = once(async () => {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const [host, at] of Array.isArray(stored) ? stored : []) if (!this.#hosts.has(host)) this.#hosts.set(host, at);
   });
 

@@ -3,6 +3,7 @@
 // another site or is closed, and until the browser is started anew, since session storage goes with it.
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { originOf } from '../policy/pages.js';
 
 const KEY = 'sharedTabs';
@@ -15,7 +16,7 @@ export class SharedTabs {
 
   /** Reads what an earlier worker knew. It may have ended before it heard where a tab went. */
   restore = once(async () => {
-    const kept = /** @type {[number, string][]} */ ((await chrome.storage.session.get(KEY))[KEY] ?? []);
+    const kept = /** @type {[number, string][]} */ ((await sessionItems(KEY))[KEY] ?? []);
     const still = await Promise.all(kept.map(async ([tabId, origin]) => (await originNow(tabId)) === origin));
     for (const [at, one] of kept.entries()) if (still[at]) this.#origins.set(...one);
   });

@@ -5,6 +5,7 @@
 /** @import {ReadyTarget} from './targets.js' */
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 
 const KEY = 'step_recordings';
 
@@ -41,7 +42,7 @@ export class StepRecordings {
 
   /** Reads the recordings of an earlier worker. */
   restore = once(async () => {
-    this.#open = new Map(/** @type {any} */ (await chrome.storage.session.get(KEY))[KEY] ?? []);
+    this.#open = new Map(/** @type {any} */ (await sessionItems(KEY))[KEY] ?? []);
   });
 
   /** @param {number} tabId @returns {StepRecording | undefined} */

@@ -2,6 +2,7 @@
 // Tabs that agents use are not unloaded by the browser meanwhile: their input would be lost. Afterwards it may again.
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { WAKEFUL_MS } from './limits.js';
 
 const KEY = 'wakefulTabs';
@@ -14,7 +15,7 @@ export class WakefulTabs {
 
   /** Goes on with the tabs of an earlier worker. */
   restore = once(async () => {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const tabId of Array.isArray(stored) ? stored : []) this.#arm(tabId);
   });
 

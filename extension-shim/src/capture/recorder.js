@@ -8,6 +8,7 @@
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../browser/debugger.js';
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { isReachable } from '../policy/pages.js';
 import { Batches } from './batches.js';
 import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from './limits.js';
@@ -58,7 +59,7 @@ export class Recorder {
   restore = once(() => this.#restore());
 
   async #restore() {
-    const [stored] = await Promise.all([chrome.storage.session.get(null), restoreDismissed(), this.#policy.restore()]);
+    const [stored] = await Promise.all([sessionItems(null), restoreDismissed(), this.#policy.restore()]);
     for (const [key, mark] of Object.entries(stored)) {
       if (key.startsWith(MARK_PREFIX)) this.#marks.set(Number(key.slice(MARK_PREFIX.length)), /** @type {Mark} */ (mark));
     }

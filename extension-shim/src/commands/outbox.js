@@ -4,6 +4,7 @@
 
 /** @import {InFlight, Report} from '../../types/protocol.js' */
 
+import { sessionItems } from '../lib/session_items.js';
 import { utf8Length } from '../lib/utf8_length.js';
 import { STORE_AFTER_MS, STORED_MAX_BYTES } from './limits.js';
 import { reportText } from './report.js';
@@ -27,7 +28,7 @@ export class Outbox {
 
   /** Reads the reports that an earlier worker could not deliver. Must be done before `ready` is sent. */
   async restore() {
-    const stored = await chrome.storage.session.get(null);
+    const stored = await sessionItems(null);
     const ours = Object.entries(stored).filter(([key]) => key.startsWith(PREFIX));
     const entries = /** @type {[string, StoredReport][]} */ (ours);
     for (const [key, kept] of entries.sort(([, a], [, b]) => a.seq - b.seq)) {

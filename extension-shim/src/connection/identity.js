@@ -2,6 +2,8 @@
 // The ids of this browser: `browser_id` lasts as long as the installation, `session` as long as the browser runs,
 // `instance_id` as long as the worker.
 
+import { sessionItems } from '../lib/session_items.js';
+
 /** 128 random bits in hex. */
 function randomHex() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -36,7 +38,7 @@ export class Identity {
  * ends it too. @returns {Promise<string>}
  */
 export async function browserSession() {
-  const { browser_session: known } = await chrome.storage.session.get('browser_session');
+  const { browser_session: known } = await sessionItems('browser_session');
   if (typeof known === 'string') return known;
   const made = `run_${randomHex()}`;
   await chrome.storage.session.set({ browser_session: made });

@@ -87,6 +87,14 @@ export class Link {
     if (!this.#isPreparing) this.#retryAs('disconnected', 0, 'the pairing has changed');
   }
 
+  /** The extension is about to be loaded anew. Should that not happen, the next try comes as after any loss. */
+  leave() {
+    this.#drop(this.#current);
+    this.#drop(this.#candidate);
+    [this.#current, this.#candidate] = [null, null];
+    this.#retryAs('disconnected', BACKOFF_MAX_MS, 'the extension is loaded anew');
+  }
+
   /** @param {FromExtension} frame */
   send(frame) {
     this.sendText(JSON.stringify(frame));

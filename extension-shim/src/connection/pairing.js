@@ -6,6 +6,7 @@
 /** @import {Config} from './config.js' */
 
 import { messageOf } from '../lib/errors.js';
+import { sessionItems } from '../lib/session_items.js';
 import { loadConfig, readConfig } from './config.js';
 import { HOST_AGAIN_FIRST_MS, HOST_AGAIN_MAX_MS } from './limits.js';
 import { askHost } from './native_host.js';
@@ -200,6 +201,6 @@ function isPasted(one) {
 
 /** @returns {Promise<HostQuestion>} */
 async function readAsked() {
-  const stored = (await chrome.storage.session.get(ASKED))[ASKED];
+  const stored = (await sessionItems(ASKED))[ASKED];
   return /** @type {HostQuestion} */ (stored ?? { at: 0, wait_ms: 0, trouble: '' });
 }

@@ -2,6 +2,7 @@
 // Decides how to go on after another connection took this one's place (close code 4001). Kept in
 // chrome.storage.session, since the worker may end while it holds back.
 
+import { sessionItems } from '../lib/session_items.js';
 import { CLONE_WINDOW_MS, REPLACED_HOLD_MS } from './limits.js';
 
 const KEY = 'takeover';
@@ -13,7 +14,7 @@ export class Takeover {
   #returnedAt = 0;
 
   async restore() {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     const { holdUntil = 0, returnedAt = 0 } = /** @type {any} */ (stored ?? {});
     this.#holdUntil = holdUntil;
     this.#returnedAt = returnedAt;

@@ -5,6 +5,7 @@
 /** @import {AnnotationsAckFrame, DrawingFrame} from '../../types/protocol.js' */
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 import { DRAW_ACK_MS } from './limits.js';
 
 const KEY = 'draw:owed';
@@ -36,7 +37,7 @@ export class Deliveries {
   restore = once(() => this.#read());
 
   async #read() {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const [id, frame] of Object.entries(stored ?? {})) this.#owed.set(id, /** @type {DrawingFrame} */ (frame));
   }
 

@@ -5,6 +5,8 @@
 /** @import {DrawSize} from './page/geometry.js' */
 /** @import {DrawWork} from './page/drawing_editor.js' */
 
+import { sessionItems } from '../lib/session_items.js';
+
 /** @typedef {DrawSize & {picture: string}} PagePicture a data URL, and the size of the pictured area in CSS pixels */
 
 /** @param {number} tabId */
@@ -40,5 +42,5 @@ export async function dropDraft(tabId) {
 
 /** @param {string} key @returns {Promise<any>} */
 async function read(key) {
-  return (await chrome.storage.session.get(key))[key];
+  return (await sessionItems(key))[key];
 }

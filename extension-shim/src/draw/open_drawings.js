@@ -3,6 +3,7 @@
 // no other part remembers it when a page or a drawing's tab is closed.
 
 import { once } from '../lib/once.js';
+import { sessionItems } from '../lib/session_items.js';
 
 /**
  * @typedef {{correlation_id: string, session?: string, styles?: boolean, client?: string, prompt?: string}} DrawingWait a wait for a drawing;
@@ -39,7 +40,7 @@ export class OpenDrawings {
   restore = once(() => this.#read());
 
   async #read() {
-    const stored = (await chrome.storage.session.get(KEY))[KEY];
+    const stored = (await sessionItems(KEY))[KEY];
     for (const [tabId, drawing] of Object.entries(stored ?? {})) this.#open.set(Number(tabId), /** @type {OpenDrawing} */ (drawing));
   }
 

@@ -44,6 +44,7 @@ import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showRecorded, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
 import { KeptWords } from './kept_words.js';
+import { OwnReload } from './own_reload.js';
 import { makePanel } from './panel.js';
 import { PastActs } from './past_acts.js';
 
@@ -51,6 +52,7 @@ const olderExtensions = new OlderExtensions();
 const pastActs = new PastActs();
 const keptWords = new KeptWords();
 const profileName = new ProfileName();
+const ownReload = new OwnReload();
 const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
@@ -344,6 +346,7 @@ function onFrame(frame) {
     case 'kept_words': keptWords.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
+    case 'reload': ownReload.handleFrame(frame); break;
     case 'local_files': policy.files.handleRules(frame); break;
     case 'upload_copies': uploads.handleCopies(frame); break;
     case 'file_verdict': policy.files.handleVerdict(frame); break;
@@ -363,6 +366,10 @@ const rulesChanged = () => {
   pageStates.handleRules().catch(console.warn);
   endBurstsBeside((tabId) => policy.blocks(tabs.known(tabId)?.url ?? ''));
 };
+ownReload.leave = () => link.leave();
+// What is only remembered is handed on; this is under way, or waits for the person.
+ownReload.isBusy = () => [dispatcher.inFlight(), drawMode.waits(), asks.open, personRecordings.rows(), pageStates.list()].some(({ length }) => length > 0)
+  || policy.handed.isAny || traces.isAny || privateTabs.isAny || recorder.isChanging;
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 policy.onChange = () => {
   showStopped(policy.isStopped);

@@ -77,6 +77,7 @@ export function installChrome() {
       connectNative: (name) => new FakeHost(name),
     },
     extension: { isAllowedIncognitoAccess: async () => false },
+    management: { getSelf: async () => ({ installType: 'normal' }) },
     scripting: { executeScript: mock.fn(async () => []) },
     webNavigation: { getFrame: async () => ({ url: 'http://127.0.0.1:8000/', documentId: 'D' }) },
     windows: { WINDOW_ID_NONE: -1, getLastFocused: async () => ({ id: 1 }), getAll: async () => [{ id: 1 }] },

@@ -162,7 +162,7 @@ test('hello, ready, pong, unknown types, and a restarted daemon, on the whole wo
   socket.receive(to.ping);
   assert.deepEqual(socket.sent.at(-1), from.pong);
   const before = socket.sent.length;
-  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'upload_copies', 'upload_copies.refused', 'older_extensions', 'older_extensions.problem', 'extension_changed', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.receive(to[name]);
+  for (const name of ['capture', 'site_rules', 'site_rules.agents', 'site_rules.problem', 'local_files', 'local_files.problem', 'file_verdict', 'upload_copies', 'upload_copies.refused', 'older_extensions', 'older_extensions.problem', 'extension_changed', 'reload', 'widenings', 'result_ack', 'nack', 'nack.unknown_type', 'cancel', 'go']) socket.receive(to[name]);
   assert.equal(socket.sent.length, before, 'all of these are known, none has an answer');
   const { panel } = await import('../../src/worker/main.js');
   assert.deepEqual((await panel({ ask: 'state' })).unconfirmed, to.widenings.widenings);

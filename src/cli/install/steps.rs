@@ -77,7 +77,8 @@ fn print_for_connected(
     let is_unpacked = |change: &PlannedChange| matches!(change, PlannedChange::Unpack { .. });
     if plan.changes.iter().any(is_unpacked) {
         print_paragraph(
-            "Tabwire replaced the extension's files: press its reload arrow at chrome://extensions.",
+            "Tabwire replaced the extension's files. The browser loads them by itself once no agent works there; \
+             if not, press its reload arrow at chrome://extensions.",
         )?;
     }
     if let Some(names) = restart {

@@ -150,6 +150,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::PageStatesOver { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}
+        | ToExtension::Reload { .. }
         | ToExtension::LocalFiles { .. }
         | ToExtension::BrowserName { .. }
         | ToExtension::FileVerdict { .. }

@@ -343,6 +343,7 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         ("kept_words".to_owned(), golden_words()),
         ("page_states_over".to_owned(), changed_tabs),
         ("extension_changed".to_owned(), changed),
+        ("reload".to_owned(), ToExtension::Reload { version: "0.2.0" }),
     ]
     .into_iter()
 }

@@ -174,6 +174,13 @@ pub enum ToExtension {
     /// The extension's files on the disk are not the ones that Tabwire put there, so the extension
     /// gets no commands. Comes after `ready`.
     ExtensionChanged {},
+    /// The folder of the extension holds the files of another version, each of them as this program
+    /// has it: the extension loads itself anew, once nothing runs. After `ready`, or when the folder
+    /// was renewed; at most once for each browser in a run of the daemon.
+    Reload {
+        /// The version in the folder.
+        version: &'static str,
+    },
     /// The folders whose files agents may open: before the first command, and after every change.
     LocalFiles {
         /// The rules.
@@ -255,6 +262,7 @@ impl ToExtension {
             | Self::History { .. }
             | Self::PageStatesOver { .. }
             | Self::ExtensionChanged {}
+            | Self::Reload { .. }
             | Self::LocalFiles { .. }
             | Self::BrowserName { .. }
             | Self::FileVerdict { .. }

@@ -24,6 +24,7 @@ mod history;
 mod kills;
 mod leftovers;
 mod names;
+mod own_reload;
 mod own_words;
 mod pairing;
 pub(crate) mod popup;

@@ -6,4 +6,5 @@ mod hand_over;
 mod http_frames;
 mod limits;
 mod links;
+mod reload;
 pub(crate) mod websocket;

@@ -552,7 +552,7 @@ async fn serve(
                 extension.send(&json!({"type": "pong", "t": frame["t"]})).await;
                 None
             }
-            "result_ack" | "cancel" | "capture" | "extension_changed" | "held_tabs"
+            "result_ack" | "cancel" | "capture" | "extension_changed" | "reload" | "held_tabs"
             | "opened_tabs" | "close_tabs" => None,
             unexpected => panic!("{unexpected}: {frame}"),
         };
