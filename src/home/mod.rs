@@ -282,6 +282,17 @@ impl StateDirectory {
         self.dir.join("journal.db")
     }
 
+    /// The bytes of the journal and of its log; `None`: the daemon keeps none.
+    #[must_use]
+    pub fn journal_bytes(&self) -> Option<u64> {
+        let sizes = ["", "-wal"].map(|ending| {
+            let mut file = self.journal_path().into_os_string();
+            file.push(ending);
+            std::fs::metadata(file).map(|file| file.len()).ok()
+        });
+        sizes.into_iter().flatten().reduce(|sum, size| sum + size)
+    }
+
     /// Where the database of `wksm_monitor_sync` is.
     #[must_use]
     pub fn monitor_path(&self) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::lifecycle::Command;
-use crate::protocol::{StatusWord, TracePhase};
+use crate::protocol::{StatusWord, Timestamp, TracePhase};
 
 /// The transport of a command that was never delivered.
 const NO_TRANSPORT: &str = "none";
@@ -14,6 +14,9 @@ pub(super) struct EndedCommand {
     /// How it was delivered last.
     pub(super) transport: &'static str,
     pub(super) end: &'static str,
+    /// When it ended.
+    pub(super) at: Timestamp,
+    /// From its acceptance to its end.
     pub(super) took: Duration,
     pub(super) stays: PhaseStays,
 }
@@ -28,6 +31,7 @@ impl EndedCommand {
             action: command.spec().work.name(),
             transport,
             end: StatusWord::as_str(status),
+            at,
             took: at.since(created),
             stays: PhaseStays::of(command),
         })

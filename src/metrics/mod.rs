@@ -5,10 +5,15 @@
 //! number of open links, are read when somebody asks.
 
 mod ended;
+mod measures;
 mod process;
+mod recent;
 mod sample;
+mod time_steps;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -20,8 +25,12 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::lifecycle::Command;
 use crate::protocol::Transport;
 use ended::EndedCommand;
-pub use process::resident_memory;
+pub use measures::DaemonMeasures;
+use recent::RecentEnds;
+pub use recent::{MinuteEnds, RecentTimes};
 pub use sample::DaemonSample;
+pub use time_steps::TimePercentiles;
+use time_steps::TimeSteps;
 
 /// What each name begins with.
 const PREFIX: &str = "tabwire";
@@ -50,9 +59,34 @@ pub struct DaemonMetrics {
     commands: LabelledCounter<3>,
     times: LabelledTimes<1>,
     phases: LabelledTimes<2>,
-    rejected_requests: LabelledCounter<1>,
-    rejected_calls: LabelledCounter<1>,
+    rejected_requests: CountedCodes,
+    rejected_calls: CountedCodes,
     links: LabelledCounter<2>,
+    writes: WriteTimes,
+    recent: RecentEnds,
+}
+
+/// A counter for each code. A family tells no labels that it has, so they are noted beside it.
+#[derive(Debug, Default)]
+struct CountedCodes {
+    counts: LabelledCounter<1>,
+    codes: Mutex<BTreeSet<&'static str>>,
+}
+
+impl CountedCodes {
+    fn count(&self, code: &'static str) {
+        if self.counts.get_or_create(&[("code", code)]).inc() == 0 {
+            self.codes.lock().unwrap_or_else(PoisonError::into_inner).insert(code);
+        }
+    }
+
+    /// The count of each code that came.
+    fn read(&self) -> BTreeMap<&'static str, u64> {
+        let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = &self.counts;
+        let of = |code| Some((code, counts.get(&[("code", code)])?.get()));
+        codes.iter().filter_map(|code| of(*code)).collect()
+    }
 }
 
 impl fmt::Debug for DaemonMetrics {
@@ -63,18 +97,27 @@ impl fmt::Debug for DaemonMetrics {
 
 /// Times of writes, for the journal to fill in.
 #[derive(Clone, Debug)]
-pub struct WriteTimes(Histogram);
+pub struct WriteTimes {
+    collected: Histogram,
+    /// The same for the person's page: a histogram of the library tells its counts to collectors only.
+    steps: Arc<Mutex<TimeSteps>>,
+}
 
 impl Default for WriteTimes {
     fn default() -> Self {
-        Self(Histogram::new(WRITE_BOUNDS))
+        Self { collected: Histogram::new(WRITE_BOUNDS), steps: Arc::default() }
     }
 }
 
 impl WriteTimes {
     /// Notes how long one transaction took.
     pub fn observe(&self, took: Duration) {
-        self.0.observe(took.as_secs_f64());
+        self.collected.observe(took.as_secs_f64());
+        self.steps().note(took);
+    }
+
+    fn steps(&self) -> MutexGuard<'_, TimeSteps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,15 +131,17 @@ impl DaemonMetrics {
             commands: Family::default(),
             times: Family::new_with_constructor(times),
             phases: Family::new_with_constructor(times),
-            rejected_requests: Family::default(),
-            rejected_calls: Family::default(),
+            rejected_requests: CountedCodes::default(),
+            rejected_calls: CountedCodes::default(),
             links: Family::default(),
+            writes: writes.clone(),
+            recent: RecentEnds::default(),
         };
-        metrics.register(writes);
+        metrics.register();
         metrics
     }
 
-    fn register(&mut self, writes: &WriteTimes) {
+    fn register(&mut self) {
         let Self { registry, .. } = self;
         registry.register(
             "commands",
@@ -118,12 +163,12 @@ impl DaemonMetrics {
         registry.register(
             "rejected_requests",
             "HTTP requests that the guard or a route rejected, by the code in the answer",
-            self.rejected_requests.clone(),
+            self.rejected_requests.counts.clone(),
         );
         registry.register(
             "rejected_calls",
             "Calls of tools that led to no command, by the code in the answer",
-            self.rejected_calls.clone(),
+            self.rejected_calls.counts.clone(),
         );
         registry.register(
             "links_opened",
@@ -134,14 +179,15 @@ impl DaemonMetrics {
             "journal_write",
             "How long one transaction of the journal took",
             Unit::Seconds,
-            writes.0.clone(),
+            self.writes.collected.clone(),
         );
     }
 
     /// Counts a command that has just ended.
     pub fn count_end(&self, command: &Command) {
         let Some(ended) = EndedCommand::of(command) else { return };
-        let EndedCommand { action, transport, end, took, stays } = ended;
+        self.recent.note(&ended);
+        let EndedCommand { action, transport, end, at: _, took, stays } = ended;
         let labels = [("action", action), ("transport", transport), ("end", end)];
         self.commands.get_or_create(&labels).inc();
         self.times.get_or_create(&[("action", action)]).observe(took.as_secs_f64());
@@ -153,12 +199,12 @@ impl DaemonMetrics {
 
     /// Counts a rejected HTTP request; `code` is a word of this program.
     pub fn count_rejected_request(&self, code: &'static str) {
-        self.rejected_requests.get_or_create(&[("code", code)]).inc();
+        self.rejected_requests.count(code);
     }
 
     /// Counts a call that led to no command; `code` is a word of this program.
     pub fn count_rejected_call(&self, code: &'static str) {
-        self.rejected_calls.get_or_create(&[("code", code)]).inc();
+        self.rejected_calls.count(code);
     }
 
     /// Counts a new link of an extension.

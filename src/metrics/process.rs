@@ -3,8 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 
 /// The memory that the process takes, in bytes, where the system tells it.
-#[must_use]
-pub fn resident_memory() -> Option<u64> {
+pub(super) fn resident_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)

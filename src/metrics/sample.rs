@@ -14,7 +14,7 @@ use crate::lifecycle::CommandPhase;
 use crate::protocol::{SERVER_VERSION, Timestamp, Transport};
 
 /// The phases in which commands wait or run, with their names.
-const PHASES: [(CommandPhase, &str); 6] = [
+pub(super) const PHASES: [(CommandPhase, &str); 6] = [
     (CommandPhase::Queued, "queued"),
     (CommandPhase::Sent, "delivered"),
     (CommandPhase::Held, "held"),
@@ -23,7 +23,7 @@ const PHASES: [(CommandPhase, &str); 6] = [
     (CommandPhase::Working, "working"),
 ];
 
-const TRANSPORTS: [Transport; 4] =
+pub(super) const TRANSPORTS: [Transport; 4] =
     [Transport::WebSocket, Transport::Http, Transport::Poll, Transport::Sync];
 
 /// The state of a daemon at one moment.

@@ -17,7 +17,6 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::EdgeState;
 use crate::hub::{CommandObserver, CommandRow, ObserverEvent, StorageStatus};
-use crate::metrics::resident_memory;
 use crate::protocol::{CorrelationId, SERVER_VERSION, Timestamp};
 
 /// How many lines wait for a viewer.
@@ -140,21 +139,17 @@ impl ViewerFeed {
     /// The daemon, the browsers with their tabs, and the open questions.
     fn state(&self) -> Value {
         let hub = self.edge.tools.hub();
-        let (health, overview) = (hub.health(), hub.overview());
+        let (uptime, overview) = (hub.health().uptime, hub.overview());
         let storage = match hub.storage() {
             StorageStatus::Journal { .. } => "journal",
             StorageStatus::Ephemeral => "off",
             StorageStatus::Unavailable { .. } => "unavailable",
         };
-        let mut daemon = json!({
+        let daemon = json!({
             "version": SERVER_VERSION, "port": self.edge.guard.port(),
-            "uptime_seconds": health.uptime.as_secs(), "kept": health.kept,
-            "pending": health.pending, "clients": health.clients, "requests": health.requests,
-            "storage": storage,
+            "uptime_seconds": uptime.as_secs(), "storage": storage,
+            "measures": hub.measures(self.edge.guard.home().journal_bytes()),
         });
-        if let Some(memory) = resident_memory() {
-            daemon["memory"] = memory.into();
-        }
         json!({"daemon": daemon, "browsers": overview.browsers, "asks": overview.asks})
     }
 }

@@ -39,13 +39,14 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 9] = [
+static FILES: [PageFile; 10] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
     ("detail.js", JAVASCRIPT, include_bytes!("page/detail.js")),
     ("export.js", JAVASCRIPT, include_bytes!("page/export.js")),
     ("feed.js", JAVASCRIPT, include_bytes!("page/feed.js")),
+    ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
     ("icon.png", "image/png", include_bytes!("../../../extension-shim/icons/icon-48.png")),

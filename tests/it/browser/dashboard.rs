@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
 use testkit::{
-    BrowserUser, McpClient, TestDaemon, TestPages, body, cli_of, finish, first_tab, soon, until,
+    BrowserUser, McpClient, TestDaemon, TestPages, authorization, body, cli_of, finish, first_tab,
+    raw, soon, until,
 };
 
 const AXE: &str = include_str!("../../../extension-shim/third_party/axe-core/axe.min.js");
@@ -162,6 +163,55 @@ async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
         "{ended}"
     );
     viewing.becomes("document.querySelector('#stop').hidden").await;
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn plots_and_health_show_the_figures_that_collectors_get() {
+    let mut viewing = Viewing::begin().await;
+    viewing
+        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 300}))
+        .await;
+    let label =
+        |plot: &str| format!("document.querySelector('#{plot}').getAttribute('aria-label')");
+    viewing.becomes(&format!("{}.includes('1 failed, 0 cancelled')", label("plot-ends"))).await;
+    let told = viewing.hand.read(&label("plot-ends")).await;
+    let daemon = &viewing.daemon;
+    let token = authorization(&daemon.home().auth().metrics_token());
+    let metrics = raw(daemon, &["GET /metrics HTTP/1.1", "Host: HOST", &token], b"").await.body;
+    let ended = |end: &str| {
+        let counts = metrics.lines().filter(|line| line.starts_with("tabwire_commands_total{"));
+        let counts = counts.filter(|line| line.contains(&format!("end=\"{end}\"")));
+        counts.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (done, failed) = (ended("complete"), ended("error"));
+    assert!(done > 0 && failed == 1, "{metrics}");
+    let expected = format!("each minute: {done} done, {failed} failed, 0 cancelled in 30 minutes");
+    assert!(told.as_str().unwrap().contains(&expected), "{told} {expected}");
+    let times = viewing.hand.read(&label("plot-times")).await;
+    assert!(times.as_str().unwrap().contains("half within"), "{times}");
+    for (plot, kind) in [
+        ("plot-ends", "done"),
+        ("plot-ends", "bad"),
+        ("plot-times", "half"),
+        ("plot-queue", "area"),
+    ] {
+        let height = format!("document.querySelector('#{plot} .{kind}').getBBox()");
+        assert_eq!(viewing.hand.read(&format!("{height}.x >= 0")).await, true, "{plot}");
+        let drawn = format!("document.querySelector('#{plot} .{kind}').getAttribute('d')");
+        assert!(viewing.hand.read(&drawn).await.as_str().unwrap().len() > 6, "{plot} {kind}");
+    }
+    let health = viewing.hand.read("document.querySelector('#health-list').innerText").await;
+    let health = health.as_str().unwrap();
+    for words in ["MiB", "% of one now", "writes, half within", "web socket 1", "let in"] {
+        assert!(health.contains(words), "{words}: {health}");
+    }
+    // A request that is turned away shows with its code.
+    let guess = authorization("guess");
+    raw(&viewing.daemon, &["GET /metrics HTTP/1.1", "Host: HOST", &guess], b"").await;
+    viewing
+        .becomes("document.querySelector('#health-list').innerText.includes('unauthorized 1')")
+        .await;
     viewing.end().await;
 }
 

@@ -5,6 +5,7 @@ import { CommandList, CommandStore } from './commands.js';
 import { CommandDetail } from './detail.js';
 import { save } from './export.js';
 import { Feed } from './feed.js';
+import { MeasuresPanel } from './measures.js';
 import { drawCommands, drawState } from './panels.js';
 import { byId, say } from './parts.js';
 
@@ -44,13 +45,17 @@ function follow(token) {
   const store = new CommandStore();
   const list = new CommandList(store);
   const detail = new CommandDetail(token);
+  const measures = new MeasuresPanel();
   let isStale = true;
   let [drawnAt, numbersAt] = [0, 0];
   list.onOpen = (row) => { detail.show(row); };
   detail.onClose = () => list.close();
   const take = (/** @type {any} */ event) => {
     if (event.commands) store.take(event.commands);
-    if (event.state) drawState(event.state, token);
+    if (event.state) {
+      drawState(event.state, token);
+      measures.draw(event.state.daemon);
+    }
     list.handleChange();
     isStale = true;
   };

@@ -2,32 +2,26 @@
 // What is beside the list: numbers, browsers with their tabs, questions, jobs, failures.
 
 import { act } from './feed.js';
-import { byId, clock, element, length, say, size } from './parts.js';
+import { byId, clock, element, say } from './parts.js';
 
 /** @import {CommandStore, Row} from './commands.js' */
 
-const [RECENT_MS, SLOT_MS] = [300_000, 10_000];
+const RECENT_MS = 300_000;
 const FAILURES = 6;
 /** Tabs of a browser that are shown. */
 const TABS = 40;
 
 /** @param {CommandStore} store @param {(id: string) => void} open */
 export function drawCommands(store, open) {
-  const now = Date.now();
-  const recent = store.since(now - RECENT_MS);
+  const recent = store.since(Date.now() - RECENT_MS);
   const isOpen = store.all.filter(({ end }) => end === 'open');
   const held = store.all.filter(({ end }) => end === 'held');
   say(byId('n-running'), String(isOpen.length));
   say(byId('n-waiting'), held.length > 0 ? `${held.length} ${held.length === 1 ? 'waits' : 'wait'} for you` : 'none waits for you');
   say(byId('n-recent'), String(recent.length));
-  const lengths = Float64Array.from(recent.filter(({ end }) => end === 'done').map(({ from, to }) => (to ?? from) - from)).sort();
-  for (const [id, part] of /** @type {[string, number][]} */ ([['n-p50', 0.5], ['n-p95', 0.95], ['n-p99', 0.99]])) {
-    say(byId(id), length(lengths[Math.ceil(lengths.length * part) - 1] ?? NaN));
-  }
   const failed = recent.filter(({ end }) => end === 'bad');
   say(byId('n-failed'), String(failed.length));
   say(byId('n-reason'), failed.length > 0 ? `last: ${reasonOf(failed[failed.length - 1])}` : 'in the last 5 minutes');
-  drawPlot(recent, now);
   drawJobs(store);
   drawFailures(store, open);
 }
@@ -35,33 +29,6 @@ export function drawCommands(store, open) {
 /** @param {Row} row */
 function reasonOf(row) {
   return row.told.reason ?? row.status;
-}
-
-/** @param {Row[]} recent @param {number} now */
-function drawPlot(recent, now) {
-  const slots = RECENT_MS / SLOT_MS;
-  const counts = Array.from({ length: slots }, () => ({ all: 0, bad: 0 }));
-  for (const { from, end } of recent) {
-    const slot = counts[slots - 1 - Math.floor((now - from) / SLOT_MS)];
-    if (!slot) continue;
-    slot.all += 1;
-    if (end === 'bad') slot.bad += 1;
-  }
-  const most = Math.max(1, ...counts.map(({ all }) => all));
-  const plot = byId('plot');
-  while (plot.children.length < slots * 2) plot.append(document.createElementNS('http://www.w3.org/2000/svg', 'rect'));
-  counts.forEach(({ all, bad }, number) => {
-    const whole = Math.max(all > 0 ? 2 : 0.6, all / most * 24);
-    bar(plot.children[number * 2], number, whole, '');
-    bar(plot.children[number * 2 + 1], number, bad / most * 24, 'bad');
-  });
-  plot.setAttribute('aria-label', `Commands in each 10 seconds: ${counts.slice(-6).map(({ all }) => all).join(', ')} in the last minute`);
-}
-
-/** @param {Element} rect @param {number} number @param {number} height @param {string} kind */
-function bar(rect, number, height, kind) {
-  const attributes = { x: number * 5, y: 24 - height, width: 4, height, class: kind };
-  for (const [name, value] of Object.entries(attributes)) rect.setAttribute(name, String(value));
 }
 
 /** The list is made anew only if it says something else, and not while a button in it is pressed: the click would be lost. @param {HTMLElement} list @param {unknown} about @param {() => Node[]} make */
@@ -105,8 +72,6 @@ function drawFailures(store, open) {
 
 /** @param {any} state @param {string} token */
 export function drawState({ daemon, browsers, asks }, token) {
-  say(byId('n-memory'), daemon.memory === undefined ? length(daemon.uptime_seconds * 1_000) : size(daemon.memory));
-  say(byId('n-daemon'), `up ${length(daemon.uptime_seconds * 1_000)}, ${daemon.kept} kept, ${daemon.clients} ${daemon.clients === 1 ? 'agent' : 'agents'}`);
   say(byId('daemon'), `${daemon.version} · port ${daemon.port} · ${daemon.storage === 'journal' ? 'journal on' : `journal ${daemon.storage}`}`);
   byId('asks').hidden = asks.length === 0;
   renew(byId('ask-list'), asks, () => asks.map((/** @type {any} */ ask) => element('li', {},
