@@ -72,7 +72,7 @@ pub(super) enum Principal {
     },
     /// `tabwire open`, which has read the secret.
     Opener,
-    /// A dashboard, which shows the commands of all owners and submits none.
+    /// A dashboard, which shows the commands of all owners and submits none but retries.
     Viewer,
     /// A collector of metrics.
     Scraper,

@@ -82,7 +82,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 44] = [
+pub(super) static TABLE: [RouteRule; 46] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -172,10 +172,16 @@ pub(super) static TABLE: [RouteRule; 44] = [
         dashboard::command.handle(edge, request)
     }),
     post("/dashboard/stop/{id}", RouteAccess::Viewer, 0, |edge, request| {
-        dashboard::stop.handle(edge, request)
+        dashboard::acts::stop.handle(edge, request)
+    }),
+    post("/dashboard/stop", RouteAccess::Viewer, 0, |edge, request| {
+        dashboard::acts::stop_all.handle(edge, request)
+    }),
+    post("/dashboard/retry/{id}", RouteAccess::Viewer, 0, |edge, request| {
+        dashboard::acts::retry.handle(edge, request)
     }),
     post("/dashboard/tabs", RouteAccess::Viewer, TAKEN_TAB_BODY, |edge, request| {
-        dashboard::take_tab.handle(edge, request)
+        dashboard::acts::take_tab.handle(edge, request)
     }),
 ];
 

@@ -136,6 +136,16 @@ impl Transaction<'_> {
         is_open
     }
 
+    /// The person stops all commands that are open, away from their browsers. Returns their number.
+    pub fn stop_all_open(&mut self) -> usize {
+        let active: Vec<_> = self.clients.all_active().cloned().collect();
+        let (begun, waiting): (Vec<_>, Vec<_>) = active
+            .into_iter()
+            .partition(|id| self.commands.get(id).is_some_and(|known| known.phase().holds_lane()));
+        // Those that wait first: a lane that becomes free must not begin the next one.
+        waiting.iter().chain(&begun).filter(|id| self.stop_open(id)).count()
+    }
+
     /// The person stops everything in a browser, or lets agents continue.
     pub(super) fn set_stopped(&mut self, browser: &BrowserId, stopped: bool) {
         let Some(known) = self.browsers.get_mut(browser) else { return };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Hub;
 use crate::engine::{Overview, OverviewCommand};
-use crate::lifecycle::Command;
+use crate::lifecycle::{Command, Lane};
 use crate::protocol::{
     BrowserId, CommandProgress, CommandStatus, CommandStory, CorrelationId, Owner, TabId,
     Timestamp, WorkKind,
@@ -97,6 +97,12 @@ impl Hub {
         self.transact(|tx| tx.stop_open(id))
     }
 
+    /// Stops all commands of all owners that have not ended, by the person's word. Returns their
+    /// number.
+    pub fn stop_all_by_person(&self) -> usize {
+        self.transact(|tx| tx.stop_all_open())
+    }
+
     /// Takes a tab back from the client that holds it, by the person's word. `false`: none holds it.
     pub fn take_tab_by_person(&self, browser: &BrowserId, tab: TabId) -> bool {
         self.transact(|tx| tx.take_held_tab(browser, tab))
@@ -106,5 +112,11 @@ impl Hub {
     #[must_use]
     pub fn inspected(&self, id: &CorrelationId) -> Option<Command> {
         self.view(|engine| engine.command(id).cloned())
+    }
+
+    /// The same with the browser and the tab that it ran in.
+    #[must_use]
+    pub fn inspected_with_lane(&self, id: &CorrelationId) -> Option<(Command, Option<Lane>)> {
+        self.view(|engine| Some((engine.command(id)?.clone(), engine.lane_of(id).cloned())))
     }
 }

@@ -85,7 +85,7 @@ pub(super) async fn call(
 }
 
 /// Checks the parts of an action that its schema does not tell.
-fn check_action(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
+pub(super) fn check_action(tools: &ToolSet, action: &Action) -> Result<(), CallFailure> {
     check_steps(action)?;
     check_path(tools, action)
 }

@@ -4,6 +4,7 @@
 //! gets a token of its own kind, which opens the routes below and nothing else.
 
 pub(super) mod access;
+pub(super) mod acts;
 mod feed;
 mod inspection;
 
@@ -18,10 +19,9 @@ use serde_json::json;
 
 use super::EdgeState;
 use super::body::read_body;
-use super::guard::{CODE_BODY, Principal, TAKEN_TAB_BODY};
+use super::guard::{CODE_BODY, Principal};
 use super::http_error::{HttpError, json_response};
 use super::routes::id_in;
-use crate::protocol::{BrowserId, TabId};
 
 /// The page, with the place for its token.
 const PAGE: &str = include_str!("page/dashboard.html");
@@ -39,7 +39,7 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 10] = [
+static FILES: [PageFile; 11] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
@@ -49,6 +49,7 @@ static FILES: [PageFile; 10] = [
     ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
+    ("stop_all.js", JAVASCRIPT, include_bytes!("page/stop_all.js")),
     ("icon.png", "image/png", include_bytes!("../../../extension-shim/icons/icon-48.png")),
 ];
 
@@ -147,45 +148,6 @@ pub(super) async fn command(
         }
         None => HttpError::NoRoute.into_response(),
     }
-}
-
-/// The person stops a command of any agent.
-pub(super) async fn stop(
-    State(edge): State<Arc<EdgeState>>,
-    Extension(principal): Extension<Principal>,
-    uri: Uri,
-) -> Response {
-    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
-    let is_stopped = edge.tools.hub().stop_by_person(&id_in(&uri).into());
-    json_response(StatusCode::OK, json!({"stopped": is_stopped}).to_string())
-}
-
-/// A tab that the person takes back.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TakenTab {
-    browser: BrowserId,
-    tab_id: TabId,
-}
-
-/// The person takes a tab back from the agent that holds it.
-pub(super) async fn take_tab(
-    State(edge): State<Arc<EdgeState>>,
-    Extension(principal): Extension<Principal>,
-    body: Body,
-) -> Response {
-    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
-    let body = match read_body(body, TAKEN_TAB_BODY).await {
-        Ok(body) => body,
-        Err(error) => return error.into_response(),
-    };
-    let Ok(TakenTab { browser, tab_id }) = serde_json::from_slice(&body) else {
-        let told =
-            json!({"error": "invalid_tab", "hint": "Send {\"browser\": ID, \"tab_id\": NUMBER}."});
-        return json_response(StatusCode::BAD_REQUEST, told.to_string());
-    };
-    let is_taken = edge.tools.hub().take_tab_by_person(&browser, tab_id);
-    json_response(StatusCode::OK, json!({"taken": is_taken}).to_string())
 }
 
 #[cfg(test)]

@@ -167,6 +167,81 @@ async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
 }
 
 #[tokio::test]
+async fn one_confirmed_click_stops_everything_and_agents_may_go_on() {
+    let mut viewing = Viewing::begin().await;
+    viewing.becomes("document.querySelector('#stop-all').disabled").await;
+    let endless =
+        json!({"action": "execute_js", "script": "new Promise(() => {})", "tab_id": viewing.tab});
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let begun = body(&viewing.agent.call_raw("interact", endless.clone()).await);
+        ids.push(begun["correlation_id"].clone());
+    }
+    viewing.becomes("!document.querySelector('#stop-all').disabled").await;
+    viewing.hand.click("#stop-all").await;
+    viewing.shows("Agents can send new commands").await;
+    viewing.hand.press("Escape", 1).await;
+    viewing.becomes("!document.querySelector('#stopping').open").await;
+    assert_eq!(viewing.hand.read("document.querySelector('#n-running').textContent").await, "2");
+    viewing.hand.click("#stop-all").await;
+    viewing.hand.click("#stopping-yes").await;
+    viewing.shows("2 commands stopped").await;
+    for id in &ids {
+        let what = json!({"what": "command_result", "correlation_id": id});
+        let ended = body(&viewing.agent.call_raw("observe", what).await);
+        assert_eq!(ended["reason"], "stopped_by_user", "{ended}");
+    }
+    viewing.becomes("document.querySelector('#stop-all').disabled").await;
+    let next = viewing.agent_does(json!({"action": "execute_js", "script": "1 + 1"})).await;
+    assert_eq!(next["result"]["value"], 2, "{next}");
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn the_person_sends_a_failed_command_again_as_a_new_one_of_its_agent() {
+    let mut viewing = Viewing::begin().await;
+    // The retry has the same time to run, also on a busy computer.
+    viewing
+        .agent_does(
+            json!({"action": "type", "target": "#late", "text": "oak", "timeout_ms": 3_000}),
+        )
+        .await;
+    viewing.shows("target_not_found").await;
+    let script =
+        "document.body.append(Object.assign(document.createElement('input'), {id: 'late'}))";
+    viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
+    // Of a command that has completed there is nothing to send again.
+    viewing
+        .becomes("document.querySelectorAll('.row:not([hidden])[data-end=done]').length === 3")
+        .await;
+    viewing.hand.click(".row[data-end=done]").await;
+    viewing
+        .becomes(
+            "document.querySelector('#retry').hidden && !document.querySelector('#detail').hidden",
+        )
+        .await;
+    viewing.hand.click(".row[data-end=bad]").await;
+    viewing.becomes("!document.querySelector('#retry').hidden").await;
+    let first = viewing.hand.read("document.querySelector('.row[data-end=bad]').dataset.id").await;
+    viewing.hand.click("#retry").await;
+    // The new command is shown as soon as it is there.
+    viewing.becomes("document.querySelector('#detail-body .word')?.dataset.end === 'done'").await;
+    let shown = viewing.hand.read("document.querySelector('#detail').innerText").await;
+    let shown = shown.as_str().unwrap();
+    assert!(shown.contains("painter") && !shown.contains(first.as_str().unwrap()), "{shown}");
+    let value = json!({"action": "execute_js", "script": "document.querySelector('#late').value"});
+    let typed = viewing.agent_does(value).await;
+    assert_eq!(typed["result"]["value"], "oak", "{typed}");
+    // Once more leads to the same one.
+    viewing.hand.click(".row[data-end=bad]").await;
+    viewing.hand.click("#retry").await;
+    viewing.becomes("document.querySelector('#detail-body .word')?.dataset.end === 'done'").await;
+    let typing = "[...document.querySelectorAll('.row:not([hidden]) .action')].filter(({ textContent }) => textContent === 'type').length";
+    assert_eq!(viewing.hand.read(typing).await, 2);
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn plots_and_health_show_the_figures_that_collectors_get() {
     let mut viewing = Viewing::begin().await;
     viewing

@@ -45,7 +45,7 @@ fn token_in(answer: &RawAnswer) -> String {
     rest.split('"').next().unwrap_or_default().to_owned()
 }
 
-async fn viewer(daemon: &TestDaemon) -> String {
+pub(super) async fn viewer(daemon: &TestDaemon) -> String {
     let token = token_in(&exchange(daemon, &code(daemon).await, &WHOLE_TAB).await);
     assert_eq!(token.len(), 64);
     token
@@ -59,7 +59,7 @@ async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> RawAnswer {
 }
 
 /// What the person does in the dashboard, without saying to which tab.
-async fn act(daemon: &TestDaemon, path: &str, token: &str, more: &[&str]) -> RawAnswer {
+pub(super) async fn act(daemon: &TestDaemon, path: &str, token: &str, more: &[&str]) -> RawAnswer {
     let line = format!("POST {path} HTTP/1.1");
     let mut head = vec![line.as_str(), "Host: HOST", token, "Content-Type: application/json"];
     head.extend(more);

@@ -8,6 +8,7 @@ mod agent_files;
 mod browser;
 mod consent;
 mod dashboard;
+mod dashboard_acts;
 mod keys;
 mod load;
 mod other_users;

@@ -8,6 +8,7 @@ import { Feed } from './feed.js';
 import { MeasuresPanel } from './measures.js';
 import { drawCommands, drawState } from './panels.js';
 import { byId, say } from './parts.js';
+import { drawStop, offerStop } from './stop_all.js';
 
 const [DRAW_MS, NUMBERS_MS] = [100, 500];
 const TOKEN = 'tabwire-token';
@@ -48,8 +49,12 @@ function follow(token) {
   const measures = new MeasuresPanel();
   let isStale = true;
   let [drawnAt, numbersAt] = [0, 0];
+  /** The new command of a retry, until the stream brings it. */
+  let awaited = '';
+  offerStop(token);
   list.onOpen = (row) => { detail.show(row); };
   detail.onClose = () => list.close();
+  detail.onRetried = (id) => { awaited = id; };
   const take = (/** @type {any} */ event) => {
     if (event.commands) store.take(event.commands);
     if (event.state) {
@@ -77,6 +82,11 @@ function follow(token) {
     if (now - numbersAt >= NUMBERS_MS) {
       numbersAt = now;
       drawCommands(store, (id) => list.open(id));
+      drawStop(store);
+    }
+    if (awaited !== '' && store.get(awaited)) {
+      list.open(awaited);
+      awaited = '';
     }
     if (detail.shown !== '') detail.update(store.get(detail.shown));
   };

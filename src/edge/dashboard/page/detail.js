@@ -20,13 +20,16 @@ export class CommandDetail {
   #about = '';
   #asked = 0;
   onClose = () => {};
+  /** @type {(id: string) => void} the new command of a retry */
+  onRetried = () => {};
 
   /** @param {string} token */
   constructor(token) {
     this.#token = token;
     byId('close').addEventListener('click', () => this.close());
     byId('stop').addEventListener('click', () => { this.#stop(); });
-    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden) this.close(); });
+    byId('retry').addEventListener('click', () => { this.#retry(); });
+    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden && !byId('stopping').open) this.close(); });
   }
 
   close() {
@@ -40,6 +43,7 @@ export class CommandDetail {
   /** @param {Row | undefined} row */
   async show(row) {
     if (!row) return;
+    if (row.id !== this.#shown) say(byId('detail-said'), '');
     this.#shown = row.id;
     byId('detail').hidden = false;
     byId('board').dataset.detail = '';
@@ -74,11 +78,25 @@ export class CommandDetail {
     button.disabled = false;
   }
 
+  /** Whether it may be sent again, and with which arguments, the daemon decides. */
+  async #retry() {
+    const [button, id] = [byId('retry'), this.#shown];
+    button.disabled = true;
+    const told = await act(`/dashboard/retry/${encodeURIComponent(id)}`, this.#token);
+    button.disabled = false;
+    // Another one may have been chosen meanwhile.
+    if (id !== this.#shown) return;
+    const again = told?.is_new ? '' : ' It was sent before: this is that one.';
+    say(byId('detail-said'), told?.correlation_id ? `Sent as a new command.${again}` : `Not sent. ${told?.refused ?? 'The daemon did not answer.'}`);
+    if (told?.correlation_id) this.onRetried(told.correlation_id);
+  }
+
   /** @param {Row} row @param {any} more null: on its way */
   #draw(row, more) {
     const { told } = row;
     // It is not drawn anew with the rest: a click that has begun would be lost.
     byId('stop').hidden = row.to !== undefined;
+    byId('retry').hidden = row.end !== 'bad' || row.told.is_job;
     const facts = element('dl', {}, ...Object.entries({
       Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
       Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
