@@ -10,7 +10,7 @@ use crate::hub::Hub;
 use crate::protocol::SERVER_VERSION;
 
 /// How often the note on the folder is read. `tabwire install` writes it without the daemon.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Compares the folder to which the extension was unpacked last; `None`: it never was.
 pub async fn check(home: &StateDirectory) -> Option<FolderCheck> {

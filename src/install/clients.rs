@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::settings::SettingsFormat;
 use super::user_folders::{OperatingSystem, UserFolders};
+use BaseFolder::{DotConfig, Home, Settings};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum McpClient {
@@ -53,7 +54,7 @@ struct ClientFacts {
 const SERVERS: SettingsFormat = SettingsFormat::Json { section: "mcpServers", with_type: false };
 const VS_CODE: SettingsFormat = SettingsFormat::Json { section: "servers", with_type: true };
 
-const fn facts(
+const fn row(
     name: &'static str,
     id: &'static str,
     file: (BaseFolder, &'static str),
@@ -61,6 +62,78 @@ const fn facts(
 ) -> ClientFacts {
     ClientFacts { name, id, file, made: None, format }
 }
+
+/// In the order of [`McpClient::ALL`], which is the order of declaration.
+static FACTS: [ClientFacts; 16] = [
+    ClientFacts {
+        made: Some((Home, ".claude")),
+        ..row(
+            "Claude Code",
+            "claude-code",
+            (BaseFolder::ClaudeCode, ".claude.json"),
+            SettingsFormat::Json { section: "mcpServers", with_type: true },
+        )
+    },
+    row(
+        "Claude Desktop",
+        "claude-desktop",
+        (Settings, "Claude/claude_desktop_config.json"),
+        SERVERS,
+    ),
+    row("Cursor", "cursor", (Home, ".cursor/mcp.json"), SERVERS),
+    row("VS Code", "vscode", (Settings, "Code/User/mcp.json"), VS_CODE),
+    row(
+        "VS Code Insiders",
+        "vscode-insiders",
+        (Settings, "Code - Insiders/User/mcp.json"),
+        VS_CODE,
+    ),
+    row("VSCodium", "vscodium", (Settings, "VSCodium/User/mcp.json"), VS_CODE),
+    row("Windsurf", "windsurf", (Home, ".codeium/windsurf/mcp_config.json"), SERVERS),
+    row("Gemini CLI", "gemini-cli", (Home, ".gemini/settings.json"), SERVERS),
+    row(
+        "Codex CLI",
+        "codex-cli",
+        (BaseFolder::Codex, "config.toml"),
+        SettingsFormat::Toml { section: "mcp_servers" },
+    ),
+    row(
+        "Cline",
+        "cline",
+        (
+            Settings,
+            "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        ),
+        SERVERS,
+    ),
+    row(
+        "Roo Code",
+        "roo-code",
+        (Settings, "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+        SERVERS,
+    ),
+    row(
+        "Zed",
+        "zed",
+        (DotConfig, "zed/settings.json"),
+        SettingsFormat::Json { section: "context_servers", with_type: false },
+    ),
+    ClientFacts {
+        made: Some((Home, ".kiro")),
+        ..row("Kiro", "kiro", (Home, ".kiro/settings/mcp.json"), SERVERS)
+    },
+    row(
+        "Amp",
+        "amp",
+        (DotConfig, "amp/settings.json"),
+        SettingsFormat::Json { section: "amp.mcpServers", with_type: false },
+    ),
+    ClientFacts {
+        made: Some((Home, ".junie")),
+        ..row("Junie", "junie", (Home, ".junie/mcp/mcp.json"), SERVERS)
+    },
+    row("LM Studio", "lm-studio", (Home, ".lmstudio/mcp.json"), SERVERS),
+];
 
 impl McpClient {
     pub(crate) const ALL: [Self; 16] = [
@@ -82,89 +155,9 @@ impl McpClient {
         Self::LmStudio,
     ];
 
-    const fn facts(self) -> ClientFacts {
-        use BaseFolder::{ClaudeCode, Codex, DotConfig, Home, Settings};
-        match self {
-            Self::ClaudeCode => ClientFacts {
-                made: Some((Home, ".claude")),
-                ..facts(
-                    "Claude Code",
-                    "claude-code",
-                    (ClaudeCode, ".claude.json"),
-                    SettingsFormat::Json { section: "mcpServers", with_type: true },
-                )
-            },
-            Self::ClaudeDesktop => facts(
-                "Claude Desktop",
-                "claude-desktop",
-                (Settings, "Claude/claude_desktop_config.json"),
-                SERVERS,
-            ),
-            Self::Cursor => facts("Cursor", "cursor", (Home, ".cursor/mcp.json"), SERVERS),
-            Self::VsCode => facts("VS Code", "vscode", (Settings, "Code/User/mcp.json"), VS_CODE),
-            Self::VsCodeInsiders => facts(
-                "VS Code Insiders",
-                "vscode-insiders",
-                (Settings, "Code - Insiders/User/mcp.json"),
-                VS_CODE,
-            ),
-            Self::VsCodium => {
-                facts("VSCodium", "vscodium", (Settings, "VSCodium/User/mcp.json"), VS_CODE)
-            }
-            Self::Windsurf => {
-                facts("Windsurf", "windsurf", (Home, ".codeium/windsurf/mcp_config.json"), SERVERS)
-            }
-            Self::GeminiCli => {
-                facts("Gemini CLI", "gemini-cli", (Home, ".gemini/settings.json"), SERVERS)
-            }
-            Self::CodexCli => facts(
-                "Codex CLI",
-                "codex-cli",
-                (Codex, "config.toml"),
-                SettingsFormat::Toml { section: "mcp_servers" },
-            ),
-            Self::Cline => facts(
-                "Cline",
-                "cline",
-                (
-                    Settings,
-                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-                ),
-                SERVERS,
-            ),
-            Self::RooCode => facts(
-                "Roo Code",
-                "roo-code",
-                (
-                    Settings,
-                    "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-                ),
-                SERVERS,
-            ),
-            Self::Zed => facts(
-                "Zed",
-                "zed",
-                (DotConfig, "zed/settings.json"),
-                SettingsFormat::Json { section: "context_servers", with_type: false },
-            ),
-            Self::Kiro => ClientFacts {
-                made: Some((Home, ".kiro")),
-                ..facts("Kiro", "kiro", (Home, ".kiro/settings/mcp.json"), SERVERS)
-            },
-            Self::Amp => facts(
-                "Amp",
-                "amp",
-                (DotConfig, "amp/settings.json"),
-                SettingsFormat::Json { section: "amp.mcpServers", with_type: false },
-            ),
-            Self::Junie => ClientFacts {
-                made: Some((Home, ".junie")),
-                ..facts("Junie", "junie", (Home, ".junie/mcp/mcp.json"), SERVERS)
-            },
-            Self::LmStudio => {
-                facts("LM Studio", "lm-studio", (Home, ".lmstudio/mcp.json"), SERVERS)
-            }
-        }
+    /// All that is to be known of it.
+    const fn facts(self) -> &'static ClientFacts {
+        &FACTS[self as usize]
     }
 
     /// As a person calls it.
@@ -215,6 +208,16 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn each_client_has_its_own_row() {
+        for (row, client) in McpClient::ALL.into_iter().enumerate() {
+            assert_eq!(client as usize, row);
+            let plain: String = client.name().chars().filter(|c| c.is_alphanumeric()).collect();
+            let declared = format!("{client:?}");
+            assert_eq!(plain.to_lowercase(), declared.to_lowercase());
+        }
+    }
 
     #[test]
     fn each_client_has_its_file_on_each_system() {
