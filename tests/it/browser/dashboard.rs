@@ -182,7 +182,7 @@ async fn one_confirmed_click_stops_everything_and_agents_may_go_on() {
     viewing.shows("Agents can send new commands").await;
     viewing.hand.press("Escape", 1).await;
     viewing.becomes("!document.querySelector('#stopping').open").await;
-    assert_eq!(viewing.hand.read("document.querySelector('#n-running').textContent").await, "2");
+    viewing.becomes("document.querySelector('#n-running').textContent === '2'").await;
     viewing.hand.click("#stop-all").await;
     viewing.hand.click("#stopping-yes").await;
     viewing.shows("2 commands stopped").await;
