@@ -289,7 +289,7 @@ class Contents(PackageTest):
     def test_the_formula_names_each_archive_with_its_sum(self) -> None:
         formula = self.package("tabwire.rb").read_text()
         urls = re.findall(r'url "([^"]+)"\n +sha256 "([0-9a-f]{64})"', formula)
-        archives = sorted(path.name for path in PACKAGES.glob("tabwire-*.tar.gz"))
+        archives = sorted(path.name for path in PACKAGES.glob("tabwire-*.tar.gz") if "-musl." not in path.name)
         self.assertEqual(sorted(url.rsplit("/", 1)[1] for url, _ in urls), archives)
         for url, value in urls:
             content = (PACKAGES / url.rsplit("/", 1)[1]).read_bytes()

@@ -3,7 +3,7 @@
 // Each document counts its own elements; here its numbers become those of the tab.
 
 import { once } from '../lib/once.js';
-import { sessionItems } from '../lib/session_items.js';
+import { isAfterReload, sessionItems } from '../lib/session_items.js';
 import { REF_DOCUMENTS_MAX } from './limits.js';
 
 const KEY = 'elementRefs';
@@ -42,6 +42,8 @@ export class ElementRefs {
     const { tabs, seen } = /** @type {any} */ ((await sessionItems(KEY))[KEY] ?? { tabs: [], seen: 0 });
     this.#tabs = new Map(tabs);
     this.#tabsSeen = seen;
+    // A reload of the extension takes what the documents had counted with it: they begin again at 1, for other elements.
+    if (await isAfterReload()) for (const tab of this.#tabs.values()) tab.documents = {};
   });
 
   #keep() {

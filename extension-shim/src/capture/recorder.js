@@ -8,7 +8,7 @@
 
 import { isAnyDismissed, letGo, restoreDismissed } from '../browser/debugger.js';
 import { once } from '../lib/once.js';
-import { sessionItems } from '../lib/session_items.js';
+import { isAfterReload, sessionItems } from '../lib/session_items.js';
 import { isReachable } from '../policy/pages.js';
 import { Batches } from './batches.js';
 import { BUFFER_MAX_ENTRIES, RECORD_ALONE_MS, RECORD_FIRST_MS } from './limits.js';
@@ -60,9 +60,10 @@ export class Recorder {
 
   async #restore() {
     const [stored] = await Promise.all([sessionItems(null), restoreDismissed(), this.#policy.restore()]);
-    for (const [key, mark] of Object.entries(stored)) {
-      if (key.startsWith(MARK_PREFIX)) this.#marks.set(Number(key.slice(MARK_PREFIX.length)), /** @type {Mark} */ (mark));
-    }
+    const marks = Object.entries(stored).filter(([key]) => key.startsWith(MARK_PREFIX));
+    // A reload of the extension let go of all tabs: nothing of what the marks tell is switched on any more.
+    if (await isAfterReload()) await chrome.storage.session.remove(marks.map(([key]) => key));
+    else for (const [key, mark] of marks) this.#marks.set(Number(key.slice(MARK_PREFIX.length)), /** @type {Mark} */ (mark));
     this.#settings = readSettings(stored[KEY]);
     this.#isEnded = stored[ENDED_KEY] === true;
     for (const tabId of this.#goneEarly) this.handleGone(tabId);

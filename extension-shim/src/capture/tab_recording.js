@@ -13,7 +13,7 @@ import { within } from '../lib/within.js';
 import { hidesOwner } from '../policy/sites.js';
 import { bodyEntry, hasLongPostData, isFetchable } from './bodies.js';
 import { FloodGuard } from './flood.js';
-import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from './limits.js';
+import { BODIES_AT_ONCE, KEPT_BODY_MAX_BYTES, FLOOD_EVENTS, FLOOD_PATIENCE_MS, FLOOD_PAUSE_MS, RELEASE_MS, URL_MAX } from './limits.js';
 import { browserEntry, consoleEntry, exceptionEntry } from './logs.js';
 import { needsWatch, readWatch, STOP_WATCH, watchSource, WORLD } from './page_watch.js';
 import { Requests } from './requests.js';
@@ -31,6 +31,7 @@ import { Sockets } from './sockets.js';
  * @property {(tabId: number) => void} dropped the debugger was let go, and may be taken up again now
  */
 
+const DOMAINS = /** @type {Domain[]} */ (Object.keys(FLOOD_EVENTS));
 /** Has the browser forget the lines that it keeps of a page. */
 const DISCARD = { Runtime: 'Runtime.discardConsoleEntries', Log: 'Log.clear' };
 const NETWORK_OPTIONS = { maxPostDataSize: KEPT_BODY_MAX_BYTES };
@@ -232,7 +233,8 @@ export class TabRecording {
     this.resting = true;
     setTimeout(() => {
       this.resting = false;
-      this.#guard.end(domain, Date.now());
+      // Letting go has ended the muting of every source.
+      for (const source of DOMAINS) this.#guard.end(source, Date.now());
       this.#outlet.dropped(this.#tabId);
     }, pauseMs);
   }

@@ -38,11 +38,11 @@ let isBack = false;
 const putBack = once(async () => {
   const handedOn = /** @type {HandedOn | undefined} */ ((await chrome.storage.local.get(KEY))[KEY]);
   if (!handedOn) return;
-  await keepHere();
   const [windows, newer] = await Promise.all([chrome.windows.getAll(), chrome.storage.session.get(null)]);
   // If the browser itself was started anew, its tabs have other ids.
   const isThisRun = Date.now() - handedOn.at < HANDED_ON_MS && windows.some(({ id }) => handedOn.windows.includes(id));
-  if (!isThisRun) return;
-  await chrome.storage.session.set({ ...handedOn.items, ...newer });
-  isBack = true;
+  if (isThisRun) await chrome.storage.session.set({ ...handedOn.items, ...newer });
+  isBack = isThisRun;
+  // Not before they are back: a worker that ends in between would have neither.
+  await keepHere();
 });

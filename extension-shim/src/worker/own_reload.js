@@ -37,9 +37,11 @@ export class OwnReload {
     // It did not bring that version: again and again would not either.
     if (last?.from === from && last?.to === version) return;
     for (;;) {
-      if (await versionOnDisk() !== version) return;
       await this.#quiet();
-      await Promise.all([handOn(), chrome.storage.local.set({ [KEY]: { from, to: version } })]);
+      // After the wait, in which the folder may have been renewed once more.
+      if (await versionOnDisk() !== version) return;
+      await handOn();
+      await chrome.storage.local.set({ [KEY]: { from, to: version } });
       // Nothing is awaited between this look, the end of the connection and the reload: no command can begin.
       if (!this.isBusy()) break;
       await Promise.all([keepHere(), chrome.storage.local.remove(KEY)]);

@@ -438,6 +438,24 @@ test('a worker that gets few turns sees a flood all the same', async () => {
   assert.ok(of(7).includes('detach'));
 });
 
+test('a source that was muted when its tab was let go of is heard again, and guarded', async () => {
+  await configure({ all: ['logs'] });
+  broken['Runtime.disable'] = () => new Promise(() => {});
+  broken['Log.disable'] = () => new Promise(() => {});
+  const browserLines = (count, t) => {
+    for (let at = 0; at < count; at += 1) say(7, 'Log.entryAdded', { entry: { source: 'other', level: 'error', text: 'x', timestamp: t + at / 20 } });
+  };
+  browserLines(110, Date.now() + 1);
+  assert.ok(of(7).includes('Log.disable'));
+  await pileUp(300, Date.now());
+  assert.ok(of(7).includes('detach'));
+  await pass(800);
+  sent.length = 0;
+  browserLines(150, Date.now() + 1);
+  await settled();
+  assert.ok(of(7).includes('Log.disable'));
+});
+
 test('a queue that a running command waits behind is not dropped: the command would end', async () => {
   await configure({ all: ['logs'] });
   broken['Runtime.disable'] = () => new Promise(() => {});

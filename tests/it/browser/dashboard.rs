@@ -245,7 +245,9 @@ async fn the_person_sends_a_failed_command_again_as_a_new_one_of_its_agent() {
 async fn plots_and_health_show_the_figures_that_collectors_get() {
     let mut viewing = Viewing::begin().await;
     viewing
-        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 300}))
+        .agent_does(
+            json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 3_000}),
+        )
         .await;
     let label =
         |plot: &str| format!("document.querySelector('#{plot}').getAttribute('aria-label')");

@@ -37,6 +37,18 @@ async fn version(client: &McpClient) -> Option<String> {
     Some(connected["extension_version"].as_str().unwrap().to_owned())
 }
 
+/// The name of the first element in a snapshot.
+fn first_ref(snapshot: &str) -> String {
+    let is_ref = |word: &&str| {
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        digits.len() < word.len()
+            && !digits.is_empty()
+            && digits.chars().all(|c| c.is_ascii_digit())
+    };
+    let words = snapshot.split(|c: char| !c.is_ascii_alphanumeric());
+    words.into_iter().find(is_ref).expect(snapshot).to_owned()
+}
+
 fn script(tab: &Value, script: &str) -> Value {
     json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 20_000})
 }
@@ -56,8 +68,13 @@ async fn a_renewed_extension_loads_itself_anew_when_its_command_is_over_and_goes
     let paired = "chrome.storage.local.get('browser_id').then((kept) => kept.browser_id)";
     let browser_id = hand.read(paired).await;
     hand.go("about:blank").await;
-    let open = json!({"action": "tab_open", "url": pages.url("/"), "wait_ms": 20_000});
+    let open = json!({"action": "tab_open", "url": pages.url("/form"), "wait_ms": 20_000});
     let tab = client.call("interact", open).await["result"]["value"]["tab_id"].clone();
+
+    client.call("configure", json!({"action": "capture", "streams": ["logs"]})).await;
+    let look = json!({"what": "snapshot", "tab_id": tab, "wait_ms": 20_000});
+    let seen = client.call("analyze", look.clone()).await["result"]["value"].to_string();
+    let old_ref = first_ref(&seen);
 
     let long = "globalThis.runs = (globalThis.runs ?? 0) + 1; \
                 new Promise((done) => setTimeout(() => done(globalThis.runs), 4_000))";
@@ -75,6 +92,18 @@ async fn a_renewed_extension_loads_itself_anew_when_its_command_is_over_and_goes
 
     let again = client.call("interact", script(&tab, "globalThis.runs")).await;
     assert_eq!(again["result"]["value"], 1, "no command ran twice, and the tab is the same");
+    // The pages count their elements anew, so a name from before must not be another element's.
+    let seen = client.call("analyze", look).await["result"]["value"].to_string();
+    assert_ne!(first_ref(&seen), old_ref, "{seen}");
+    let click = json!({"action": "click", "target": old_ref, "tab_id": tab, "wait_ms": 20_000});
+    let clicked = client.call_raw("interact", click).await;
+    assert!(clicked.to_string().contains("stale_ref"), "{clicked}");
+    let logs = json!({"what": "logs", "tab_id": tab});
+    let logged = async || {
+        client.call("interact", script(&tab, "console.log('still recorded')")).await;
+        client.call("observe", logs.clone()).await.to_string().contains("still recorded")
+    };
+    soon("the log after the reload", until(logged)).await;
     let tabs = client.call("observe", json!({"what": "tabs"})).await;
     let held = tabs["tabs"].as_array().unwrap().iter().find(|one| one["tab_id"] == tab).unwrap();
     assert_eq!(held["held_by"]["you"], true, "its agent still holds it: {tabs}");
