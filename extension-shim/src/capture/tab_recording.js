@@ -224,7 +224,7 @@ export class TabRecording {
   /** The debugger is let go: all that it had switched on is off. @param {Domain} domain @param {number} pauseMs */
   #rest(domain, pauseMs) {
     // What the browser keeps of the log is read afterwards; of the other streams it keeps nothing.
-    this.#resumes = pauseMs === FLOOD_PAUSE_MS;
+    this.#resumes = this.#guard.isFirst;
     this.#flooded = !this.#resumes;
     if (this.#flooded || [...this.streams].some((stream) => stream !== 'logs')) this.#noteFlood(domain, pauseMs);
     const since = this.#resumes ? Math.max(this.#mark.since, ...Object.values(this.#lastLineAt)) : Date.now();
