@@ -117,13 +117,10 @@ async fn a_person_logs_in_alone_and_no_script_stream_picture_or_command_of_an_ag
         assert_eq!(answer["error"], "tab_gone", "the step's tab is in no list: {answer}");
     }
     stage.refused("interact", json!({"action": "tab_open", "url": form})).await;
-    // The window that the agent's page opened has the same address, so the person's is told by what the spy leaves.
+    // The window that the agent's page opened has the same address.
     stage.hand.turn_to(&popup()).await;
-    let shown = format!("chrome.tabs.get({step}).then(({{ active, url }}) => active && url)");
-    let is_there = async || stage.hand.read(&shown).await == form.as_str();
-    soon("the step's page", until(is_there)).await;
-    let is_fresh = "document.visibilityState === 'visible' && window.isHeard === undefined";
-    stage.hand.turn_to_where(&form, is_fresh).await;
+    stage.hand.turn_to_tab(&step).await;
+    assert_eq!(stage.hand.read("location.href").await, form);
     assert_eq!(stage.hand.read("window.opener").await, Value::Null);
     stage.hand.click("#password").await;
     stage.hand.type_text(PASSWORD).await;

@@ -273,22 +273,20 @@ impl BrowserUser {
         self.corner = (0.0, 0.0);
     }
 
-    /// Turns to the tab at this address of which this holds.
-    pub async fn turn_to_where(&mut self, url: &str, condition: &str) {
-        let found = async {
-            loop {
-                let targets = self.targets().await;
-                let is_it = |one: &&Value| one["type"] == "page" && one["url"] == url;
-                for target in targets.iter().filter(is_it) {
-                    self.session = self.attach(target).await;
-                    if self.read(condition).await == true {
-                        return;
-                    }
-                }
-            }
-        };
-        soon(url, found).await;
+    /// Turns to the tab of this number, once it is in front, from a page of the extension: two tabs
+    /// at one address are told apart by it alone.
+    pub async fn turn_to_tab(&mut self, tab: &Value) {
+        let front =
+            format!("chrome.tabs.get({tab}).then(({{ active, status }}) => active && status)");
+        soon("the tab in front", async { while self.read(&front).await != "complete" {} }).await;
+        let id = format!(
+            "chrome.debugger.getTargets().then((all) => all.find(({{ tabId }}) => tabId === {tab}).id)"
+        );
+        let target = json!({"targetId": self.read(&id).await});
+        self.session = self.attach(&target).await;
         self.corner = (0.0, 0.0);
+        let is_seen = "document.visibilityState === 'visible'";
+        soon("a tab that is seen", async { while self.read(is_seen).await != true {} }).await;
     }
 
     /// Goes to the tab that it has turned to.

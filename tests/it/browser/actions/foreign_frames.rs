@@ -138,7 +138,8 @@ async fn the_person_reads_whose_frames_are_aside_leaves_them_where_they_are_and_
             "{refused}"
         );
     }
-    hand.turn_to_where(&agents, "document.visibilityState === 'visible'").await;
+    hand.turn_to(&popup()).await;
+    hand.turn_to_tab(&step).await;
     soon("the frame in the step", until(async || hand.read(here).await == "here 1")).await;
     press(&mut hand, "Cannot").await;
     assert_eq!(hand.read("1").await, 1);

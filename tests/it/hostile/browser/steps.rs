@@ -161,13 +161,7 @@ async fn row_43_no_agent_learns_what_a_person_types_in_a_step() {
     stage.hand.open_beside(&popup()).await;
     stage.press("Begin").await;
     let step = stage.step_tab(&Value::Null).await;
-    stage
-        .hand
-        .turn_to_where(
-            &form,
-            "document.visibilityState === 'visible' && window.isHeard === undefined",
-        )
-        .await;
+    stage.hand.turn_to_tab(&step).await;
     stage.hand.click("#password").await;
     stage.hand.type_text(PASSWORD).await;
     let leaks =
@@ -282,7 +276,8 @@ async fn row_44_nobody_but_the_person_begins_or_ends_a_step() {
     // A page that puts the popup's words into itself gets the person's clicks, and nothing by them.
     let bar = "document.body.insertAdjacentHTML('afterbegin', `<div id=ask-list>Tabwire: Order bot asks you to do a step alone
         <button id=done>Done</button><button id=cannot>Cannot</button></div>`)";
-    stage.hand.turn_to_where(&form, "document.visibilityState === 'visible'").await;
+    stage.hand.turn_to(&shown_at).await;
+    stage.hand.turn_to_tab(&step).await;
     stage.hand.read(bar).await;
     for button in ["#done", "#cannot"] {
         stage.hand.click(button).await;
