@@ -50,9 +50,10 @@ UNIT = --filterset 'not group(browsers) & not test(/^(chaos|clients|collectors|h
 unit: nextest systemd
 	$(NEXTEST) $(UNIT)
 
-# The same tests; the two that repeat random runs for most of the time repeat fewer of them.
+# The same tests; the two that repeat random runs for most of the time repeat fewer of them. Many wait for
+# most of their time, so more of them than there are cores run at once.
 unit-quick: nextest systemd
-	SIMULATION_SEEDS=40 HAND_OVER_COMMANDS=1000 $(NEXTEST) $(UNIT)
+	SIMULATION_SEEDS=40 HAND_OVER_COMMANDS=1000 $(NEXTEST) --test-threads 4 $(UNIT)
 
 doctests:
 	$(CARGO) test --locked --workspace --doc
