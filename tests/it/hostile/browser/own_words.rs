@@ -62,7 +62,8 @@ async fn row_48_no_stored_value_is_told_without_the_persons_word_on_this_client_
     let came = answer(&stage.client, asks).await;
     row.tried("a word on values for rules", is_kept_out(&came), &came);
     // To the other site within a batch: as a step that names it, by a script, and by a later result.
-    let to = format!("location.href = '{there}/cookies.html'; 1");
+    // The script has answered before its page is left.
+    let to = format!("setTimeout(() => {{ location.href = '{there}/cookies.html' }}, 100); 1");
     let get = json!({"action": "storage", "area": "cookies", "operation": "get"});
     let slow = json!({"action": "wait_for", "url": there, "timeout_ms": 5_000});
     for steps in [
