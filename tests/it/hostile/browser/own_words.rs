@@ -181,7 +181,7 @@ async fn try_beside_the_words(row: &mut RowReport, stage: &ConsentStage) {
     let came = answer(&stage.client, use_of("cookies", &stage.tab)).await;
     row.tried("a word on permissions for values", is_kept_out(&came), &came);
     let step = json!({"action": "set_permissions", "permissions": camera});
-    let to = format!("location.href = '{there}/requests.html'; 1");
+    let to = format!("setTimeout(() => {{ location.href = '{there}/requests.html' }}, 100); 1");
     let slow = json!({"action": "wait_for", "url": there, "timeout_ms": 5_000});
     for steps in [
         json!([{"action": "navigate", "url": format!("{there}/requests.html")}, step]),
