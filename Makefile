@@ -18,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample packages test-packages bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -28,10 +28,10 @@ demo: browser
 check: fmt extension clippy unit-quick docs
 	@echo "all checks passed"
 
-test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample conformance clients collectors deny advisories
+test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories
 	@echo "all tests passed"
 
-full: test controls chaos test-packages soak agents
+full: test controls chaos test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:
@@ -153,16 +153,36 @@ $(MINIWOB)/html: tests/miniwob/requirements.txt $(CLIENTS_PYTHON)/bin/mcp
 	mv $(MINIWOB)/miniwob/html $@
 	@touch $@
 
-# The packages of this computer's program, and their installation by npm, pip, dpkg and the script for downloads.
+# The program that is published, for this computer, without a path of this computer in it; and its packages. Another
+# profile builds sooner and is not held to the bounds of sizes: make test-packages PROFILE=release.
 PACKAGES = target/packages
+PROFILE = dist
+ANY_SIZE = $(if $(filter-out dist,$(PROFILE)),--any-size)
 
-packages:
-	$(CARGO) build --release --locked
+program:
+	CARGO="$(CARGO)" sh packaging/build.sh $(PROFILE)
+
+packages: program
 	rm -rf $(PACKAGES)
-	python3 packaging/pack.py --out $(PACKAGES) --program target/release/tabwire
+	CARGO="$(CARGO)" python3 packaging/pack.py --out $(PACKAGES) --program target/$(PROFILE)/tabwire $(ANY_SIZE)
 
+# Their installation by npm, pip, dpkg and the script for downloads.
 test-packages: packages $(CLIENTS_PYTHON)/bin/mcp
 	$(CLIENTS_PYTHON)/bin/python tests/packaging/test_packages.py
+
+# Forms, sizes and bytes of packages of a script in the program's place, so that nothing is built.
+PACKING_PYTHON = target/packing
+
+packing: $(PACKING_PYTHON)/bin/jsonschema
+	CARGO="$(CARGO)" $(PACKING_PYTHON)/bin/python tests/packaging/test_packing.py
+
+$(PACKING_PYTHON)/bin/jsonschema: tests/packaging/requirements.txt
+	@sh scripts/need-python.sh $(PACKING_PYTHON) $<
+	@touch $@
+
+# Whether two folders give the same program: two clean builds of it.
+same-program:
+	CARGO="$(CARGO)" sh packaging/same-program.sh
 
 # The programs that people have agents in, and what their models are shown, by the program as it is
 # released and a real Chromium. The models are played by the tests. Node is the conformance suite's.

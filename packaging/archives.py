@@ -8,7 +8,6 @@ import os
 import tarfile
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 
 # 1980-01-01, the first time that a zip can hold. SOURCE_DATE_EPOCH replaces it.
 EARLIEST = 315_532_800
@@ -93,14 +92,6 @@ def deb_bytes(control: list[Entry], data: list[Entry]) -> bytes:
         out += f"{name:<16}{moment():<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode()
         out += content + b"\n" * (len(content) % 2)
     return bytes(out)
-
-
-def write(path: Path, content: bytes) -> Path:
-    """Writes an artifact, and says so."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    print(f"  {path.name}  {len(content):,} bytes")
-    return path
 
 
 def sha256(content: bytes) -> str:

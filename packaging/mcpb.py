@@ -3,7 +3,7 @@
 import json
 
 from archives import Entry, zip_bytes
-from program import DESCRIPTION, ROOT, Program
+from program import DESCRIPTION, MCP_ARGUMENTS, ROOT, Program
 from publisher import HOMEPAGE
 
 
@@ -22,7 +22,7 @@ def manifest(program: Program, version: str) -> dict:
         "server": {
             "type": "binary",
             "entry_point": f"server/{program.target.program}",
-            "mcp_config": {"command": command, "args": ["mcp", "--tools", "split"]},
+            "mcp_config": {"command": command, "args": MCP_ARGUMENTS},
         },
         "compatibility": {"platforms": [program.target.node_os]},
     }

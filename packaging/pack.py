@@ -5,6 +5,7 @@ Same input, same bytes: no time, user, folder or order of this computer goes int
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -14,8 +15,10 @@ import extension
 import manifests
 import mcpb
 import npm
+import sbom
+import sizes
 import wheel
-from archives import Entry, sha256, tar_gz, write
+from archives import Entry, sha256, tar_gz, zip_bytes
 from program import ROOT, Program, version
 from publisher import REPOSITORY
 from targets import TARGETS, Target, host_target, target_named
@@ -23,23 +26,48 @@ from targets import TARGETS, Target, host_target, target_named
 PACKAGING = Path(__file__).resolve().parent
 
 
+@dataclass(frozen=True)
+class PackageFolder:
+    """The folder that packages are written to."""
+
+    path: Path
+    is_bounded: bool
+    """Whether a package above its bound is refused."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes a package, and says so."""
+        if self.is_bounded:
+            sizes.check(name, len(content), sizes.PACKAGE)
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / name).write_bytes(content)
+        print(f"  {name}  {len(content):,} bytes")
+
+    def archive_of(self, target: Target, of: str) -> Path | None:
+        """The archive for downloads of this target; None: it was not packed."""
+        path = self.path / archive_name(target, of)
+        return path if path.exists() else None
+
+
 def archive_name(target: Target, of: str) -> str:
-    return f"tabwire-{of}-{target.name}.tar.gz"
+    return f"tabwire-{of}-{target.name}.{'zip' if target.is_windows else 'tar.gz'}"
 
 
 def archive(program: Program, of: str) -> tuple[str, bytes]:
-    """The program in a tar for people who download it."""
+    """The program in an archive for people who download it."""
     folder = f"tabwire-{of}-{program.target.name}"
     entries = [
         Entry(f"{folder}/{program.target.program}", program.content, 0o755),
         Entry(f"{folder}/LICENSE", (ROOT / "LICENSE").read_bytes()),
         Entry(f"{folder}/README.md", (ROOT / "README.md").read_bytes()),
     ]
-    return archive_name(program.target, of), tar_gz(entries)
+    pack = zip_bytes if program.target.is_windows else tar_gz
+    return archive_name(program.target, of), pack(entries)
 
 
-def pack_target(out: Path, program: Program, of: str) -> None:
+def pack_target(out: PackageFolder, program: Program, of: str) -> None:
     """The packages that have the program in them."""
+    if out.is_bounded:
+        sizes.check(f"the program for {program.target.name}", len(program.content), sizes.PROGRAM)
     packages = [archive(program, of), wheel.wheel(program, of)]
     packages.append((npm.file_name(program.target.npm_package, of), npm.target_package(program, of)))
     if program.target.deb is not None:
@@ -47,24 +75,23 @@ def pack_target(out: Path, program: Program, of: str) -> None:
     if program.target.node_os != "linux":
         packages.append(mcpb.bundle(program, of))
     for name, content in packages:
-        write(out / name, content)
+        out.write(name, content)
 
 
-def pack_common(out: Path, targets: list[Target], of: str) -> None:
+def pack_common(out: PackageFolder, targets: list[Target], of: str) -> None:
     """The packages without a program, the manifests that name packages, and the sums of all."""
-    write(out / npm.file_name("tabwire", of), npm.main_package(of, targets))
-    write(out / f"tabwire-extension-{of}.zip", extension.extension_zip())
+    out.write(npm.file_name("tabwire", of), npm.main_package(of, targets))
+    out.write(f"tabwire-extension-{of}.zip", extension.extension_zip())
     releases = f"{REPOSITORY}/releases/download/v{of}"
     script = (PACKAGING / "install.sh").read_text().replace("@VERSION@", of).replace("@RELEASES@", releases)
-    write(out / "install.sh", script.encode())
-    write(out / "server.json", manifests.server_json(of, releases, out))
-    # Homebrew brings a C library of its own.
-    brewed = [target for target in TARGETS if target.node_libc != "musl" and (out / archive_name(target, of)).exists()]
-    if brewed:
-        archives = {(target.node_os, target.node_cpu): out / archive_name(target, of) for target in brewed}
-        write(out / "tabwire.rb", manifests.brew_formula(of, releases, archives))
-    sums = [f"{sha256(path.read_bytes())}  {path.name}\n" for path in sorted(out.iterdir()) if path.name != "SHA256SUMS"]
-    write(out / "SHA256SUMS", "".join(sums).encode())
+    out.write("install.sh", script.encode())
+    out.write("server.json", manifests.server_json(of, releases, out.path))
+    out.write(f"tabwire-{of}.cdx.json", sbom.sbom(targets, of))
+    archives = {target: path for target in TARGETS if (path := out.archive_of(target, of)) is not None}
+    for name, content in manifests.package_managers(of, releases, archives).items():
+        out.write(name, content)
+    there = [path for path in sorted(out.path.iterdir()) if path.name != "SHA256SUMS"]
+    out.write("SHA256SUMS", "".join(f"{sha256(path.read_bytes())}  {path.name}\n" for path in there).encode())
 
 
 def main() -> None:
@@ -72,15 +99,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder for the packages")
     parser.add_argument("--program", type=Path, action="append", default=[], help="a built program (repeatable)")
     parser.add_argument("--target", action="append", default=[], help="its target [default: this computer's]")
+    parser.add_argument("--any-size", action="store_true", help="pack a build that is not for people, above the bounds")
     given = parser.parse_args()
     if given.target and len(given.target) != len(given.program):
         parser.error("name a --target for each --program")
     targets = [target_named(name) for name in given.target] or [host_target()] * len(given.program)
     of = version()
     print(f"Tabwire {of} → {given.out}")
+    out = PackageFolder(given.out, is_bounded=not given.any_size)
     for target, path in zip(targets, given.program, strict=True):
-        pack_target(given.out, Program.read(target, path), of)
-    pack_common(given.out, targets, of)
+        pack_target(out, Program.read(target, path), of)
+    pack_common(out, targets, of)
 
 
 if __name__ == "__main__":

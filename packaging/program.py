@@ -12,6 +12,9 @@ from targets import Target, host_target
 ROOT = Path(__file__).resolve().parent.parent
 
 DESCRIPTION = "Lets AI agents use the browser that a person already has open"
+# How an MCP client starts the program, as `tabwire install` writes it into the clients' settings.
+MCP_ARGUMENTS = ["mcp", "--tools", "split"]
+
 # What a program may import from the system beside the C library.
 LIBGCC = b"libgcc_s.so.1"
 
@@ -35,7 +38,7 @@ class Program:
     @classmethod
     def read(cls, target: Target, path: Path) -> "Program":
         if not path.is_file():
-            raise SystemExit(f"there is no program at {path}. Build it first: make dist-host")
+            raise SystemExit(f"there is no program at {path}. Build it first: make program")
         return cls(target, path, path.read_bytes())
 
     def glibc(self) -> tuple[int, int] | None:

@@ -8,3 +8,8 @@ REPOSITORY = "https://github.com/tabwire/tabwire"
 MCP_NAME = "dev.tabwire/tabwire"
 
 MAINTAINER = "Tabwire <packages@tabwire.dev>"
+
+# In the registries of package managers: the publisher, and the package below it.
+PUBLISHER = "Tabwire"
+
+WINGET_NAME = "Tabwire.Tabwire"

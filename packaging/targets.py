@@ -35,7 +35,9 @@ class Target:
 
     @property
     def npm_package(self) -> str:
-        return f"@tabwire/cli-{self.name}"
+        """The package with the program, by the names that the launcher reads from Node."""
+        musl = "-musl" if self.node_libc == "musl" else ""
+        return f"@tabwire/cli-{self.node_os}-{self.node_cpu}{musl}"
 
 
 TARGETS = [
@@ -45,6 +47,7 @@ TARGETS = [
     Target("linux-arm64-musl", "aarch64-unknown-linux-musl", "linux", "arm64", "musl", "aarch64", None),
     Target("darwin-arm64", "aarch64-apple-darwin", "darwin", "arm64", None, "arm64", None, "11.0"),
     Target("darwin-x64", "x86_64-apple-darwin", "darwin", "x64", None, "x86_64", None, "10.12"),
+    Target("windows-x64", "x86_64-pc-windows-gnu", "win32", "x64", None, "amd64", None),
 ]
 
 

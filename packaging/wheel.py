@@ -11,6 +11,8 @@ from publisher import HOMEPAGE, MCP_NAME
 def tags(program: Program) -> list[str]:
     """The platforms on which the program runs (PEP 600, PEP 656)."""
     target = program.target
+    if target.is_windows:
+        return [f"win_{target.wheel}"]
     if target.node_os == "darwin":
         major, minor = target.mac_floor.split(".")
         return [f"macosx_{major}_{minor}_{target.wheel}"]

@@ -373,6 +373,10 @@ pub(super) fn lasting_home(location: &DaemonLocation) -> anyhow::Result<Option<P
     Ok(Some(std::path::absolute(location.home()?)?))
 }
 
+/// How MCP clients start the program. A tool for each action: a person can allow one of them for good, and
+/// scripts not with it. `packaging/program.py` has the same words for the registries.
+pub(crate) const MCP_ARGUMENTS: [&str; 3] = ["mcp", "--tools", "split"];
+
 /// The command that MCP clients start for a daemon on this port. Clients do not inherit this shell's
 /// environment, so flags repeat what the environment sets.
 pub(super) fn server(
@@ -383,8 +387,7 @@ pub(super) fn server(
     let command = program.to_str().context(
         "the path of this program is not valid Unicode; move the program to another folder",
     )?;
-    // A tool for each action: a person can allow one of them for good, and scripts not with it.
-    let mut args = ["mcp", "--tools", "split"].map(str::to_owned).to_vec();
+    let mut args = MCP_ARGUMENTS.map(str::to_owned).to_vec();
     if let Some(state) = lasting_home(location)? {
         let state =
             state.to_str().context("the path of the state directory is not valid Unicode")?;

@@ -1,0 +1,262 @@
+"""What the scripts of packaging/ make of a program, whatever the program does: a small script takes its place, so
+nothing has to be built.
+
+`make packing`. The formats are read by others' code where there is some."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import jsonschema
+import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from license_expression import get_spdx_licensing
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
+
+import formats
+import manifests
+import sizes
+import targets
+from program import MCP_ARGUMENTS, version
+
+VERSION = version()
+HOST = targets.host_target().name
+ALL = [target.name for target in targets.TARGETS]
+
+PROGRAM = """#!/bin/sh
+case $1 in
+    man) echo '.TH tabwire 1' >"$2/tabwire.1" ;;
+    completions) echo "complete tabwire in $2" ;;
+esac
+# GLIBC_2.17
+"""
+# Folders that are large, made anew, or one computer's own.
+NOT_COPIED = shutil.ignore_patterns("target", "node_modules", ".git", "__pycache__", "config.json")
+
+
+class Folder:
+    """A folder with a program in it, and packages made of that."""
+
+    def __init__(self, program: bytes = PROGRAM.encode()) -> None:
+        self.aside = tempfile.TemporaryDirectory(prefix="tabwire-packing-")
+        self.path = Path(self.aside.name)
+        self.program = self.path / "tabwire"
+        self.program.write_bytes(program)
+        self.program.chmod(0o755)
+        self.out = self.path / "packages"
+
+    def pack(self, names: list[str], *flags: str, source: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
+        given = [word for name in names for word in ("--program", str(self.program), "--target", name)]
+        command = [sys.executable, str(source / "packaging" / "pack.py"), "--out", str(self.out), *given, *flags]
+        kept = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+        return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=120, check=False)
+
+    def contents(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.out.iterdir()}
+
+
+class SameBytes(unittest.TestCase):
+    def packed_in(self, name: str, order: int, **environment: str) -> dict[str, bytes]:
+        """The packages of a copy of the source in a folder of this name, whose files were made in this order."""
+        folder = Folder()
+        self.addCleanup(folder.aside.cleanup)
+        source = folder.path / name
+        shutil.copytree(ROOT, source, ignore=NOT_COPIED)
+        files = sorted(source.rglob("*"))[::order]
+        for age, path in enumerate(files):
+            os.utime(path, (1_600_000_000 + age, 1_600_000_000 + age))
+        before = os.umask(0o022 if order == 1 else 0o077)
+        try:
+            ran = folder.pack(ALL, source=source, PYTHONDONTWRITEBYTECODE="1", **environment)
+        finally:
+            os.umask(before)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return folder.contents()
+
+    def test_two_folders_times_and_languages_give_the_same_bytes(self) -> None:
+        one = self.packed_in("a", 1, TZ="UTC", LANG="C", PYTHONHASHSEED="1")
+        two = self.packed_in("another folder", -1, TZ="Pacific/Auckland", LANG="C.UTF-8", PYTHONHASHSEED="2")
+        self.assertEqual(sorted(one), sorted(two))
+        self.assertEqual([name for name in one if one[name] != two[name]], [])
+
+    def test_the_time_of_the_source_is_the_only_time_in_a_package(self) -> None:
+        dated = self.packed_in("a", 1, SOURCE_DATE_EPOCH="1790000000")
+        self.assertEqual(dated, self.packed_in("b", 1, SOURCE_DATE_EPOCH="1790000000"))
+        undated = self.packed_in("a", 1)
+        self.assertNotEqual(dated[f"tabwire-{VERSION}-{HOST}.tar.gz"], undated[f"tabwire-{VERSION}-{HOST}.tar.gz"])
+        self.assertIn(b'"timestamp": "2026-09-21T14:13:20Z"', dated[f"tabwire-{VERSION}.cdx.json"])
+        self.assertNotIn(b"timestamp", undated[f"tabwire-{VERSION}.cdx.json"])
+
+
+class Sizes(unittest.TestCase):
+    def refused(self, program: bytes) -> str:
+        """What is said of a program that is too large, or whose packages are. None of them is written."""
+        folder = Folder(program)
+        self.addCleanup(folder.aside.cleanup)
+        ran = folder.pack(["darwin-arm64"])
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertFalse((folder.out / "SHA256SUMS").exists(), "a folder without sums is no release")
+        written = folder.contents().items() if folder.out.exists() else []
+        self.assertEqual([name for name, content in written if len(content) > sizes.PACKAGE], [])
+        again = folder.pack(["darwin-arm64"], "--any-size")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        return ran.stderr
+
+    def test_a_program_above_its_bound_is_refused_with_its_size(self) -> None:
+        said = self.refused(bytes(sizes.PROGRAM + 1))
+        self.assertIn("the program for darwin-arm64 has 12,000,001 bytes, 1 above the bound of 12,000,000", said)
+
+    def test_a_package_above_its_bound_is_refused_with_its_size(self) -> None:
+        # Bytes that no archive makes smaller.
+        said = self.refused(os.urandom(sizes.PACKAGE))
+        self.assertRegex(said, rf"tabwire-{VERSION}-darwin-arm64.tar.gz has 5,5\d\d,\d{{3}} bytes, .* the bound of 5,500,000")
+        self.assertIn("packaging/README.md", said)
+
+    def test_the_bounds_themselves_are_allowed(self) -> None:
+        sizes.check("a package", sizes.PACKAGE, sizes.PACKAGE)
+        with self.assertRaises(SystemExit):
+            sizes.check("a package", sizes.PACKAGE + 1, sizes.PACKAGE)
+
+
+class Formats(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.aside.cleanup)
+        ran = cls.folder.pack(ALL)
+        if ran.returncode != 0:
+            raise AssertionError(ran.stderr)
+        cls.out = cls.folder.out
+
+    def read(self, name: str) -> dict:
+        return json.loads((self.out / name).read_text())
+
+    def bill(self) -> dict:
+        return self.read(f"tabwire-{VERSION}.cdx.json")
+
+    def sum_of(self, address: str) -> str:
+        return hashlib.sha256((self.out / address.rsplit("/", 1)[1]).read_bytes()).hexdigest()
+
+    def test_the_bill_of_materials_is_valid_cyclonedx(self) -> None:
+        valid = JsonStrictValidator(SchemaVersion.V1_6)
+        self.assertIsNone(valid.validate_str(json.dumps(self.bill())))
+        # The validator does look.
+        self.assertIsNotNone(valid.validate_str(json.dumps(self.bill() | {"serialNumber": "1"})))
+
+    def test_the_bill_names_each_library_once_with_its_sum_and_a_licence_of_spdx(self) -> None:
+        components = self.bill()["components"]
+        refs = [component["bom-ref"] for component in components]
+        self.assertEqual(len(refs), len(set(refs)))
+        licences = get_spdx_licensing()
+        for component in components:
+            [licence] = component["licenses"]
+            self.assertEqual(licences.validate(licence["expression"]).errors, [], component["name"])
+            if not component["purl"].startswith("pkg:generic/"):
+                self.assertIn("hashes", component, component["name"])
+        lock = (ROOT / "Cargo.lock").read_text()
+        [tokio] = [component for component in components if component["name"] == "tokio"]
+        self.assertIn(f'name = "tokio"\nversion = "{tokio["version"]}"', lock)
+        self.assertIn(f'checksum = "{tokio["hashes"][0]["content"]}"', lock)
+
+    def test_the_bill_has_all_that_is_in_a_program_and_nothing_that_only_builds_or_tests_it(self) -> None:
+        names = {component["name"] for component in self.bill()["components"]}
+        self.assertLessEqual({"axum", "clap", "rusqlite", "sqlite", "mimalloc", "axe-core"}, names)
+        self.assertEqual(names & {"proptest", "stateright", "jsonschema", "testkit", "rmcp", "serde_derive", "cc"}, set())
+        # A library of one system only.
+        self.assertIn("windows-sys", names)
+
+    def test_the_bill_says_which_library_brings_which(self) -> None:
+        bill = self.bill()
+        itself = bill["metadata"]["component"]["bom-ref"]
+        known = {component["bom-ref"] for component in bill["components"]} | {itself}
+        needs = {entry["ref"]: entry["dependsOn"] for entry in bill["dependencies"]}
+        self.assertEqual(set(needs), known)
+        reached, ahead = set(), [itself]
+        while ahead:
+            ref = ahead.pop()
+            if ref not in reached:
+                reached.add(ref)
+                ahead += needs[ref]
+        self.assertEqual(reached, known, "each library is there because the program needs it")
+
+    def test_the_registrys_entry_has_its_form_and_starts_what_install_writes(self) -> None:
+        server = self.read("server.json")
+        jsonschema.validate(server, formats.MCP_SERVER)
+        for package in server["packages"]:
+            if package["registryType"] == "mcpb":
+                self.assertEqual(package["fileSha256"], self.sum_of(package["identifier"]))
+                continue
+            words = [word for argument in package["packageArguments"]
+                     for word in (argument.get("name"), argument["value"]) if word]
+            self.assertEqual(words, MCP_ARGUMENTS)
+        bundles = [package for package in server["packages"] if package["registryType"] == "mcpb"]
+        self.assertEqual(len(bundles), len(list(self.out.glob("*.mcpb"))))
+
+    def test_scoop_gets_a_manifest_of_its_form(self) -> None:
+        scoop = self.read("tabwire.json")
+        jsonschema.validate(scoop, formats.SCOOP)
+        [(processor, now)] = scoop["architecture"].items()
+        self.assertEqual(now["hash"], self.sum_of(now["url"]))
+        with zipfile.ZipFile(self.out / now["url"].rsplit("/", 1)[1]) as archive:
+            self.assertIn(f"{now['extract_dir']}/{scoop['bin']}", archive.namelist())
+        # Scoop makes the next version's address, and finds the sum, in this way.
+        later = scoop["autoupdate"]["architecture"][processor]
+        self.assertEqual({name: value.replace("$version", VERSION) for name, value in later.items()},
+                         {name: now[name] for name in later})
+        sums = scoop["autoupdate"]["hash"]["url"].replace("$baseurl/", "")
+        self.assertIn(f"{now['hash']}  {now['url'].rsplit('/', 1)[1]}\n", (self.out / sums).read_text())
+
+    def test_winget_gets_three_files_of_their_forms(self) -> None:
+        files = {path.name: yaml.safe_load(path.read_text()) for path in self.out.glob("*.yaml")}
+        self.assertEqual({file["ManifestType"] for file in files.values()}, set(formats.WINGET))
+        for name, file in files.items():
+            jsonschema.validate(file, formats.WINGET[file["ManifestType"]])
+            self.assertTrue(name.startswith(file["PackageIdentifier"]), name)
+            self.assertEqual(file["PackageVersion"], VERSION)
+        [installer] = files["Tabwire.Tabwire.installer.yaml"]["Installers"]
+        self.assertEqual(installer["InstallerSha256"], self.sum_of(installer["InstallerUrl"]).upper())
+        [nested] = installer["NestedInstallerFiles"]
+        with zipfile.ZipFile(self.out / installer["InstallerUrl"].rsplit("/", 1)[1]) as archive:
+            self.assertIn(nested["RelativeFilePath"].replace("\\", "/"), archive.namelist())
+
+    def test_no_manifest_is_written_for_a_system_without_a_program(self) -> None:
+        self.assertEqual(manifests.package_managers(VERSION, "https://example.com", {}), {})
+
+    def test_the_launcher_finds_the_package_of_each_target(self) -> None:
+        launcher = (ROOT / "packaging" / "npm" / "tabwire.js").read_text()
+        self.assertIn("@tabwire/cli-${one}/bin/${file}", launcher)
+        for target in targets.TARGETS:
+            named = f"@tabwire/cli-{target.node_os}-{target.node_cpu}"
+            self.assertEqual(target.npm_package, named + ("-musl" if target.node_libc == "musl" else ""))
+
+    def test_a_wheels_record_has_the_sum_of_each_file(self) -> None:
+        for path in self.out.glob("*.whl"):
+            with zipfile.ZipFile(path) as wheel:
+                [record] = [name for name in wheel.namelist() if name.endswith("/RECORD")]
+                for line in wheel.read(record).decode().splitlines():
+                    name, value, size = line.split(",")
+                    if name != record:
+                        content = wheel.read(name)
+                        own = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                        self.assertEqual((value, size), (f"sha256={own}", str(len(content))), f"{path.name}: {name}")
+
+    def test_the_same_arguments_are_written_by_install(self) -> None:
+        install = (ROOT / "src" / "cli" / "install" / "mod.rs").read_text()
+        words = re.findall(r'"([^"]+)"', re.search(r"const MCP_ARGUMENTS[^=]*= *\[([^\]]*)\]", install)[1])
+        self.assertEqual(words, MCP_ARGUMENTS)
+
+
+if __name__ == "__main__":
+    unittest.main()
