@@ -7,7 +7,7 @@ from program import ROOT
 
 SHIM = ROOT / "extension-shim"
 
-# What belongs to the source and not to the extension, as src/extension.rs has it, and one computer's own.
+# What belongs to the source and not to the extension, as src/extension/carried_files.rs has it, and one computer's own.
 LEFT_OUT = {"test", "types", "config.json"}
 
 

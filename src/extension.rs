@@ -1,5 +1,6 @@
 //! The browser extension that this build carries, and its unpacking to the disk with a key.
 
+mod carried_files;
 #[cfg(test)]
 mod protocol_types;
 
@@ -12,19 +13,13 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use include_dir::{Dir, DirEntry, include_dir};
+use carried_files::{MANIFEST, carried_files, names_by_folder};
 use serde_json::{Value, json};
 
 use crate::home::write_private;
 use crate::proof::{ExtensionKey, random_hex};
 use crate::protocol::SERVER_VERSION;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/extension-shim");
-
-/// Entries of the extension's folder that the extension itself does not need.
-const LEFT_OUT: [&str; 3] = ["test", "types", CONFIG];
-
-const MANIFEST: &str = "manifest.json";
 const CONFIG: &str = "config.json";
 
 /// An unpacked Tabwire extension of any version.
@@ -102,20 +97,16 @@ pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
     if written != Some(SERVER_VERSION) || !dir.is_dir() {
         return FolderCheck::Unknown;
     }
-    match first_changed(&FILES, dir) {
-        Some(file) => FolderCheck::Changed { file: file.to_owned() },
-        None => FolderCheck::Unchanged { is_whole: has_all(&FILES, dir, &[CONFIG]) },
+    match first_changed(dir) {
+        Some(file) => FolderCheck::Changed { file },
+        None => FolderCheck::Unchanged { is_whole: has_all(dir) },
     }
 }
 
-/// The first of these files that differs from its copy below `to`.
-fn first_changed(from: &Dir<'static>, to: &Path) -> Option<&'static Path> {
-    from.entries().iter().filter(|entry| !is_left_out(entry)).find_map(|entry| match entry {
-        DirEntry::Dir(dir) => first_changed(dir, to),
-        DirEntry::File(file) => {
-            (!has_contents(&to.join(file.path()), file.contents())).then(|| file.path())
-        }
-    })
+/// The first file that differs from its copy in `dir`.
+fn first_changed(dir: &Path) -> Option<PathBuf> {
+    let mut files = carried_files().into_iter();
+    files.find(|(path, contents)| !has_contents(&dir.join(path), contents)).map(|(path, _)| path)
 }
 
 /// Whether there is a file with these contents.
@@ -193,9 +184,19 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
         let path = dir.join(name);
         write(&path).map_err(|source| UnpackError::Io { path, source })
     };
-    let manifest = FILES.get_file(MANIFEST).map_or(&[][..], include_dir::File::contents);
-    put(MANIFEST, &|path| write_read_only(path, manifest))?;
-    write_all(&FILES, dir)?;
+    let files = carried_files();
+    put(MANIFEST, &|path| write_read_only(path, carried_files::manifest()))?;
+    // The folder itself, which comes first, is there.
+    for folder in names_by_folder(files.keys()).into_keys().skip(1) {
+        let path = dir.join(folder);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|source| UnpackError::Io { path, source })?;
+    }
+    for (name, contents) in files.iter().filter(|(name, _)| *name != Path::new(MANIFEST)) {
+        let path = dir.join(name);
+        let written = write_read_only(&path, contents);
+        written.map_err(|source| UnpackError::Io { path, source })?;
+    }
     put(CONFIG, &|path| write_private(path, pairing_text(port, key).as_bytes()))
 }
 
@@ -230,30 +231,25 @@ pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: b
         };
         is_private && fs::read(path).is_ok_and(is_right)
     };
-    has_config() && has_all(&FILES, dir, &[CONFIG])
+    has_config() && has_all(dir)
 }
 
-/// Whether a folder has these files as they are, read-only, and no others than `more`.
-fn has_all(from: &Dir<'_>, to: &Path, more: &[&str]) -> bool {
-    let entries: Vec<_> = from.entries().iter().filter(|entry| !is_left_out(entry)).collect();
-    let found = fs::read_dir(to).map_or(0, Iterator::count);
+/// Whether a folder has all files as they are carried, read-only, and no others but [`CONFIG`].
+fn has_all(dir: &Path) -> bool {
+    let files = carried_files();
     let has_bits = |path: &Path, bits| fs::metadata(path).is_ok_and(|at| at.mode() & bits != 0);
-    found == entries.len() + more.len()
-        && more.iter().all(|name| to.join(name).is_file())
-        && !has_bits(to, 0o077)
-        && entries.iter().all(|entry| {
-            let path = to.join(entry.path().file_name().unwrap_or_default());
-            match entry {
-                DirEntry::Dir(dir) => has_all(dir, &path, &[]),
-                DirEntry::File(file) => {
-                    !has_bits(&path, 0o222) && has_contents(&path, file.contents())
-                }
-            }
+    let config = PathBuf::from(CONFIG);
+    let names = names_by_folder(files.keys().chain([&config]));
+    dir.join(CONFIG).is_file()
+        && names.iter().all(|(folder, names)| {
+            let folder = dir.join(folder);
+            let found = fs::read_dir(&folder).map_or(0, Iterator::count);
+            found == names.len() && !has_bits(&folder, 0o077)
         })
-}
-
-fn is_left_out(entry: &DirEntry<'_>) -> bool {
-    LEFT_OUT.iter().any(|left_out| entry.path() == Path::new(left_out))
+        && files.iter().all(|(path, contents)| {
+            let path = dir.join(path);
+            !has_bits(&path, 0o222) && has_contents(&path, contents)
+        })
 }
 
 /// Makes the folder, and empties it if it holds an extension of ours.
@@ -323,29 +319,9 @@ fn empty(dir: &Path) -> io::Result<()> {
 /// Whether the folder holds an extension of any version with Tabwire's public key.
 fn is_ours(dir: &Path) -> bool {
     let key = |text: &str| serde_json::from_str::<Value>(text).ok()?.get("key").cloned();
-    let own = FILES.get_file(MANIFEST).and_then(|file| file.contents_utf8()).and_then(key);
+    let own = std::str::from_utf8(carried_files::manifest()).ok().and_then(key);
     let theirs = fs::read_to_string(dir.join(MANIFEST)).ok().as_deref().and_then(key);
     own.is_some() && own == theirs
-}
-
-fn write_all(from: &Dir<'_>, to: &Path) -> Result<(), UnpackError> {
-    for entry in from.entries().iter().filter(|entry| !is_left_out(entry)) {
-        let path = to.join(entry.path().file_name().unwrap_or_default());
-        match entry {
-            DirEntry::Dir(dir) => {
-                DirBuilder::new()
-                    .mode(0o700)
-                    .create(&path)
-                    .map_err(|source| UnpackError::Io { path: path.clone(), source })?;
-                write_all(dir, &path)?;
-            }
-            // `write` has put it there first.
-            DirEntry::File(file) if file.path() == Path::new(MANIFEST) => {}
-            DirEntry::File(file) => write_read_only(&path, file.contents())
-                .map_err(|source| UnpackError::Io { path: path.clone(), source })?,
-        }
-    }
-    Ok(())
 }
 
 /// Writes a new read-only file, so that no editor changes it by accident.
@@ -367,7 +343,7 @@ mod tests {
     }
 
     fn manifest() -> Value {
-        serde_json::from_slice(FILES.get_file(MANIFEST).unwrap().contents()).unwrap()
+        serde_json::from_slice(carried_files::manifest()).unwrap()
     }
 
     #[test]
