@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::settings::SettingsFormat;
+use super::settings::{JsonEntry, SettingsFormat};
 use super::user_folders::{OperatingSystem, UserFolders};
 use BaseFolder::{DotConfig, Home, Settings};
 
@@ -24,6 +24,8 @@ pub(crate) enum McpClient {
     Amp,
     Junie,
     LmStudio,
+    CopilotCli,
+    OpenCode,
 }
 
 /// A folder that the operating system or the environment decides.
@@ -36,6 +38,7 @@ enum BaseFolder {
     DotConfig,
     ClaudeCode,
     Codex,
+    Copilot,
 }
 
 /// All that is to be known of a client.
@@ -51,8 +54,12 @@ struct ClientFacts {
     format: SettingsFormat,
 }
 
-const SERVERS: SettingsFormat = SettingsFormat::Json { section: "mcpServers", with_type: false };
-const VS_CODE: SettingsFormat = SettingsFormat::Json { section: "servers", with_type: true };
+const SERVERS: SettingsFormat = json("mcpServers", JsonEntry::Plain);
+const VS_CODE: SettingsFormat = json("servers", JsonEntry::WithType);
+
+const fn json(section: &'static str, entry: JsonEntry) -> SettingsFormat {
+    SettingsFormat::Json { section, entry }
+}
 
 const fn row(
     name: &'static str,
@@ -64,14 +71,14 @@ const fn row(
 }
 
 /// In the order of [`McpClient::ALL`], which is the order of declaration.
-static FACTS: [ClientFacts; 16] = [
+static FACTS: [ClientFacts; 18] = [
     ClientFacts {
         made: Some((Home, ".claude")),
         ..row(
             "Claude Code",
             "claude-code",
             (BaseFolder::ClaudeCode, ".claude.json"),
-            SettingsFormat::Json { section: "mcpServers", with_type: true },
+            json("mcpServers", JsonEntry::WithType),
         )
     },
     row(
@@ -112,31 +119,33 @@ static FACTS: [ClientFacts; 16] = [
         (Settings, "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
         SERVERS,
     ),
-    row(
-        "Zed",
-        "zed",
-        (DotConfig, "zed/settings.json"),
-        SettingsFormat::Json { section: "context_servers", with_type: false },
-    ),
+    row("Zed", "zed", (DotConfig, "zed/settings.json"), json("context_servers", JsonEntry::Plain)),
     ClientFacts {
         made: Some((Home, ".kiro")),
         ..row("Kiro", "kiro", (Home, ".kiro/settings/mcp.json"), SERVERS)
     },
-    row(
-        "Amp",
-        "amp",
-        (DotConfig, "amp/settings.json"),
-        SettingsFormat::Json { section: "amp.mcpServers", with_type: false },
-    ),
+    row("Amp", "amp", (DotConfig, "amp/settings.json"), json("amp.mcpServers", JsonEntry::Plain)),
     ClientFacts {
         made: Some((Home, ".junie")),
         ..row("Junie", "junie", (Home, ".junie/mcp/mcp.json"), SERVERS)
     },
     row("LM Studio", "lm-studio", (Home, ".lmstudio/mcp.json"), SERVERS),
+    row(
+        "Copilot CLI",
+        "copilot-cli",
+        (BaseFolder::Copilot, "mcp-config.json"),
+        json("mcpServers", JsonEntry::WithTools),
+    ),
+    row(
+        "OpenCode",
+        "opencode",
+        (DotConfig, "opencode/opencode.json"),
+        json("mcp", JsonEntry::CommandLine),
+    ),
 ];
 
 impl McpClient {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Cursor,
@@ -153,6 +162,8 @@ impl McpClient {
         Self::Amp,
         Self::Junie,
         Self::LmStudio,
+        Self::CopilotCli,
+        Self::OpenCode,
     ];
 
     /// All that is to be known of it.
@@ -200,6 +211,7 @@ fn below(user_folders: &UserFolders, (base, path): (BaseFolder, &str)) -> PathBu
         },
         BaseFolder::ClaudeCode => user_folders.claude_code.join(path),
         BaseFolder::Codex => user_folders.codex.join(path),
+        BaseFolder::Copilot => user_folders.copilot.join(path),
     }
 }
 
@@ -236,6 +248,8 @@ mod tests {
             assert_eq!(file(McpClient::Kiro, system), "/h/.kiro/settings/mcp.json");
             assert_eq!(file(McpClient::Junie, system), "/h/.junie/mcp/mcp.json");
             assert_eq!(file(McpClient::LmStudio, system), "/h/.lmstudio/mcp.json");
+            assert_eq!(file(McpClient::CopilotCli, system), "/h/.copilot/mcp-config.json");
+            assert_eq!(file(McpClient::OpenCode, system), "/h/.config/opencode/opencode.json");
         }
         let desktop = |base: &str| format!("{base}/Claude/claude_desktop_config.json");
         let code = |base: &str| format!("{base}/Code/User/mcp.json");

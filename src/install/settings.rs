@@ -19,13 +19,69 @@ pub(crate) enum SettingsFormat {
     Json {
         /// The object that has the servers by name.
         section: &'static str,
-        /// Whether a server says that it speaks over standard input and output.
-        with_type: bool,
+        entry: JsonEntry,
     },
     Toml {
         /// The table that has the servers by name.
         section: &'static str,
     },
+}
+
+/// How a server is written in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonEntry {
+    /// `command` is the program, `args` are its arguments.
+    Plain,
+    /// `type` says that it speaks over standard input and output.
+    WithType,
+    /// `tools` names those that may be used, too. A client that wants the list has none without it.
+    WithTools,
+    /// `command` is the whole command line, of a server on this computer.
+    CommandLine,
+}
+
+impl JsonEntry {
+    /// The value of `type`, where there is one.
+    const fn kind(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::WithType | Self::WithTools => Some("stdio"),
+            Self::CommandLine => Some("local"),
+        }
+    }
+
+    /// The arguments that an entry has.
+    fn args_in(self, entry: &CstObject) -> Option<Vec<String>> {
+        let words = |name| -> Option<Vec<String>> {
+            serde_json::from_value(entry.get(name)?.to_serde_value()?).ok()
+        };
+        match self {
+            Self::Plain | Self::WithType | Self::WithTools => words("args"),
+            Self::CommandLine => words("command")?.get(1..).map(<[String]>::to_vec),
+        }
+    }
+
+    /// Writes the program to start, and leaves everything else as it is.
+    fn write(self, entry: &CstObject, command: &str, args: &[String]) {
+        if let Some(kind) = self.kind() {
+            set_property(entry, "type", &json!(kind));
+        }
+        match self {
+            Self::Plain | Self::WithType | Self::WithTools => {
+                set_property(entry, "command", &json!(command));
+                set_property(entry, "args", &json!(args));
+            }
+            Self::CommandLine => {
+                let line: Vec<_> =
+                    [command].into_iter().chain(args.iter().map(String::as_str)).collect();
+                set_property(entry, "command", &json!(line));
+            }
+        }
+        // A person may have chosen some of the tools.
+        if self == Self::WithTools && entry.get("tools").is_none() {
+            set_property(entry, "tools", &json!(["*"]));
+        }
+    }
 }
 
 /// The program that a client is to start.
@@ -81,16 +137,15 @@ fn value_of<'a>(args: &'a [String], flag: &str) -> Option<&'a str> {
 pub(super) fn owner_in(text: &str, format: SettingsFormat) -> Option<String> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let args = match format {
-        SettingsFormat::Json { section, .. } => args_in_json(text, section),
+        SettingsFormat::Json { section, entry } => args_in_json(text, section, entry),
         SettingsFormat::Toml { section } => args_in_toml(text, section),
     };
     value_of(&args?, OWNER_FLAG).map(str::to_owned)
 }
 
-fn args_in_json(text: &str, section: &str) -> Option<Vec<String>> {
+fn args_in_json(text: &str, section: &str, entry: JsonEntry) -> Option<Vec<String>> {
     let root = parse_json(text).ok()?;
-    let ours = root.object_value()?.object_value(section)?.object_value(NAME)?;
-    serde_json::from_value(ours.get("args")?.to_serde_value()?).ok()
+    entry.args_in(&root.object_value()?.object_value(section)?.object_value(NAME)?)
 }
 
 fn args_in_toml(text: &str, section: &str) -> Option<Vec<String>> {
@@ -108,7 +163,7 @@ pub(super) fn with_server(
     server: &ServerEntry,
 ) -> Result<String, SettingsError> {
     edit(text, |text| match format {
-        SettingsFormat::Json { section, with_type } => with_json(text, section, with_type, server),
+        SettingsFormat::Json { section, entry } => with_json(text, section, entry, server),
         SettingsFormat::Toml { section } => with_toml(text, section, server),
     })
 }
@@ -156,7 +211,7 @@ fn parse_json(text: &str) -> Result<CstRootNode, SettingsError> {
 fn with_json(
     text: &str,
     section: &str,
-    with_type: bool,
+    entry: JsonEntry,
     server: &ServerEntry,
 ) -> Result<String, SettingsError> {
     let misshapen = |what: &str| SettingsError::Misshapen(what.to_owned());
@@ -167,14 +222,8 @@ fn with_json(
     let servers = all.object_value_or_create(section).ok_or_else(|| misshapen(section))?;
     check_once(&servers, NAME)?;
     let ours = servers.object_value_or_create(NAME).ok_or_else(|| misshapen(NAME))?;
-    if with_type {
-        set_property(&ours, "type", &json!("stdio"));
-    }
-    set_property(&ours, "command", &json!(server.command));
-    let before = ours.get("args").and_then(|args| args.to_serde_value());
-    let before = before.and_then(|args| serde_json::from_value::<Vec<String>>(args).ok());
-    let args = with_former_bounds(&server.args, &before.unwrap_or_default());
-    set_property(&ours, "args", &json!(args));
+    let before = entry.args_in(&ours).unwrap_or_default();
+    entry.write(&ours, &server.command, &with_former_bounds(&server.args, &before));
     // A file without a value had no line feed of its own to keep.
     let text = root.to_string();
     Ok(if had_value { text } else { format!("{}\n", text.trim_end()) })

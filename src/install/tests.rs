@@ -102,6 +102,9 @@ fn some_settings(client: McpClient) -> &'static str {
         SettingsFormat::Json { section: "servers", .. } => {
             "{\n  // mine\n  \"servers\": {\"a\": {\"command\": \"a\"},},\n}\n"
         }
+        SettingsFormat::Json { section: "mcp", .. } => {
+            "{ \"mcp\": {\n\t\"a\": {\"type\": \"local\", \"command\": [\"a\"]} // mine\n} }"
+        }
         SettingsFormat::Json { .. } => "{\"z\":1,\n   \"mcpServers\": { \"a\" : {} }, \"b\": [ ]}",
     }
 }

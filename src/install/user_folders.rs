@@ -29,6 +29,8 @@ pub(crate) struct UserFolders {
     pub(crate) claude_code: PathBuf,
     /// Where Codex CLI keeps `config.toml`.
     pub(crate) codex: PathBuf,
+    /// Where Copilot CLI keeps `mcp-config.json`.
+    pub(crate) copilot: PathBuf,
 }
 
 impl UserFolders {
@@ -48,8 +50,9 @@ impl UserFolders {
             OperatingSystem::Linux => ".config",
             OperatingSystem::MacOs => "Library/Application Support",
         });
-        let codex = home.join(".codex");
-        Self { system, home: home.to_owned(), settings, claude_code: home.to_owned(), codex }
+        let (codex, copilot) = (home.join(".codex"), home.join(".copilot"));
+        let home = home.to_owned();
+        Self { system, claude_code: home.clone(), home, settings, codex, copilot }
     }
 
     /// This one. The environment counts, as it does for those programs.
@@ -69,6 +72,7 @@ impl UserFolders {
         take(&mut user_folders.settings, settings);
         take(&mut user_folders.claude_code, set("CLAUDE_CONFIG_DIR"));
         take(&mut user_folders.codex, set("CODEX_HOME"));
+        take(&mut user_folders.copilot, set("COPILOT_HOME"));
         Ok(user_folders)
     }
 }

@@ -1,12 +1,17 @@
 //! The documentation says what the program does: what can be generated is, and links lead
 //! somewhere.
 
+mod install_links;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tabwire::protocol::actions::ToolGroup;
 use tabwire::tools::ToolSurface;
+
+/// What to do where a generated text is stale.
+const REMEDY: &str = "run `UPDATE_DOCS=1 cargo test --test it docs`";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -154,8 +159,7 @@ fn assert_generated(page: &str, generated: &str) {
         std::fs::write(&path, generated).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let remedy = "run `UPDATE_DOCS=1 cargo test --test it docs`";
-    assert!(written == generated, "{page} is not what the tools say: {remedy}");
+    assert!(written == generated, "{page} is not what the tools say: {REMEDY}");
 }
 
 #[test]

@@ -5,7 +5,8 @@ fn server() -> ServerEntry {
     ServerEntry { command: "/opt/bin/tabwire".to_owned(), args: vec!["mcp".to_owned()] }
 }
 
-const PLAIN: SettingsFormat = SettingsFormat::Json { section: "mcpServers", with_type: false };
+const PLAIN: SettingsFormat =
+    SettingsFormat::Json { section: "mcpServers", entry: JsonEntry::Plain };
 const TOML: SettingsFormat = SettingsFormat::Toml { section: "mcp_servers" };
 
 /// Puts the server in, twice: the second time changes nothing.
@@ -39,6 +40,33 @@ fn an_empty_or_missing_file_gets_the_server_and_nothing_else() {
         added("", TOML).trim_start(),
         "[mcp_servers.tabwire]\ncommand = \"/opt/bin/tabwire\"\nargs = [\"mcp\"]\n"
     );
+}
+
+#[test]
+fn a_client_that_wants_a_list_of_tools_gets_all_and_keeps_the_ones_that_a_person_chose() {
+    let format = McpClient::CopilotCli.format();
+    let entry =
+        json!({"type": "stdio", "command": "/opt/bin/tabwire", "args": ["mcp"], "tools": ["*"]});
+    assert_eq!(says(&added("", format)), json!({"mcpServers": {"tabwire": entry}}));
+    let chosen = r#"{"mcpServers": {"tabwire": {"command": "old", "tools": ["click"]}}}"#;
+    let renewed = says(&added(chosen, format));
+    assert_eq!(renewed["mcpServers"]["tabwire"]["tools"], json!(["click"]));
+    assert_eq!(renewed["mcpServers"]["tabwire"]["command"], "/opt/bin/tabwire");
+}
+
+#[test]
+fn a_client_that_wants_one_command_line_gets_it_and_keeps_the_bounds_in_it() {
+    let format = McpClient::OpenCode.format();
+    let entry = json!({"type": "local", "command": ["/opt/bin/tabwire", "mcp"]});
+    assert_eq!(says(&added("", format)), json!({"mcp": {"tabwire": entry}}));
+    let bounded = r#"{"mcp": {"tabwire": {"type": "local", "command": ["old", "mcp", "--owner", "work"], "enabled": false}}}"#;
+    assert_eq!(owner_in(bounded, format).as_deref(), Some("work"));
+    let entry = json!({
+        "type": "local",
+        "command": ["/opt/bin/tabwire", "mcp", "--owner", "work"],
+        "enabled": false,
+    });
+    assert_eq!(says(&added(bounded, format))["mcp"]["tabwire"], entry);
 }
 
 #[test]

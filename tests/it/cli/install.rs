@@ -446,7 +446,7 @@ async fn what_has_not_been_used_yet_is_not_called_broken() {
 
 #[tokio::test]
 async fn every_client_starts_the_program_with_a_tool_for_each_action() {
-    const CLIENTS: [&str; 16] = [
+    const CLIENTS: [&str; 18] = [
         "claude-code",
         "claude-desktop",
         "cursor",
@@ -463,6 +463,8 @@ async fn every_client_starts_the_program_with_a_tool_for_each_action() {
         "amp",
         "junie",
         "lm-studio",
+        "copilot-cli",
+        "opencode",
     ];
     let person = Person::new();
     for client in CLIENTS {
@@ -470,12 +472,12 @@ async fn every_client_starts_the_program_with_a_tool_for_each_action() {
     }
     let is_split = |text: &str| {
         let plain: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        plain.contains(r#"["mcp","--tools","split""#)
+        plain.contains(r#""mcp","--tools","split""#)
     };
     let settings = || {
         let files = person.files().into_iter();
         let files = files.map(|(path, bytes)| (path, String::from_utf8_lossy(&bytes).into_owned()));
-        let is_entry = |text: &str| text.contains("\"mcp\"") && text.contains("args");
+        let is_entry = |text: &str| text.contains("\"mcp\"") && text.contains("command");
         files.filter(|(_, text)| is_entry(text)).collect::<Vec<_>>()
     };
     let written = settings();

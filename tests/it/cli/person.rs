@@ -40,7 +40,9 @@ impl Person {
 
     pub(super) fn at_home(&self, mut command: Command) -> Command {
         command.env("HOME", self.at("")).env_remove("TABWIRE_HOME");
-        for elsewhere in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+        for elsewhere in
+            ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"]
+        {
             command.env_remove(elsewhere);
         }
         command
