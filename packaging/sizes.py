@@ -1,8 +1,8 @@
 """The bounds of sizes. A person waits for each byte of a package, so growth is noticed before it is published."""
 
 # What a program may have on disk, and what a package may have on the wire, in bytes.
-PROGRAM = 12_000_000
-PACKAGE = 5_500_000
+PROGRAM = 19_000_000
+PACKAGE = 8_200_000
 
 
 def check(name: str, size: int, bound: int) -> None:
@@ -10,5 +10,5 @@ def check(name: str, size: int, bound: int) -> None:
     if size > bound:
         raise SystemExit(
             f"{name} has {size:,} bytes, {size - bound:,} above the bound of {bound:,}. Nothing was written for it. "
-            "Take bytes out (packaging/README.md, Sizes), or pack another build: make packages PROFILE=dist"
+            "Take bytes out (packaging/README.md, Sizes). For tests, a build of any size: make packages PROFILE=release"
         )
