@@ -14,7 +14,11 @@ done
 if cmp "$one/target/dist/tabwire" "$two/target/dist/tabwire"; then
     echo "two folders give the same program: $(sha256sum "$one/target/dist/tabwire" | cut -d' ' -f1)"
 else
-    echo "The programs of two folders differ. Look for a folder's name in them:" >&2
-    echo "  strings -n 12 PROGRAM | grep -e $aside -e \"\$HOME\"" >&2
+    kept=target/same-program
+    mkdir -p "$kept"
+    cp "$one/target/dist/tabwire" "$kept/one"
+    cp "$two/target/dist/tabwire" "$kept/two"
+    echo "The programs of two folders differ; $kept has both. Look for a folder's name in them:" >&2
+    echo "  strings -n 12 $kept/one | grep -e $aside -e \"\$HOME\"" >&2
     exit 1
 fi
