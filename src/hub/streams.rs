@@ -17,9 +17,10 @@ use crate::lifecycle::Limits;
 use crate::proof;
 use crate::protocol::{BrowserId, Owner, StreamKind, TabId, is_own_page};
 use crate::streams::{
-    ClearedPlaces, CursorSeal, EntryPage, LegacyBatch, LegacyBodyError, LegacyStream, LogLevel,
-    NoiseRules, PageQuery, PageReader, StoredEntry, StreamEntry, StreamRings, StreamView,
-    TabsInside, WaterfallHistory, WebVitals,
+    ClearedPlaces, CursorSeal, EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LegacyBatch,
+    LegacyBodyError, LegacyStream, LogLevel, NoiseRules, PageQuery, PageReader, PageStart,
+    StoredEntry, StreamEntry, StreamRings, StreamView, TabsInside, WaterfallHistory, WebVitals,
+    parse_entry_id,
 };
 
 /// After this many entries other tasks have their turn: about 0.1 ms.
@@ -28,6 +29,9 @@ const TURN: usize = 32;
 /// How many entries of a ring are looked at in one turn: with the longest texts and a hundred
 /// noise rules each takes its time.
 const LOOKS: usize = 16;
+
+/// The most rows of a page for the person.
+const VIEWER_ROWS: usize = 200;
 
 /// How many bytes may wait to be read; the oldest batch leaves first.
 const WAITING: usize = 4 << 20;
@@ -189,6 +193,13 @@ impl EntryBatch {
     }
 }
 
+/// Looks at all that a page may need, and lets others have their turn meanwhile.
+async fn read_page(reader: &mut PageReader) {
+    while reader.look_at(LOOKS) {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Parses the waiting batches until the hub closes.
 pub(super) async fn keep_events(hub: Hub, closed: CancellationToken) {
     let streams = &hub.0.streams;
@@ -291,10 +302,36 @@ impl Hub {
             let cleared = shelf.cleared_by(&caller.owner);
             PageReader::new(&shelf.rings, query, noise, &cleared, inside.as_ref(), now)
         };
-        while reader.look_at(LOOKS) {
-            tokio::task::yield_now().await;
-        }
+        read_page(&mut reader).await;
         reader.page()
+    }
+
+    /// The recorded entries of all tabs from a place on, for the person. No client of any owner gets
+    /// this.
+    pub async fn recordings(&self, from: PageStart) -> EntryPage {
+        let query = PageQuery {
+            view: StreamView::Recordings,
+            filter: EntryFilter::default(),
+            from,
+            limit: VIEWER_ROWS,
+            room: LONGEST_PAGE,
+            form: EntryForm::ViewerRow,
+        };
+        let (noise, cleared) = (NoiseRules::default(), ClearedPlaces::default());
+        let mut reader = {
+            let shelf = self.0.streams.shelf();
+            PageReader::new(&shelf.rings, query, noise, &cleared, None, self.now())
+        };
+        read_page(&mut reader).await;
+        reader.page()
+    }
+
+    /// One recorded entry, for the person, by the id that its row has; `None`: it is not kept.
+    #[must_use]
+    pub fn recorded_entry(&self, id: &str) -> Option<Box<RawValue>> {
+        let (stream, seq) = parse_entry_id(id)?;
+        let kept = self.0.streams.shelf().rings.find(stream, seq).cloned();
+        kept?.for_viewer()
     }
 
     /// The errors and measurements of a page, from the stored entries of its tab.

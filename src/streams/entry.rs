@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::record::{EntryRecord, LogLevel, NetworkRequest, WebVitals};
-use crate::protocol::{StreamKind, TabId};
+use crate::protocol::{StreamKind, TabId, Timestamp};
 
 /// The last time that RFC 3339 can express, in ms since the Unix epoch.
 const LATEST: f64 = 253_402_300_799_999.0;
@@ -86,6 +86,11 @@ impl StreamEntry {
     #[must_use]
     pub const fn tab(&self) -> Option<TabId> {
         self.tab
+    }
+
+    /// When it happened, by the browser's clock.
+    pub(super) const fn at(&self) -> Timestamp {
+        Timestamp::from_unix_micros(self.t.saturating_mul(1_000))
     }
 
     /// Its severity. A failed request is an error.

@@ -84,17 +84,21 @@ fn of_action(action: &UserAction, origin: Option<&str>) -> String {
         line.word("masked");
     }
     line.address(&action.url, origin);
-    let mut said = String::new();
-    if let Some(target) = &action.target {
-        said.push_str(&target.selector);
-        if let Some(text) = &target.text {
-            let _ = write!(said, " \"{text}\"");
-        }
-    }
+    let mut said = place_of_action(action);
     if let Some(value) = &action.value {
         let _ = write!(said, " = {value}");
     }
     line.ending_in(&said)
+}
+
+/// `#name "Your name"`
+pub(super) fn place_of_action(action: &UserAction) -> String {
+    let Some(target) = &action.target else { return String::new() };
+    let mut place = target.selector.to_string();
+    if let Some(text) = &target.text {
+        let _ = write!(place, " \"{text}\"");
+    }
+    place
 }
 
 /// `http://127.0.0.1:8000/ ttfb 12 ms, lcp 132 ms, cls 0`
@@ -141,7 +145,7 @@ const fn level(level: LogLevel) -> &'static str {
 }
 
 /// The last part of an address's path, or all of an address without one.
-fn file_name(address: &str) -> &str {
+pub(super) fn file_name(address: &str) -> &str {
     let path = address.split(['?', '#']).next().unwrap_or(address);
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }

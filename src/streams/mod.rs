@@ -25,6 +25,7 @@ mod tests;
 mod text_line;
 mod tokens;
 mod values;
+mod viewer_entry;
 
 pub use cursor::{CursorError, CursorSeal, PageCursor};
 pub use entry::StreamEntry;
@@ -43,3 +44,4 @@ pub use redact_json::redact_json;
 pub use rings::{ClearedPlaces, StoredEntry, StreamRings};
 pub use tabs_inside::TabsInside;
 pub use text_line::TextLine;
+pub use viewer_entry::parse_entry_id;

@@ -31,6 +31,8 @@ pub enum StreamView {
     Of(StreamKind),
     /// Exceptions, errors in the console and failed requests.
     Errors,
+    /// All that the person sees in the dashboard.
+    Recordings,
 }
 
 impl StreamView {
@@ -40,6 +42,10 @@ impl StreamView {
         match self {
             Self::Of(stream) => std::slice::from_ref(stream),
             Self::Errors => &[StreamKind::Logs, StreamKind::Network],
+            // Bodies have typed texts and pictures; the two others tell of no single event.
+            Self::Recordings => {
+                &[StreamKind::Logs, StreamKind::Network, StreamKind::Websocket, StreamKind::Actions]
+            }
         }
     }
 
@@ -49,6 +55,7 @@ impl StreamView {
         match self {
             Self::Of(stream) => stream.name(),
             Self::Errors => "errors",
+            Self::Recordings => "recordings",
         }
     }
 }
@@ -107,6 +114,8 @@ pub enum EntryForm {
     Line,
     /// All its stored fields, as a JSON object.
     Whole,
+    /// A row for the person, without typed values.
+    ViewerRow,
 }
 
 /// A part of a view, oldest entry first.
@@ -162,7 +171,7 @@ struct ReadPosition {
 /// An entry as callers see it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{R}Entry")]
-struct ShownEntry<'a, R> {
+pub(super) struct ShownEntry<'a, R> {
     /// When it happened.
     at: Timestamp,
     browser: &'a BrowserId,
@@ -170,6 +179,14 @@ struct ShownEntry<'a, R> {
     tab_id: Option<TabId>,
     #[serde(flatten)]
     record: &'a R,
+}
+
+impl<'a, R> ShownEntry<'a, R> {
+    /// An entry with its record, or with another one in its place.
+    pub(super) const fn of(kept: &'a StoredEntry, record: &'a R) -> Self {
+        let StoredEntry { browser, entry, .. } = kept;
+        Self { at: entry.at(), browser, tab_id: entry.tab, record }
+    }
 }
 
 /// The schemas of a view's entries; each entry has one of them.
@@ -369,12 +386,11 @@ impl PageReader {
 impl StoredEntry {
     /// The entry as callers see it.
     fn shown(&self, form: EntryForm) -> Option<Box<RawValue>> {
-        let Self { browser, entry, .. } = self;
-        if form == EntryForm::Line {
-            return to_raw_value(&entry_line(&entry.record, None)).ok();
+        let record = &self.entry.record;
+        match form {
+            EntryForm::Line => to_raw_value(&entry_line(record, None)).ok(),
+            EntryForm::Whole => to_raw_value(&ShownEntry::of(self, record)).ok(),
+            EntryForm::ViewerRow => self.viewer_row(),
         }
-        let at = Timestamp::from_unix_micros(entry.t.saturating_mul(1_000));
-        let shown = ShownEntry { at, browser, tab_id: entry.tab, record: &entry.record };
-        to_raw_value(&shown).ok()
     }
 }

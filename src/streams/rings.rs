@@ -157,6 +157,14 @@ impl StreamRings {
         self.rings[stream as usize].kept.iter()
     }
 
+    /// The entry at a place of a stream, if it is kept.
+    #[must_use]
+    pub fn find(&self, stream: StreamKind, seq: u64) -> Option<&Arc<StoredEntry>> {
+        let kept = &self.rings[stream as usize].kept;
+        let at = kept.binary_search_by_key(&seq, |kept| kept.seq).ok()?;
+        kept.get(at)
+    }
+
     /// The entries of a stream that an owner may see, from a place on or from the oldest on.
     pub(super) fn since(
         &self,

@@ -1,5 +1,8 @@
 //! The stream of a viewer: a snapshot, then changes, one line of JSON each.
 //!
+//! A viewer that shows the recorded entries asks for them, and gets those from its place on, too.
+//! Nothing is made of entries for others.
+//!
 //! A task of its own makes the lines and has room for a few. Several changes of a command within a
 //! moment are one row, so that a viewer costs the same at any rate. A viewer that does not read is
 //! dropped after a while; it goes on from the place of its last line.
@@ -18,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::EdgeState;
 use crate::hub::{CommandObserver, CommandRow, ObserverEvent, StorageStatus};
 use crate::protocol::{CorrelationId, SERVER_VERSION, Timestamp};
+use crate::streams::{PageCursor, PageStart, StreamView};
 
 /// How many lines wait for a viewer.
 const LINES: usize = 8;
@@ -37,19 +41,27 @@ const ROWS: usize = 100;
 /// Commands that changed this shortly before a viewer's place are sent again.
 const OVERLAP: Duration = Duration::from_secs(1);
 
-/// The stream of a viewer that was at this place before, if it was anywhere.
+/// How often it is looked whether there are new entries.
+const ENTRIES: Duration = Duration::from_millis(100);
+
+/// How many pages of entries are sent at a time: a flood of them must not hold up the commands.
+const PAGES: usize = 5;
+
+/// The stream of a viewer. In the query: the places where it was before, if it was anywhere.
 pub(super) fn open(
     edge: &Arc<EdgeState>,
-    after: Option<&str>,
+    query: &str,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + use<> {
     let (lines, receiver) = mpsc::channel(LINES);
-    let since = after.and_then(|after| read_place(&edge.tools.hub().epoch(), after));
+    let epoch = edge.tools.hub().epoch();
+    let since = part_of(query, "after").and_then(|after| read_place(&epoch, after));
     let feed = ViewerFeed {
         events: edge.tools.hub().all_events(),
         edge: edge.clone(),
         lines,
         changed: HashSet::new(),
+        entries: part_of(query, "entries").map(|place| read_entries_place(&epoch, place)),
     };
     edge.tasks.spawn(async move {
         // It ends with the daemon, with its viewer, or when that is stuck.
@@ -69,12 +81,25 @@ fn read_place(epoch: &str, after: &str) -> Option<Timestamp> {
     Some(Timestamp::from_unix_micros(millis.saturating_sub(overlap).checked_mul(1_000)?))
 }
 
+/// A part of a query; none of its values has anything to decode.
+fn part_of<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// A place among the entries of this run of the daemon, or their beginning.
+fn read_entries_place(epoch: &str, place: &str) -> PageStart {
+    let cursor = PageCursor::parse(place, StreamView::Recordings, epoch, None);
+    cursor.map_or(PageStart::Oldest, PageStart::Cursor)
+}
+
 struct ViewerFeed {
     edge: Arc<EdgeState>,
     events: CommandObserver,
     lines: mpsc::Sender<Bytes>,
     /// The commands that have changed since the last line.
     changed: HashSet<CorrelationId>,
+    /// From where on it gets the recorded entries; `None`: it does not show them.
+    entries: Option<PageStart>,
 }
 
 impl ViewerFeed {
@@ -86,6 +111,8 @@ impl ViewerFeed {
         // The first change after a pause goes out at once, the next ones together.
         let mut gather = interval(GATHER);
         gather.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut entries = interval(ENTRIES);
+        entries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
@@ -98,6 +125,7 @@ impl ViewerFeed {
                     let changed: Vec<_> = std::mem::take(&mut self.changed).into_iter().collect();
                     self.send_rows(&changed).await?;
                 }
+                _ = entries.tick(), if self.entries.is_some() => self.send_entries().await?,
                 event = self.events.next() => match event? {
                     ObserverEvent::Changed(command) => {
                         self.changed.insert(command.correlation_id.clone());
@@ -124,6 +152,27 @@ impl ViewerFeed {
         for part in ids.chunks(ROWS) {
             let rows: Vec<CommandRow> = self.edge.tools.hub().rows(part);
             self.send(json!({"commands": rows})).await?;
+        }
+        Some(())
+    }
+
+    /// Sends the entries that have come, if there are any.
+    async fn send_entries(&mut self) -> Option<()> {
+        let hub = self.edge.tools.hub().clone();
+        for _ in 0..PAGES {
+            let Some(from) = self.entries.clone() else { return Some(()) };
+            let page = hub.recordings(from).await;
+            let next = page.next.text(StreamView::Recordings, &hub.epoch(), None);
+            self.entries = Some(PageStart::Cursor(page.next));
+            if page.entries.is_empty() && page.dropped == 0 {
+                return Some(());
+            }
+            let (entries, dropped) = (page.entries, page.dropped);
+            let line = json!({"entries": entries, "dropped": dropped, "entries_place": next});
+            self.send(line).await?;
+            if !page.has_more {
+                return Some(());
+            }
         }
         Some(())
     }

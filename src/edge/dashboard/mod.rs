@@ -39,16 +39,20 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 11] = [
+static FILES: [PageFile; 15] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
     ("detail.js", JAVASCRIPT, include_bytes!("page/detail.js")),
+    ("detail_panel.js", JAVASCRIPT, include_bytes!("page/detail_panel.js")),
+    ("entry_detail.js", JAVASCRIPT, include_bytes!("page/entry_detail.js")),
     ("export.js", JAVASCRIPT, include_bytes!("page/export.js")),
     ("feed.js", JAVASCRIPT, include_bytes!("page/feed.js")),
     ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
+    ("recordings.js", JAVASCRIPT, include_bytes!("page/recordings.js")),
+    ("rows.js", JAVASCRIPT, include_bytes!("page/rows.js")),
     ("stop_all.js", JAVASCRIPT, include_bytes!("page/stop_all.js")),
     ("icon.png", "image/png", include_bytes!("../../../extension-shim/icons/icon-48.png")),
 ];
@@ -120,11 +124,10 @@ pub(super) async fn feed(
     State(edge): State<Arc<EdgeState>>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let after = query.as_deref().and_then(|query| query.strip_prefix("after="));
     let Some(place) = edge.guard.dashboard().viewer_place() else {
         return HttpError::TooManyViewers.into_response();
     };
-    let lines = feed::open(&edge, after, place);
+    let lines = feed::open(&edge, query.as_deref().unwrap_or_default(), place);
     let mut response = Response::new(Body::from_stream(lines));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -140,14 +143,29 @@ pub(super) async fn command(
 ) -> Response {
     let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
     match edge.tools.hub().inspected(&id_in(&uri).into()) {
-        Some(command) => {
-            let told = inspection::told(&command);
-            let mut response = json_response(StatusCode::OK, told.to_string());
-            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            response
-        }
+        Some(command) => kept_nowhere(inspection::told(&command).to_string()),
         None => HttpError::NoRoute.into_response(),
     }
+}
+
+/// One recorded entry of any tab, without typed values.
+pub(super) async fn entry(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    uri: Uri,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    match edge.tools.hub().recorded_entry(id_in(&uri)) {
+        Some(entry) => kept_nowhere(entry.get().to_owned()),
+        None => HttpError::NoRoute.into_response(),
+    }
+}
+
+/// An answer that no cache keeps.
+fn kept_nowhere(json: String) -> Response {
+    let mut response = json_response(StatusCode::OK, json);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 #[cfg(test)]
@@ -162,38 +180,56 @@ mod tests {
     use crate::home::StateDirectory;
     use crate::hub::{Caller, Hub, Submission, TargetSelector};
     use crate::lifecycle::{Limits, limits};
-    use crate::protocol::Action;
     use crate::protocol::actions::PageInfoAction;
+    use crate::protocol::{Action, StreamKind};
+    use crate::streams::LegacyStream;
     use crate::tools::ToolSet;
 
     /// A viewer that asks for the stream and reads nothing of it.
-    async fn stuck_viewer(server: &EdgeServer) -> DuplexStream {
+    async fn stuck_viewer(server: &EdgeServer, query: &str) -> DuplexStream {
         let (access, now) = (server.edge.guard.dashboard(), server.edge.tools.hub().now());
         let token = access.exchange(&access.issue_code(now), now).unwrap();
         let (mut ours, theirs) = duplex(512);
         server.handle_connection(theirs, ([127, 0, 0, 1], 1).into(), PeerUser::Ours);
         let head = format!(
-            "GET /dashboard/feed HTTP/1.1\r\nHost: 127.0.0.1:1234\r\nAuthorization: Bearer {token}\r\n\r\n"
+            "GET /dashboard/feed{query} HTTP/1.1\r\nHost: 127.0.0.1:1234\r\nAuthorization: Bearer {token}\r\n\r\n"
         );
         ours.write_all(head.as_bytes()).await.unwrap();
         ours
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_viewer_that_does_not_read_holds_up_no_command_and_is_dropped() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = StateDirectory::open(&dir.path().join("state")).unwrap();
-        let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
-        let tools = ToolSet::new(hub.clone(), Duration::ZERO);
-        let server =
-            EdgeServer::new(1234, home, tools, None, crate::install::BrowserFolders::default());
-        let access = server.edge.guard.dashboard();
+    /// As many viewers as there may be, none of which reads.
+    async fn all_stuck(server: &EdgeServer, query: &str) -> Vec<DuplexStream> {
         let mut viewers = Vec::new();
-        while access.viewer_place().is_some() {
-            viewers.push(stuck_viewer(&server).await);
+        while server.edge.guard.dashboard().viewer_place().is_some() {
+            viewers.push(stuck_viewer(server, query).await);
             sleep(Duration::from_millis(10)).await;
         }
         assert!(!viewers.is_empty());
+        viewers
+    }
+
+    async fn assert_dropped(server: &EdgeServer, hub: &Hub) {
+        let begun = hub.now();
+        while server.edge.guard.dashboard().viewer_place().is_none() {
+            let waited = hub.now().since(begun);
+            assert!(waited < Duration::from_secs(3 * 3_600), "all are still served");
+            sleep(Duration::from_secs(10)).await;
+        }
+    }
+
+    fn server_of(hub: &Hub, dir: &std::path::Path) -> EdgeServer {
+        let home = StateDirectory::open(&dir.join("state")).unwrap();
+        let tools = ToolSet::new(hub.clone(), Duration::ZERO);
+        EdgeServer::new(1234, home, tools, None, crate::install::BrowserFolders::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_viewer_that_does_not_read_holds_up_no_command_and_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(Limits { queued: 1_000, ..Limits::default() });
+        let server = server_of(&hub, dir.path());
+        let _viewers = all_stuck(&server, "").await;
         let begun = hub.now();
         for _ in 0..500 {
             let call = Submission {
@@ -208,11 +244,27 @@ mod tests {
             hub.submit(&caller, call).await.unwrap();
         }
         assert_eq!(hub.now().since(begun), Duration::ZERO, "no submission has waited");
-        while access.viewer_place().is_none() {
-            let waited = hub.now().since(begun);
-            assert!(waited < Duration::from_secs(3 * 3_600), "all are still served");
-            sleep(Duration::from_secs(10)).await;
+        assert_dropped(&server, &hub).await;
+        hub.shut_down().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_viewer_that_does_not_read_a_flood_of_entries_holds_none_up_and_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(Limits::default());
+        let server = server_of(&hub, dir.path());
+        let _viewers = all_stuck(&server, "?entries=").await;
+        let entry = |number: usize| json!({"level": "log", "message": format!("{number} {}", "x".repeat(500))});
+        for round in 0..20 {
+            let entries: Vec<_> = (0..200).map(|number| entry(round * 200 + number)).collect();
+            let body = json!({"entries": entries}).to_string();
+            let taken =
+                hub.take_legacy_events(&"b".into(), LegacyStream::Logs, body).await.unwrap();
+            assert_eq!((taken.received, taken.rejected), (200, 0));
+            sleep(Duration::from_millis(100)).await;
         }
+        assert_eq!(hub.stream_entries(StreamKind::Logs), Limits::default().logs);
+        assert_dropped(&server, &hub).await;
         hub.shut_down().await;
     }
 

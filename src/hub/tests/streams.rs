@@ -7,12 +7,20 @@ use super::*;
 use crate::hub::streams::IngestCounts;
 use crate::protocol::{CaptureSettings, StreamKind, TabCapture};
 use crate::streams::{
-    EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LegacyStream, PageQuery, PageStart, StreamView,
+    EntryFilter, EntryForm, EntryPage, LONGEST_PAGE, LegacyStream, NoiseRules, PageQuery,
+    PageStart, StreamView,
 };
 
 fn entry(text: &str) -> Box<RawValue> {
     let json = format!(
         r#"{{"t":1795298985123,"tab_id":1,"level":"error","source":"console","text":{text:?},"url":"u"}}"#
+    );
+    RawValue::from_string(json).unwrap()
+}
+
+fn body(text: &str) -> Box<RawValue> {
+    let json = format!(
+        r#"{{"t":1,"tab_id":1,"request_id":"1","method":"POST","url":"u","request_body":{text:?}}}"#
     );
     RawValue::from_string(json).unwrap()
 }
@@ -239,4 +247,57 @@ async fn a_page_is_judged_by_what_is_kept_of_its_tab() {
     let record = hub.page_record(&agent("a"), &browser, TabId(1)).await;
     assert_eq!((record.errors, record.hidden, record.failed_requests), (1, 1, 0));
     assert_eq!(hub.page_record(&agent("a"), &browser, TabId(2)).await.errors, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_person_reads_entries_of_all_browsers_whatever_owners_have_cleared_or_hidden() {
+    let hub = Hub::start(Limits::default());
+    let (one, two) = (Extension::connect(&hub, "b1", "i1"), Extension::connect(&hub, "b2", "i1"));
+    one.sends("logs", vec![entry("of one")]);
+    two.sends("logs", vec![entry("of two")]);
+    one.sends("bodies", vec![body("typed")]);
+    settled().await;
+    let mut noise = NoiseRules::default();
+    noise.add("of one").unwrap();
+    hub.set_noise(&"a".into(), noise);
+    let _cleared = hub.clear_streams(&"a".into(), [StreamKind::Logs]);
+    let page = hub.recordings(PageStart::Oldest).await;
+    assert_eq!(texts(&page), ["of one", "of two"], "no bodies");
+
+    two.sends("logs", vec![entry("later")]);
+    settled().await;
+    let page = hub.recordings(PageStart::Cursor(page.next)).await;
+    assert_eq!((texts(&page), page.dropped), (vec!["later".to_owned()], 0));
+    let last: Value = serde_json::from_str(page.entries[0].get()).unwrap();
+    let id = last["id"].as_str().unwrap();
+    let whole: Value = serde_json::from_str(hub.recorded_entry(id).unwrap().get()).unwrap();
+    assert_eq!((&whole["text"], &whole["browser"]), (&last["text"], &last["browser"]));
+    for other in ["logs.99", "bodies.0", "logs", "x.0"] {
+        assert!(hub.recorded_entry(other).is_none(), "{other}");
+    }
+    let empty = hub.recordings(PageStart::Cursor(page.next)).await;
+    assert_eq!((empty.entries.len(), empty.has_more), (0, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_entries_for_the_person_is_bounded_and_says_what_was_dropped_between_two() {
+    let hub = Hub::start(Limits { logs: 500, ..Limits::default() });
+    let extension = Extension::connect(&hub, "b1", "i1");
+    extension.sends("logs", (0..450).map(|n| entry(&format!("{n}"))).collect());
+    settled().await;
+    let mut from = PageStart::Oldest;
+    let mut read = Vec::new();
+    loop {
+        let page = hub.recordings(from).await;
+        assert!(page.entries.len() <= 200);
+        read.extend(texts(&page));
+        from = PageStart::Cursor(page.next);
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(read, (0..450).map(|n| n.to_string()).collect::<Vec<_>>());
+    extension.sends("logs", (0..700).map(|n| entry(&format!("{n}"))).collect());
+    settled().await;
+    assert_eq!(hub.recordings(from).await.dropped, 200, "500 of 700 are kept");
 }

@@ -74,7 +74,7 @@ impl Stage {
 }
 
 /// Answers every WebSocket with what it says.
-async fn echo() -> u16 {
+pub(super) async fn echo() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {

@@ -11,19 +11,19 @@ use testkit::{
 const AXE: &str = include_str!("../../../extension-shim/third_party/axe-core/axe.min.js");
 
 /// An agent at work in one tab, and the person with the dashboard in another.
-struct Viewing {
-    daemon: TestDaemon,
-    agent: McpClient,
-    pages: TestPages,
+pub(super) struct Viewing {
+    pub(super) daemon: TestDaemon,
+    pub(super) agent: McpClient,
+    pub(super) pages: TestPages,
     browser: Browser,
-    hand: BrowserUser,
-    tab: Value,
+    pub(super) hand: BrowserUser,
+    pub(super) tab: Value,
     link: String,
     _folder: tempfile::TempDir,
 }
 
 impl Viewing {
-    async fn begin() -> Self {
+    pub(super) async fn begin() -> Self {
         let daemon = TestDaemon::start().await;
         let agent = McpClient::legacy(&daemon).named("painter");
         let pages = TestPages::start().await;
@@ -40,13 +40,13 @@ impl Viewing {
         viewing
     }
 
-    async fn agent_does(&self, mut act: Value) -> Value {
+    pub(super) async fn agent_does(&self, mut act: Value) -> Value {
         act["tab_id"] = self.tab.clone();
         act["wait_ms"] = 20_000.into();
         body(&self.agent.call_raw("interact", act).await)
     }
 
-    async fn shows(&mut self, words: &str) {
+    pub(super) async fn shows(&mut self, words: &str) {
         let shown = "document.body?.innerText ?? ''";
         let hand = &mut self.hand;
         let comes =
@@ -54,12 +54,28 @@ impl Viewing {
         soon(words, comes).await;
     }
 
-    async fn becomes(&mut self, expression: &str) {
+    pub(super) async fn becomes(&mut self, expression: &str) {
         let hand = &mut self.hand;
         soon(expression, async { while hand.read(expression).await != true {} }).await;
     }
 
-    async fn end(self) {
+    /// Whether axe finds nothing serious in the page as it is, and nothing is beyond the screen.
+    pub(super) async fn is_accessible(&mut self) {
+        for (width, scheme) in [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")] {
+            self.hand.set_view(width, 900, scheme).await;
+            self.hand.read(&format!("{AXE};1")).await;
+            let found = self.hand.read(
+                "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations\
+                 .filter(({impact}) => impact === 'serious' || impact === 'critical')\
+                 .map(({id, nodes}) => id + ': ' + nodes.map(({html}) => html).join(' | ')))",
+            );
+            assert_eq!(found.await, json!([]), "{width} {scheme}");
+            let wide = self.hand.read("document.documentElement.scrollWidth <= innerWidth").await;
+            assert_eq!(wide, true, "nothing is beyond the screen at {width}");
+        }
+    }
+
+    pub(super) async fn end(self) {
         self.browser.end().await;
         self.daemon.stop().await;
     }
@@ -361,18 +377,7 @@ async fn axe_finds_nothing_serious_on_a_wide_and_on_a_narrow_screen_in_light_and
     viewing.shows("target_not_found").await;
     viewing.hand.click(".row[data-end=bad]").await;
     viewing.shows("Phases").await;
-    for (width, scheme) in [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")] {
-        viewing.hand.set_view(width, 900, scheme).await;
-        viewing.hand.read(&format!("{AXE};1")).await;
-        let found = viewing.hand.read(
-            "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations\
-             .filter(({impact}) => impact === 'serious' || impact === 'critical')\
-             .map(({id, nodes}) => id + ': ' + nodes.map(({html}) => html).join(' | ')))",
-        );
-        assert_eq!(found.await, json!([]), "{width} {scheme}");
-        let wide = viewing.hand.read("document.documentElement.scrollWidth <= innerWidth").await;
-        assert_eq!(wide, true, "nothing is beyond the screen at {width}");
-    }
+    viewing.is_accessible().await;
     viewing.end().await;
 }
 

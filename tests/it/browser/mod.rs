@@ -15,6 +15,7 @@ mod capture;
 mod capture_observed;
 mod crash;
 mod dashboard;
+mod dashboard_recordings;
 pub(crate) mod draw;
 mod draw_observed;
 mod first_command;

@@ -215,6 +215,21 @@ async fn no_file_keeps_more_of_a_private_command_than_its_name_and_its_end() {
     };
     soon("the dashboard", lists).await;
     assert!(!dashboard.contains(WORD), "{dashboard}");
+    stage.hand.click("[data-view=recordings]").await;
+    // A line of another tab is there, so those of the private one would be.
+    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await["tabs"].clone();
+    let is_other = |one: &&Value| one["tab_id"] != tab;
+    let other = tabs.as_array().unwrap().iter().find(is_other).unwrap()["tab_id"].clone();
+    let line = json!({"action": "execute_js", "script": "console.log('another tab')"});
+    let ran = act(&stage.client, &other, line).await;
+    assert_eq!(ran["status"], "complete", "{ran} {tabs}");
+    let lists = async {
+        while !dashboard.contains("another tab") {
+            dashboard = stage.hand.read(shown).await.as_str().unwrap_or_default().to_owned();
+        }
+    };
+    soon("the recordings", lists).await;
+    assert!(!dashboard.contains(WORD), "{dashboard}");
     let home = stage.daemon.home().dir().to_owned();
     stage.browser.end().await;
     assert!(files_with(&home, "").len() > 3);

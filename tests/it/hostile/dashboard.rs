@@ -51,7 +51,7 @@ pub(super) async fn viewer(daemon: &TestDaemon) -> String {
     token
 }
 
-async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> RawAnswer {
+pub(super) async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> RawAnswer {
     let line = format!("GET {path} HTTP/1.1");
     let mut head = vec![line.as_str(), "Host: HOST"];
     head.extend(headers);
@@ -112,7 +112,13 @@ async fn row_49_a_page_neither_frames_nor_fetches_nor_sends_a_code() {
             let (mode, dest) =
                 (format!("Sec-Fetch-Mode: {mode}"), format!("Sec-Fetch-Dest: {dest}"));
             let headers = [site.as_str(), &mode, &dest];
-            for path in ["/dashboard", "/dashboard/files/dashboard.js", "/dashboard/feed"] {
+            for path in [
+                "/dashboard",
+                "/dashboard/files/dashboard.js",
+                "/dashboard/feed",
+                "/dashboard/feed?entries=",
+                "/dashboard/entries/logs.0",
+            ] {
                 let answer = get(&daemon, path, &headers).await;
                 row.tried(&format!("{path} {headers:?}"), answer.status == 403, answer.status);
             }

@@ -87,9 +87,13 @@ impl RawConnection {
         Some(answer)
     }
 
-    /// Reads until this has been said.
-    pub async fn read_until(&mut self, words: &str) {
-        while !String::from_utf8_lossy(&self.buffer).contains(words) {
+    /// Reads until this has been said. Returns all that was said.
+    pub async fn read_until(&mut self, words: &str) -> String {
+        loop {
+            let said = String::from_utf8_lossy(&self.buffer);
+            if said.contains(words) {
+                return said.into_owned();
+            }
             assert!(self.read_more().await, "closed before it said {words}");
         }
     }

@@ -3,11 +3,14 @@
 
 import { CommandList, CommandStore } from './commands.js';
 import { CommandDetail } from './detail.js';
+import { DetailPanel } from './detail_panel.js';
+import { EntryDetail } from './entry_detail.js';
 import { save } from './export.js';
 import { Feed } from './feed.js';
 import { MeasuresPanel } from './measures.js';
 import { drawCommands, drawState } from './panels.js';
-import { byId, say } from './parts.js';
+import { byId, offerChoice, say } from './parts.js';
+import { EntryList, EntryStore, TabNames } from './recordings.js';
 import { drawStop, offerStop } from './stop_all.js';
 
 const [DRAW_MS, NUMBERS_MS] = [100, 500];
@@ -41,27 +44,53 @@ function showLink(state) {
   say(byId('link'), words[state]);
 }
 
+/** At most ten times a second, and the numbers twice. @param {() => boolean} isDue @param {(withNumbers: boolean) => void} draw */
+function drawWhile(isDue, draw) {
+  let [drawnAt, numbersAt] = [0, 0];
+  const frame = (/** @type {number} */ now) => {
+    requestAnimationFrame(frame);
+    if (now - drawnAt < DRAW_MS || !isDue()) return;
+    drawnAt = now;
+    const withNumbers = now - numbersAt >= NUMBERS_MS;
+    if (withNumbers) numbersAt = now;
+    draw(withNumbers);
+  };
+  requestAnimationFrame(frame);
+}
+
 /** @param {string} token */
 function follow(token) {
   const store = new CommandStore();
   const list = new CommandList(store);
-  const detail = new CommandDetail(token);
+  const panel = new DetailPanel();
+  const detail = new CommandDetail(panel, token);
+  const [entries, tabs] = [new EntryStore(), new TabNames()];
+  const recordings = new EntryList(entries, tabs);
+  const entryDetail = new EntryDetail(panel, token, tabs);
   const measures = new MeasuresPanel();
-  let isStale = true;
-  let [drawnAt, numbersAt] = [0, 0];
+  let [isStale, isRecordings] = [true, false];
   /** The new command of a retry, until the stream brings it. */
   let awaited = '';
   offerStop(token);
   list.onOpen = (row) => { detail.show(row); };
-  detail.onClose = () => list.close();
+  recordings.onOpen = (row) => { entryDetail.show(row); };
+  panel.onClose = () => (isRecordings ? recordings : list).close();
   detail.onRetried = (id) => { awaited = id; };
   const take = (/** @type {any} */ event) => {
-    if (event.commands) store.take(event.commands);
+    if (event.commands) {
+      store.take(event.commands);
+      list.handleChange();
+    }
+    if (event.entries) {
+      entries.take(event.entries);
+      recordings.handleDropped(event.dropped);
+      recordings.handleChange();
+    }
     if (event.state) {
       drawState(event.state, token);
+      tabs.take(event.state.browsers);
       measures.draw(event.state.daemon);
     }
-    list.handleChange();
     isStale = true;
   };
   const feed = new Feed(token, take, (state) => {
@@ -69,28 +98,35 @@ function follow(token) {
     if (state === 'ended') showGate('This page has ended', 'The daemon that it belonged to does not know it any more. Open a new one from a terminal:');
   });
   for (const button of byId('save').children) button.addEventListener('click', () => save(button.dataset.save, list.shown, byId('daemon').textContent));
+  offerChoice('views', ({ view }) => {
+    isRecordings = view === 'recordings';
+    byId('commands').hidden = isRecordings;
+    byId('recordings').hidden = !isRecordings;
+    feed.followEntries(isRecordings);
+    isStale = true;
+  });
+  const openCommand = (/** @type {string} */ id) => {
+    byId('show-commands').click();
+    list.open(id);
+  };
   byId('board').hidden = false;
   feed.run();
-  const frame = (/** @type {number} */ now) => {
-    requestAnimationFrame(frame);
-    // Running bars grow, so the list is drawn while there is one.
-    const isRunning = store.all.slice(-200).some(({ to }) => to === undefined);
-    if (now - drawnAt < DRAW_MS || !(isStale || isRunning)) return;
-    drawnAt = now;
+  // Running bars grow, so the list is drawn while there is one.
+  const isDue = () => isStale || store.all.slice(-200).some(({ to }) => to === undefined);
+  drawWhile(isDue, (withNumbers) => {
     isStale = false;
-    list.draw();
-    if (now - numbersAt >= NUMBERS_MS) {
-      numbersAt = now;
-      drawCommands(store, (id) => list.open(id));
+    (isRecordings ? recordings : list).draw();
+    if (withNumbers) {
+      drawCommands(store, openCommand);
       drawStop(store);
+      if (isRecordings) recordings.drawTools();
     }
     if (awaited !== '' && store.get(awaited)) {
-      list.open(awaited);
+      openCommand(awaited);
       awaited = '';
     }
-    if (detail.shown !== '') detail.update(store.get(detail.shown));
-  };
-  requestAnimationFrame(frame);
+    if (panel.shown !== '') detail.update(store.get(panel.shown));
+  });
   setInterval(() => { isStale = true; }, 1_000);
 }
 

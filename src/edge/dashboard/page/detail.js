@@ -1,11 +1,13 @@
 // @ts-check
 // The details of one command: every phase, the arguments, the result, the error and the next step.
 
-import { drawSegments } from './commands.js';
+import { facts, part } from './detail_panel.js';
 import { act, ask } from './feed.js';
 import { byId, clock, element, length, say } from './parts.js';
+import { drawSegments } from './rows.js';
 
 /** @import {Row} from './commands.js' */
+/** @import {DetailPanel} from './detail_panel.js' */
 
 /** @type {Record<string, string>} */
 const PHASES = {
@@ -14,52 +16,33 @@ const PHASES = {
 };
 
 export class CommandDetail {
+  #panel;
   #token;
-  #shown = '';
   /** Of the state that is on the screen. */
   #about = '';
   #asked = 0;
-  onClose = () => {};
   /** @type {(id: string) => void} the new command of a retry */
   onRetried = () => {};
 
-  /** @param {string} token */
-  constructor(token) {
+  /** @param {DetailPanel} panel @param {string} token */
+  constructor(panel, token) {
+    this.#panel = panel;
     this.#token = token;
-    byId('close').addEventListener('click', () => this.close());
     byId('stop').addEventListener('click', () => { this.#stop(); });
     byId('retry').addEventListener('click', () => { this.#retry(); });
-    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden && !byId('stopping').open) this.close(); });
-  }
-
-  close() {
-    this.#shown = '';
-    this.#about = '';
-    byId('detail').hidden = true;
-    delete byId('board').dataset.detail;
-    this.onClose();
   }
 
   /** @param {Row | undefined} row */
   async show(row) {
     if (!row) return;
-    if (row.id !== this.#shown) say(byId('detail-said'), '');
-    this.#shown = row.id;
-    byId('detail').hidden = false;
-    byId('board').dataset.detail = '';
-    say(byId('detail-h'), row.action);
+    if (this.#panel.open(row.id, row.action)) this.#about = '';
     await this.update(row);
-  }
-
-  /** The id of the command that is shown. */
-  get shown() {
-    return this.#shown;
   }
 
   /** @param {Row | undefined} row as it is now */
   async update(row) {
     const about = row && `${row.id} ${row.status} ${row.told.trace.length}`;
-    if (!row || row.id !== this.#shown || about === this.#about) return;
+    if (!row || row.id !== this.#panel.shown || about === this.#about) return;
     this.#about = about ?? '';
     this.#asked += 1;
     const asked = this.#asked;
@@ -67,12 +50,12 @@ export class CommandDetail {
     const response = await ask(`/dashboard/commands/${encodeURIComponent(row.id)}`, this.#token).catch(() => null);
     const more = response?.ok ? await response.json().catch(() => null) : null;
     // Another one may have been chosen meanwhile.
-    if (asked === this.#asked && row.id === this.#shown) this.#draw(row, more ?? { isGone: true });
+    if (asked === this.#asked) this.#draw(row, more ?? { isGone: true });
   }
 
   /** The stream shows the end of the command; this page need not guess it. */
   async #stop() {
-    const [button, id] = [byId('stop'), this.#shown];
+    const [button, id] = [byId('stop'), this.#panel.shown];
     button.disabled = true;
     await act(`/dashboard/stop/${encodeURIComponent(id)}`, this.#token);
     button.disabled = false;
@@ -80,12 +63,12 @@ export class CommandDetail {
 
   /** Whether it may be sent again, and with which arguments, the daemon decides. */
   async #retry() {
-    const [button, id] = [byId('retry'), this.#shown];
+    const [button, id] = [byId('retry'), this.#panel.shown];
     button.disabled = true;
     const told = await act(`/dashboard/retry/${encodeURIComponent(id)}`, this.#token);
     button.disabled = false;
     // Another one may have been chosen meanwhile.
-    if (id !== this.#shown) return;
+    if (id !== this.#panel.shown) return;
     const again = told?.is_new ? '' : ' It was sent before: this is that one.';
     say(byId('detail-said'), told?.correlation_id ? `Sent as a new command.${again}` : `Not sent. ${told?.refused ?? 'The daemon did not answer.'}`);
     if (told?.correlation_id) this.onRetried(told.correlation_id);
@@ -94,10 +77,11 @@ export class CommandDetail {
   /** @param {Row} row @param {any} more null: on its way */
   #draw(row, more) {
     const { told } = row;
+    if (row.id !== this.#panel.shown) return;
     // It is not drawn anew with the rest: a click that has begun would be lost.
     byId('stop').hidden = row.to !== undefined;
     byId('retry').hidden = row.end !== 'bad' || row.told.is_job;
-    const facts = element('dl', {}, ...Object.entries({
+    const about = facts({
       Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
       Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
       Target: row.target || '–',
@@ -105,8 +89,8 @@ export class CommandDetail {
       Began: clock(row.from),
       Took: row.to === undefined ? 'not over' : length(row.to - row.from),
       Id: element('span', { class: 'mono' }, row.id),
-    }).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
-    const parts = [facts];
+    });
+    const parts = [about];
     if (told.error) parts.push(part('Error', element('p', { class: 'note' }, told.error)));
     if (told.message && row.to === undefined) parts.push(part('Now', element('p', {}, told.message)));
     if (told.hint && row.end === 'bad') parts.push(part('Next step for the agent', element('p', {}, told.hint)));
@@ -116,13 +100,8 @@ export class CommandDetail {
     if (more?.arguments) parts.push(part('Arguments', element('pre', { tabindex: '0' }, more.arguments)));
     if (more?.result) parts.push(part('Result', element('pre', { tabindex: '0' }, more.result)));
     if (more?.isGone) parts.push(element('p', { class: 'hint' }, 'The daemon has dropped the arguments and the result: it keeps them for a minute after the end.'));
-    byId('detail-body').replaceChildren(...parts);
+    this.#panel.draw(row.id, parts);
   }
-}
-
-/** @param {string} title @param {...Node} content */
-function part(title, ...content) {
-  return element('div', {}, element('h3', {}, title), ...content);
 }
 
 /** @param {Row} row */

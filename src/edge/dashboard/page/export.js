@@ -1,8 +1,8 @@
 // @ts-check
 // A session as one file: all that the list shows, as a page that needs nothing else, or as JSON for programs.
 
-import { drawSegments } from './commands.js';
 import { clock, element, length } from './parts.js';
+import { drawSegments } from './rows.js';
 
 /** @import {Row} from './commands.js' */
 

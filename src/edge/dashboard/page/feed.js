@@ -11,6 +11,13 @@ export class Feed {
   #tell;
   /** Where the stream was last: the daemon goes on from there. */
   #place = '';
+  /** Where it was among the recorded entries. */
+  #entriesPlace = '';
+  #hasEntries = false;
+  /** The stream is to be opened anew at once. */
+  #isTurned = false;
+  /** @type {AbortController | null} */
+  #open = null;
 
   /**
    * @param {string} token @param {(event: any) => void} take a line
@@ -22,6 +29,14 @@ export class Feed {
     this.#tell = tell;
   }
 
+  /** Whether the recorded entries come, too. The daemon makes them for those who show them only. @param {boolean} isOn */
+  followEntries(isOn) {
+    if (isOn === this.#hasEntries) return;
+    this.#hasEntries = isOn;
+    this.#isTurned = true;
+    this.#open?.abort();
+  }
+
   async run() {
     let wait = RETRY_MIN_MS;
     for (;;) {
@@ -30,6 +45,7 @@ export class Feed {
         if (!isOpen) return this.#tell('ended');
         wait = RETRY_MIN_MS;
       } catch (error) {
+        if (this.#isTurned) continue;
         console.debug(error);
         wait = Math.min(wait * 2, RETRY_MAX_MS);
       }
@@ -41,8 +57,10 @@ export class Feed {
   /** @returns {Promise<boolean>} false: the daemon does not know the token any more */
   async #read() {
     const stop = new AbortController();
-    const query = this.#place === '' ? '' : `?after=${encodeURIComponent(this.#place)}`;
-    const response = await ask(`/dashboard/feed${query}`, this.#token, { signal: stop.signal });
+    this.#open = stop;
+    this.#isTurned = false;
+    const entries = this.#hasEntries ? `&entries=${this.#entriesPlace}` : '';
+    const response = await ask(`/dashboard/feed?after=${this.#place}${entries}`, this.#token, { signal: stop.signal });
     if (response.status === 401) return false;
     if (!response.ok || !response.body) throw new Error(`the daemon answers ${response.status}`);
     const reader = response.body.getReader();
@@ -60,6 +78,7 @@ export class Feed {
         for (const line of lines) {
           const event = JSON.parse(line);
           this.#place = event.place;
+          this.#entriesPlace = event.entries_place ?? this.#entriesPlace;
           this.#take(event);
         }
         this.#tell('live');

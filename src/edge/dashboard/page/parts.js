@@ -20,6 +20,17 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Buttons of which one is chosen. @param {string} group its id @param {(chosen: Record<string, string>) => void} tell with the data of that button */
+export function offerChoice(group, tell) {
+  const buttons = [...byId(group).children];
+  for (const button of buttons) {
+    button.addEventListener('click', () => {
+      for (const other of buttons) other.setAttribute('aria-pressed', String(other === button));
+      tell(button.dataset);
+    });
+  }
+}
+
 /** @param {number} ms @returns {string} a length */
 export function length(ms) {
   if (!Number.isFinite(ms)) return '–';
