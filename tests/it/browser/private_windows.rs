@@ -218,7 +218,8 @@ async fn no_file_keeps_more_of_a_private_command_than_its_name_and_its_end() {
     stage.hand.click("[data-view=recordings]").await;
     // A line of another tab is there, so those of the private one would be.
     let tabs = stage.client.call("observe", json!({"what": "tabs"})).await["tabs"].clone();
-    let is_other = |one: &&Value| one["tab_id"] != tab;
+    let home = stage.pages.url("/");
+    let is_other = |one: &&Value| one["url"] == home.as_str();
     let other = tabs.as_array().unwrap().iter().find(is_other).unwrap()["tab_id"].clone();
     let line = json!({"action": "execute_js", "script": "console.log('another tab')"});
     let ran = act(&stage.client, &other, line).await;
