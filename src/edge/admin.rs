@@ -18,7 +18,7 @@ use super::EdgeState;
 use super::body::read_body;
 use super::connections::ConnectionHandle;
 use super::guard::{ANSWER_BODY, Principal};
-use super::http_error::{HttpError, json_response};
+use super::http_error::{HttpError, json_response, no_site_rules, storage_unavailable};
 use super::routes::id_in;
 use crate::hub::{AskReply, CommandObserver, ObserverEvent, StoryLookup};
 use crate::lifecycle::Tombstone;
@@ -245,25 +245,9 @@ pub(super) async fn reload_sites(
 ) -> Response {
     let Principal::Caller(_) = principal else { return HttpError::Undeclared.into_response() };
     let reloaded = edge.tools.sites().map(crate::sites::LiveSiteRules::reload);
-    let (status, body) = match reloaded {
-        Some(Ok(rules)) => (StatusCode::OK, json!(*rules)),
-        Some(Err(why)) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            json!({
-                "error": "storage_unavailable",
-                "message": why.to_string(),
-                "hint": "Free disk space, or make the state directory writable. `tabwire doctor` \
-                         prints its path.",
-            }),
-        ),
-        None => (
-            StatusCode::NOT_FOUND,
-            json!({
-                "error": "not_available",
-                "message": "This daemon keeps no rules for sites",
-                "hint": "Start a daemon with a state directory: run `tabwire serve`.",
-            }),
-        ),
-    };
-    json_response(status, body.to_string())
+    match reloaded {
+        Some(Ok(rules)) => json_response(StatusCode::OK, json!(*rules).to_string()),
+        Some(Err(why)) => storage_unavailable(&why),
+        None => no_site_rules(),
+    }
 }

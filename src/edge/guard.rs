@@ -43,6 +43,9 @@ pub(super) const ANSWER_BODY: usize = 16 * 1024;
 /// The largest body that names a tab which the person takes back, in bytes.
 pub(super) const TAKEN_TAB_BODY: usize = 256;
 
+/// The largest body that names a site which the person denies, in bytes.
+pub(super) const DENIED_SITE_BODY: usize = 1024;
+
 /// The largest form with a code for the dashboard, in bytes.
 pub(super) const CODE_BODY: usize = 1024;
 

@@ -10,6 +10,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::home::StateDirectoryError;
 use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
 use crate::tools::SurfaceError;
 
@@ -351,6 +352,26 @@ impl IntoResponse for HttpError {
         }
         response
     }
+}
+
+/// The answer if the rules for sites cannot be read or written.
+pub(super) fn storage_unavailable(why: &StateDirectoryError) -> Response {
+    let told = json!({
+        "error": "storage_unavailable",
+        "message": why.to_string(),
+        "hint": "Free disk space, or make the state directory writable. `tabwire doctor` prints its path.",
+    });
+    json_response(StatusCode::INTERNAL_SERVER_ERROR, told.to_string())
+}
+
+/// The answer of a daemon that keeps no rules for sites.
+pub(super) fn no_site_rules() -> Response {
+    let told = json!({
+        "error": "not_available",
+        "message": "This daemon keeps no rules for sites",
+        "hint": "Start a daemon with a state directory: run `tabwire serve`.",
+    });
+    json_response(StatusCode::NOT_FOUND, told.to_string())
 }
 
 /// A response with a JSON body.

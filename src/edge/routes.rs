@@ -15,8 +15,8 @@ use hyper::body::Incoming;
 
 use super::connections::ConnectionHandle;
 use super::guard::{
-    ANSWER_BODY, CODE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal, SESSION_BODY,
-    TAKEN_TAB_BODY,
+    ANSWER_BODY, CODE_BODY, DENIED_SITE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal,
+    SESSION_BODY, TAKEN_TAB_BODY,
 };
 use super::http_error::HttpError;
 use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, metrics, ws};
@@ -82,7 +82,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 47] = [
+pub(super) static TABLE: [RouteRule; 48] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -185,6 +185,9 @@ pub(super) static TABLE: [RouteRule; 47] = [
     }),
     post("/dashboard/tabs", RouteAccess::Viewer, TAKEN_TAB_BODY, |edge, request| {
         dashboard::acts::take_tab.handle(edge, request)
+    }),
+    post("/dashboard/sites", RouteAccess::Viewer, DENIED_SITE_BODY, |edge, request| {
+        dashboard::acts::deny_site.handle(edge, request)
     }),
 ];
 

@@ -10,10 +10,11 @@ use serde_json::json;
 
 use crate::edge::EdgeState;
 use crate::edge::body::read_body;
-use crate::edge::guard::{Principal, TAKEN_TAB_BODY};
-use crate::edge::http_error::{HttpError, json_response};
+use crate::edge::guard::{DENIED_SITE_BODY, Principal, TAKEN_TAB_BODY};
+use crate::edge::http_error::{HttpError, json_response, no_site_rules, storage_unavailable};
 use crate::edge::routes::id_in;
-use crate::protocol::{BrowserId, TabId};
+use crate::home::SiteRulesError;
+use crate::protocol::{BrowserId, SiteChange, SiteList, SitePattern, TabId};
 
 /// The person stops a command of any agent.
 pub(in crate::edge) async fn stop(
@@ -76,4 +77,44 @@ pub(in crate::edge) async fn take_tab(
     };
     let is_taken = edge.tools.hub().take_tab_by_person(&browser, tab_id);
     json_response(StatusCode::OK, json!({"taken": is_taken}).to_string())
+}
+
+/// A site that the person denies to agents. No field of it can allow one.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeniedSite {
+    deny: String,
+}
+
+/// The person denies a site to agents, as with `tabwire sites deny`.
+pub(in crate::edge) async fn deny_site(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let body = match read_body(body, DENIED_SITE_BODY).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let Some(sites) = edge.tools.sites() else { return no_site_rules() };
+    let Ok(DeniedSite { deny }) = serde_json::from_slice(&body) else {
+        return invalid_site("The body names no site to deny");
+    };
+    let pattern = match SitePattern::parse(&deny) {
+        Ok(pattern) => pattern,
+        Err(why) => return invalid_site(&why.to_string()),
+    };
+    let told = json!({"denied": pattern}).to_string();
+    match sites.change(&SiteChange::Add { list: SiteList::Deny, pattern }) {
+        Ok(_rules) => json_response(StatusCode::OK, told),
+        Err(SiteRulesError::Change(why)) => invalid_site(&why.to_string()),
+        Err(SiteRulesError::Home(why)) => storage_unavailable(&why),
+    }
+}
+
+fn invalid_site(why: &str) -> Response {
+    let hint = "Write a host such as example.com, *.example.com or https://example.com:8443.";
+    let told = json!({"error": "invalid_site", "message": why, "hint": hint});
+    json_response(StatusCode::BAD_REQUEST, told.to_string())
 }

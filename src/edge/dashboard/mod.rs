@@ -39,10 +39,11 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 15] = [
+static FILES: [PageFile; 16] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
+    ("deny_site.js", JAVASCRIPT, include_bytes!("page/deny_site.js")),
     ("detail.js", JAVASCRIPT, include_bytes!("page/detail.js")),
     ("detail_panel.js", JAVASCRIPT, include_bytes!("page/detail_panel.js")),
     ("entry_detail.js", JAVASCRIPT, include_bytes!("page/entry_detail.js")),

@@ -183,6 +183,32 @@ async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
 }
 
 #[tokio::test]
+async fn the_person_denies_a_site_there_and_only_they_lift_it() {
+    let mut viewing = Viewing::begin().await;
+    viewing.hand.click("#deny-site").await;
+    viewing.shows("tabwire sites remove").await;
+    let sites = "document.querySelector('#open-sites option').value";
+    assert_eq!(viewing.hand.read(sites).await, "127.0.0.1");
+    viewing.hand.type_text("no site").await;
+    viewing.hand.click("#denying-yes").await;
+    viewing.shows("Write a host such as").await;
+    viewing.hand.press("Escape", 1).await;
+    viewing.becomes("!document.querySelector('#denying').open").await;
+    let rules = async |viewing: &Viewing| {
+        viewing.agent.call("configure", json!({"action": "site_rules"})).await["deny"].clone()
+    };
+    assert_eq!(rules(&viewing).await, json!([]));
+    viewing.hand.click("#deny-site").await;
+    viewing.hand.type_text("127.0.0.1").await;
+    viewing.hand.click("#denying-yes").await;
+    viewing.shows("127.0.0.1 is denied to agents").await;
+    assert_eq!(rules(&viewing).await, json!(["127.0.0.1"]));
+    let refused = viewing.agent_does(json!({"action": "page_info"})).await;
+    assert!(refused["reason"] == "blocked_by_policy", "{refused}");
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn one_confirmed_click_stops_everything_and_agents_may_go_on() {
     let mut viewing = Viewing::begin().await;
     viewing.becomes("document.querySelector('#stop-all').disabled").await;

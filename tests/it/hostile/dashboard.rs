@@ -60,15 +60,28 @@ pub(super) async fn get(daemon: &TestDaemon, path: &str, headers: &[&str]) -> Ra
 
 /// What the person does in the dashboard, without saying to which tab.
 pub(super) async fn act(daemon: &TestDaemon, path: &str, token: &str, more: &[&str]) -> RawAnswer {
+    let body = if path == "/dashboard/tabs" { "{}" } else { "" };
+    post(daemon, path, token, body, more).await
+}
+
+/// The same with a body.
+pub(super) async fn send(daemon: &TestDaemon, path: &str, token: &str, body: &str) -> RawAnswer {
+    post(daemon, path, token, body, &[]).await
+}
+
+async fn post(
+    daemon: &TestDaemon,
+    path: &str,
+    token: &str,
+    body: &str,
+    more: &[&str],
+) -> RawAnswer {
     let line = format!("POST {path} HTTP/1.1");
+    let length = format!("Content-Length: {}", body.len());
     let mut head = vec![line.as_str(), "Host: HOST", token, "Content-Type: application/json"];
     head.extend(more);
-    let (body, length) = match path {
-        "/dashboard/tabs" => (&b"{}"[..], "Content-Length: 2"),
-        _ => (&b""[..], "Content-Length: 0"),
-    };
-    head.push(length);
-    raw(daemon, &head, body).await
+    head.push(&length);
+    raw(daemon, &head, body.as_bytes()).await
 }
 
 #[tokio::test]

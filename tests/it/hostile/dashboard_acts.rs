@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{ExtensionBuilder, McpClient, RowReport, TestDaemon, authorization, cli_of, finish};
 
-use super::dashboard::{act, viewer};
+use super::dashboard::{act, send, viewer};
 
 /// The daemon with an agent of the owner `ci`, and the dashboard's token.
 struct Retrying {
@@ -128,7 +128,7 @@ async fn row_49_no_other_token_and_no_page_stops_everything_or_retries() {
     let retrying = Retrying::begin().await;
     let Retrying { daemon, token, .. } = &retrying;
     let mut row = RowReport::new(49);
-    for path in ["/dashboard/stop", "/dashboard/retry/exec_1"] {
+    for path in ["/dashboard/stop", "/dashboard/retry/exec_1", "/dashboard/sites"] {
         for other in [daemon.token(), daemon.token_of("ci"), daemon.home().auth().dashboard_key()] {
             let answer = act(daemon, path, &authorization(&other), &[]).await;
             row.tried(&format!("{path} with another token"), answer.status == 401, answer.status);
@@ -164,5 +164,45 @@ async fn stopping_everything_ends_what_waits_and_what_runs_of_all_owners_and_beg
     assert!(sent.iter().all(|frame| frame["type"] != "command"), "{sent:?}");
     let again = act(&retrying.daemon, "/dashboard/stop", &retrying.token, &[]).await.json();
     assert_eq!(again, json!({"stopped": 0}));
+    retrying.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_49_a_denial_in_the_dashboard_can_allow_nothing_and_lift_no_rule() {
+    let retrying = Retrying::begin().await;
+    let Retrying { daemon, token, agent } = &retrying;
+    let mut row = RowReport::new(49);
+    let sent = async |body: &str| send(daemon, "/dashboard/sites", token, body).await;
+    let denied = sent(r#"{"deny": "Bank.Example"}"#).await;
+    assert_eq!((denied.status, denied.json()), (200, json!({"denied": "bank.example"})));
+    let rules = daemon.home().site_rules().read().unwrap();
+    assert_eq!(json!(rules.deny()), json!(["bank.example"]), "as the person's own");
+    for body in [
+        "",
+        "{}",
+        "[]",
+        r#"{"allow": "shop.example"}"#,
+        r#"{"deny": "a.example", "allow": "shop.example"}"#,
+        r#"{"deny": "a.example", "list": "allow"}"#,
+        r#"{"remove": "bank.example"}"#,
+        r#"{"deny": null}"#,
+        r#"{"deny": ["a.example"]}"#,
+        r#"{"deny": ""}"#,
+        r#"{"deny": "a b"}"#,
+        r#"{"deny": "a.example\u0000"}"#,
+    ] {
+        let answer = sent(body).await;
+        let is_refused = answer.status == 400 && answer.json()["error"] == "invalid_site";
+        row.tried(body, is_refused && answer.body.contains("hint"), answer.body);
+    }
+    let long = format!(r#"{{"deny": "{}.example"}}"#, "a".repeat(1_024));
+    let long = sent(&long).await;
+    row.tried("a long one", long.status == 413, long.status);
+    let after = daemon.home().site_rules().read().unwrap();
+    row.tried("the rules", after == rules, json!(after));
+    // Agents see it at once, and lift it as little as any rule of the person.
+    let told = agent.call("configure", json!({"action": "site_rules"})).await;
+    assert_eq!(told["deny"], json!(["bank.example"]), "{told}");
+    row.report();
     retrying.daemon.stop().await;
 }

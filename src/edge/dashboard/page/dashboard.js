@@ -2,6 +2,7 @@
 // The dashboard: takes the token over, follows the daemon, and draws the list at most ten times a second.
 
 import { CommandList, CommandStore } from './commands.js';
+import { offerDenial } from './deny_site.js';
 import { CommandDetail } from './detail.js';
 import { DetailPanel } from './detail_panel.js';
 import { EntryDetail } from './entry_detail.js';
@@ -62,16 +63,16 @@ function drawWhile(isDue, draw) {
 function follow(token) {
   const store = new CommandStore();
   const list = new CommandList(store);
-  const panel = new DetailPanel();
+  const [panel, measures] = [new DetailPanel(), new MeasuresPanel()];
   const detail = new CommandDetail(panel, token);
   const [entries, tabs] = [new EntryStore(), new TabNames()];
   const recordings = new EntryList(entries, tabs);
   const entryDetail = new EntryDetail(panel, token, tabs);
-  const measures = new MeasuresPanel();
   let [isStale, isRecordings] = [true, false];
   /** The new command of a retry, until the stream brings it. */
   let awaited = '';
   offerStop(token);
+  offerDenial(token, () => tabs.sites);
   list.onOpen = (row) => { detail.show(row); };
   recordings.onOpen = (row) => { entryDetail.show(row); };
   panel.onClose = () => (isRecordings ? recordings : list).close();

@@ -10,7 +10,7 @@ export class DetailPanel {
 
   constructor() {
     byId('close').addEventListener('click', () => this.close());
-    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden && !byId('stopping').open) this.close(); });
+    document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && !byId('detail').hidden && !document.querySelector('dialog[open]')) this.close(); });
   }
 
   get shown() {

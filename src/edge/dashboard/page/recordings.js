@@ -52,9 +52,13 @@ export class TabNames {
   #tabs = new Map();
   /** @type {Map<string, string>} */
   #browsers = new Map();
+  /** Of the tabs that are open. @type {string[]} */
+  sites = [];
 
   /** @param {any[]} browsers as the stream tells them */
   take(browsers) {
+    const sites = browsers.flatMap(({ tabs }) => tabs.map((/** @type {any} */ { site }) => site));
+    this.sites = [...new Set(sites.filter(Boolean))].sort();
     for (const { browser, label, tabs } of browsers) {
       this.#browsers.set(browser, label);
       // The names of tabs that have closed stay: their entries do, too.
