@@ -217,13 +217,11 @@ async fn no_file_keeps_more_of_a_private_command_than_its_name_and_its_end() {
     assert!(!dashboard.contains(WORD), "{dashboard}");
     stage.hand.click("[data-view=recordings]").await;
     // A line of another tab is there, so those of the private one would be.
-    let tabs = stage.client.call("observe", json!({"what": "tabs"})).await["tabs"].clone();
-    let home = stage.pages.url("/");
-    let is_other = |one: &&Value| one["url"] == home.as_str();
-    let other = tabs.as_array().unwrap().iter().find(is_other).unwrap()["tab_id"].clone();
+    let open = json!({"action": "tab_open", "url": stage.pages.url("/second"), "wait_ms": 20_000});
+    let other = tab_of(&body(&stage.client.call_raw("interact", open).await));
     let line = json!({"action": "execute_js", "script": "console.log('another tab')"});
     let ran = act(&stage.client, &other, line).await;
-    assert_eq!(ran["status"], "complete", "{ran} {tabs}");
+    assert_eq!(ran["status"], "complete", "{ran}");
     let lists = async {
         while !dashboard.contains("another tab") {
             dashboard = stage.hand.read(shown).await.as_str().unwrap_or_default().to_owned();
