@@ -119,7 +119,7 @@ async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_af
     let id = asked["correlation_id"].as_str().unwrap();
     assert_eq!(finish(cli_of(&viewing.daemon, &["asks", "answer", id, "oak"])).await.code, Some(0));
     viewing.becomes("document.querySelector('#asks').hidden").await;
-    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 300})).await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 1_500})).await;
     viewing.shows("target_not_found").await;
     viewing.becomes("document.querySelector('#failure-list .hint')?.textContent.length > 10").await;
     viewing.becomes("document.querySelectorAll('.row:not([hidden]) .track i').length > 2").await;
@@ -357,7 +357,7 @@ async fn what_the_list_shows_is_saved_as_one_file_that_needs_nothing_else() {
     let mut viewing = Viewing::begin().await;
     let script = "throw new Error('<img id=owned src=x onerror=\"window.owned = 1\">')";
     viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
-    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 300})).await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 1_500})).await;
     viewing.shows("target_not_found").await;
     viewing.shows("onerror").await;
     let keep = "URL.createObjectURL = (file) => { window.saved = file; return '#'; }; 1";
@@ -398,7 +398,9 @@ async fn what_the_list_shows_is_saved_as_one_file_that_needs_nothing_else() {
 async fn axe_finds_nothing_serious_on_a_wide_and_on_a_narrow_screen_in_light_and_dark() {
     let mut viewing = Viewing::begin().await;
     viewing
-        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 300}))
+        .agent_does(
+            json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 1_500}),
+        )
         .await;
     viewing.shows("target_not_found").await;
     viewing.hand.click(".row[data-end=bad]").await;
