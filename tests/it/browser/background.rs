@@ -144,7 +144,7 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
         unreachable!("the person types as long as the agent works")
     };
     let ((), keys) = tokio::join!(works, types);
-    assert!(keys > 30, "the person has typed {keys} keys meanwhile");
+    assert!(keys > 10, "the person has typed {keys} keys meanwhile");
     types_in_other_program(&stage, &mut in_other_program).await;
     assert_eq!(eyes.read("document.querySelector('#typed').value.length").await, keys);
     // The person comes back, and has left the page once.
@@ -180,7 +180,7 @@ async fn types_in_other_program(stage: &HeadedStage, person: &mut DisplayUser) {
         unreachable!("the person types as long as the agent works")
     };
     let ((), keys) = tokio::join!(works, types);
-    assert!(keys > 30, "the person has typed {keys} keys meanwhile");
+    assert!(keys > 10, "the person has typed {keys} keys meanwhile");
 }
 
 /// How often the frames of a second are counted before a page is taken for one that nobody sees.
