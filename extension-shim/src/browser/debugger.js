@@ -555,7 +555,7 @@ function isInUse({ watchers, focus, attaching }) {
   return attaching !== null || watchers.size > 0 || focus.users > 0;
 }
 
-/** Attaches again in the middle of a command. @param {number} tabId @param {DebuggerSession} session */
+/** Attaches again in the middle of a command. @param {number} tabId @param {DebuggerSession} session @returns {Promise<void>} */
 function regain(tabId, session) {
   const again = async () => {
     // At the insertion of a frame, before the browser names it.
@@ -566,12 +566,14 @@ function regain(tabId, session) {
       for (const [method, params] of session.regained) await chrome.debugger.sendCommand({ tabId }, method, params);
     });
   };
-  session.attaching = again().then(() => { session.attaching = null; }, async (error) => {
+  const attaching = again().then(() => { session.attaching = null; }, async (error) => {
     session.attaching = null;
     if (sessions.get(tabId) === session) forget(tabId);
     throw await attachError(tabId, error);
   });
-  session.attaching.catch(console.debug);
+  session.attaching = attaching;
+  attaching.catch(console.debug);
+  return attaching;
 }
 
 /** Protocol commands that may be given twice. */
@@ -586,9 +588,9 @@ async function afterLoss(tabId, session, method, error, send) {
   // The person may have closed the bar, or the tab: the browser tells which.
   const end = performance.now() + LOST_MS;
   while (sessions.get(tabId) === session && !session.attaching && performance.now() < end) await pause(5);
-  if (sessions.get(tabId) !== session || !session.attaching) throw error;
-  /** @type {Promise<void>} */
-  const attaching = session.attaching;
+  if (sessions.get(tabId) !== session) throw error;
+  // Of some losses the browser tells nothing. Without a new attach every later command would fail like this one.
+  const attaching = session.attaching ?? regain(tabId, session);
   const whose = await attaching.then(() => null, (/** @type {unknown} */ why) => why);
   // A tab that has gone, or shows a page that is closed to extensions, is told as such by the command that was cut off.
   if (whose !== null && !(whose instanceof ActionError && whose.code === 'foreign_extension_frame')) throw error;

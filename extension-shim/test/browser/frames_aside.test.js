@@ -153,6 +153,20 @@ test('a command that was cut off is given again only if it has not run, or chang
   assert.equal(times('DOM.focus'), 2);
 });
 
+test('a debugger that was lost without a word of the browser is attached again, or the command says why it is not', async () => {
+  const quiet = { method: 'DOM.focus', message: 'Debugger is not attached to the tab with id: 7.' };
+  frames = [];
+  await attach(7);
+  failures = [quiet];
+  await during(async () => assert.deepEqual(await cdp(7, 'DOM.focus', {}), { done: 'DOM.focus' }));
+  await asideFrames.setOn(false);
+  frames = [FRAME];
+  failures = [quiet];
+  const isTold = (error) => error.code === 'foreign_extension_frame' && /switched off/.test(error.message) && !error.more.mayHaveRun;
+  await during(() => assert.rejects(cdp(7, 'DOM.focus', {}), isTold));
+  await assert.rejects(attach(7), isTold);
+});
+
 test('a second frame that appears while the debugger is attached again is set aside like the first', async () => {
   const intercept = 'Page.setInterceptFileChooserDialog';
   for (const second of [{ message: FOREIGN }, { message: 'Detached while handling command.', isLost: true }, { isQuiet: true }]) {
