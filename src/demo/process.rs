@@ -223,6 +223,8 @@ fn kill_group(leader: Option<Pid>) {
 mod tests {
     use std::path::PathBuf;
 
+    use rustix::process::test_kill_process;
+
     use super::*;
 
     /// A program that does this, and notes its starts in a file of this folder.
@@ -267,6 +269,7 @@ mod tests {
         assert!(said.contains("SIGSEGV"), "{said}");
         let second = process.id().unwrap();
         process.end().await;
+        assert!(test_kill_process(second).is_err(), "it has ended");
         assert!(!is_running(second), "nothing is left of it");
         assert_eq!(starts(here), 2);
     }
