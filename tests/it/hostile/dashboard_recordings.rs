@@ -59,7 +59,17 @@ impl Recorded {
             extension.send(&batch).await;
         }
         let token = viewer(&daemon).await;
-        Self { daemon, token, _extension: extension }
+        let recorded = Self { daemon, token, _extension: extension };
+        // A viewer that comes meanwhile gets the entries in several lines, one that comes later in one.
+        recorded.feed("?entries=", "the last one").await;
+        recorded
+    }
+
+    /// The place behind all entries.
+    async fn entries_place(&self) -> String {
+        let said = self.feed_until_a_command("?entries=").await;
+        let (_, place) = said.rsplit_once("\"entries_place\":\"").unwrap();
+        place.split('"').next().unwrap().to_owned()
     }
 
     async fn open(&self, query: &str) -> RawConnection {
@@ -79,8 +89,11 @@ impl Recorded {
     async fn feed_until_a_command(&self, query: &str) -> String {
         let mut feed = self.open(query).await;
         feed.read_until("\"uptime_seconds\"").await;
-        let id = McpClient::modern(&self.daemon).script("1", 7).await;
-        feed.read_until(&id).await
+        let agent = McpClient::modern(&self.daemon);
+        let id = agent.script("1", 7).await;
+        let said = feed.read_until(&id).await;
+        agent.cancel(&id).await;
+        said
     }
 
     async fn entry(&self, id: &str) -> (u16, String) {
@@ -116,9 +129,7 @@ async fn row_49_no_other_token_reads_the_recorded_entries_of_all_tabs() {
     let answer = get(daemon, "/dashboard/entries/logs.0", &[]).await;
     row.tried("no token", answer.status == 401, answer.status);
     // The place of a viewer is no cursor for an agent.
-    let said = recorded.feed("?entries=", "the last one").await;
-    let (_, rest) = said.split_once("\"entries_place\":\"").unwrap();
-    let place = rest.split('"').next().unwrap();
+    let place = recorded.entries_place().await;
     let agent = McpClient::modern(daemon);
     for what in ["logs", "errors", "network"] {
         let read = json!({"what": what, "cursor": place});
@@ -133,7 +144,7 @@ async fn row_49_no_other_token_reads_the_recorded_entries_of_all_tabs() {
 async fn row_49_the_dashboard_gets_no_typed_value_no_secret_no_body_and_no_page_of_its_own() {
     let recorded = Recorded::begin().await;
     let mut row = RowReport::new(49);
-    let said = recorded.feed("?entries=", "the last one").await;
+    let said = recorded.feed_until_a_command("?entries=").await;
     assert!(said.contains("#name") && said.contains("\"kind\":\"GET\""), "{said}");
     let mut whole = Vec::new();
     for stream in
@@ -167,16 +178,14 @@ async fn row_49_the_dashboard_gets_no_typed_value_no_secret_no_body_and_no_page_
 #[tokio::test]
 async fn a_viewer_gets_entries_only_if_it_shows_them_and_from_its_place_on() {
     let recorded = Recorded::begin().await;
-    let said = recorded.feed("?entries=", "the last one").await;
-    let (_, rest) = said.split_once("\"entries_place\":\"").unwrap();
-    let place = rest.split('"').next().unwrap();
+    let place = recorded.entries_place().await;
     let without = recorded.feed_until_a_command("").await;
     assert!(!without.contains("\"entries"), "{without}");
     let again = recorded.feed_until_a_command(&format!("?after=&entries={place}")).await;
     assert!(!again.contains("\"entries"), "it has them: {again}");
     // A place in another run, or none at all, is the beginning.
     for other in ["", "bm9uZQ", "18446744073709551615", "%00"] {
-        let said = recorded.feed(&format!("?after=x&entries={other}"), "the last one").await;
+        let said = recorded.feed_until_a_command(&format!("?after=x&entries={other}")).await;
         let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let entries: usize = lines.filter_map(|line| Some(line["entries"].as_array()?.len())).sum();
         assert_eq!(entries, 4, "{other}: {said}");
