@@ -82,7 +82,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 48] = [
+pub(super) static TABLE: [RouteRule; 49] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -170,6 +170,9 @@ pub(super) static TABLE: [RouteRule; 48] = [
     }),
     read("/dashboard/commands/{id}", RouteAccess::Viewer, |edge, request| {
         dashboard::command.handle(edge, request)
+    }),
+    read("/dashboard/pictures/{id}", RouteAccess::Viewer, |edge, request| {
+        dashboard::picture.handle(edge, request)
     }),
     read("/dashboard/entries/{id}", RouteAccess::Viewer, |edge, request| {
         dashboard::entry.handle(edge, request)

@@ -62,7 +62,7 @@ use failure::CallFailure;
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
 pub use parts::LONGEST_PART;
-pub use picture::InlinePicture;
+pub use picture::{InlinePicture, PictureFile, pictures_of};
 pub use result::{FAILED_STATUSES, PENDING_STATUSES, ToolResult};
 pub use retry::{RetriedCommand, RetryRefusal};
 use split::SplitTool;

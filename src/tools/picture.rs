@@ -63,6 +63,49 @@ pub(super) fn take_pictures(
     pictures
 }
 
+/// The pictures in the result of a screenshot, a batch or a drawing, as a person sees them: of any size.
+#[must_use]
+pub fn pictures_of(report: &CommandReport) -> Vec<PictureFile> {
+    let CommandStatus::Complete { result, .. } = &report.status else { return Vec::new() };
+    if report.kind == WorkKind::Annotations {
+        let Ok(drawn) = serde_json::from_str::<DrawnPages>(result.get()) else { return Vec::new() };
+        let paths = drawn.pages.into_iter().filter_map(|page| page.screenshot);
+        return paths.filter_map(|path| PictureFile::of(fs::read(path).ok()?)).collect();
+    }
+    let places: Vec<_> = match &report.picture_steps[..] {
+        [] if report.command == "screenshot" => vec!["/value/data".to_owned()],
+        steps => steps.iter().map(|step| format!("/value/results/{step}/data")).collect(),
+    };
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let Ok(whole) = serde_json::from_str::<Value>(result.get()) else { return Vec::new() };
+    let data = places.iter().filter_map(|place| whole.pointer(place)?.as_str());
+    data.filter_map(|data| PictureFile::of(STANDARD.decode(data).ok()?)).collect()
+}
+
+/// A picture as a file. Its own first bytes tell its type, and not the page or the extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureFile {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The media type: that of PNG, JPEG or WebP.
+    pub mime_type: &'static str,
+}
+
+impl PictureFile {
+    /// `None`: these bytes are no picture.
+    fn of(bytes: Vec<u8>) -> Option<Self> {
+        picture_size(&bytes)?;
+        let mime_type = match bytes.first()? {
+            0x89 => "image/png",
+            0xff => "image/jpeg",
+            _ => "image/webp",
+        };
+        Some(Self { bytes, mime_type })
+    }
+}
+
 /// Takes the picture out of a screenshot's result, or writes its file; its description stays.
 fn take_picture(report: &mut CommandReport, files: Option<&AgentFiles>) -> Option<InlinePicture> {
     // A PDF is no picture for the model: it goes to a file, or its data is read in parts.
@@ -180,6 +223,17 @@ mod tests {
         assert!(
             !InlinePicture { data: "no base64".into(), mime_type: "image/png".into() }.is_shown()
         );
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_picture_tell_its_type_and_nothing_else_is_one() {
+        let png = PictureFile::of(png_head(9_000, 20)).unwrap();
+        assert_eq!(png.mime_type, "image/png", "a person sees pictures of any size");
+        let jpeg = [0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 5, 0, 7, 1, 1, 17, 0];
+        assert_eq!(PictureFile::of(jpeg.to_vec()).unwrap().mime_type, "image/jpeg");
+        for other in [&b"<svg onload='alert(1)'/>"[..], b"<html>", b"%PDF-1.7", b""] {
+            assert_eq!(PictureFile::of(other.to_vec()), None);
+        }
     }
 
     #[test]

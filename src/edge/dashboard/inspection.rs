@@ -1,4 +1,4 @@
-//! The arguments and the result of a command, as the person sees them: without secrets and without
+//! The arguments, the result and the pictures of a command, as the person sees them: without secrets and without
 //! typed texts, and no longer than a screen is worth.
 
 use serde_json::value::RawValue;
@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::lifecycle::Command;
 use crate::protocol::{CommandStatus, floor_escape_boundary};
 use crate::streams::redact_json;
+use crate::tools::{PictureFile, pictures_of};
 
 /// In place of the arguments and the result of a command in a private window.
 const NOT_SHOWN: &str = "[in a private window: not shown]";
@@ -20,13 +21,15 @@ const ENCODED: usize = 1_000;
 /// The members of arguments in which agents give texts for pages.
 const TYPED: [&str; 3] = ["text", "value", "prompt"];
 
-/// The arguments and the result.
+/// The arguments, the result, and how many pictures are in it.
 pub(super) fn told(command: &Command) -> Value {
     if command.spec().is_private {
-        return json!({"arguments": NOT_SHOWN, "result": NOT_SHOWN});
+        return json!({"arguments": NOT_SHOWN, "result": NOT_SHOWN, "pictures": 0});
     }
     let arguments = shown(&command.spec().params, true);
-    let result = match command.report(false).status {
+    let report = command.report(false);
+    let pictures = pictures_of(&report).len();
+    let result = match report.status {
         CommandStatus::Complete { result, .. } => Some(shown(&result, false)),
         CommandStatus::Pending { .. }
         | CommandStatus::WaitingForUser { .. }
@@ -35,7 +38,15 @@ pub(super) fn told(command: &Command) -> Value {
         | CommandStatus::Expired { .. }
         | CommandStatus::Cancelled { .. } => None,
     };
-    json!({"arguments": arguments, "result": result})
+    json!({"arguments": arguments, "result": result, "pictures": pictures})
+}
+
+/// One of the pictures in the result, counted from 0.
+pub(super) fn picture(command: &Command, number: usize) -> Option<PictureFile> {
+    if command.spec().is_private {
+        return None;
+    }
+    pictures_of(&command.report(false)).into_iter().nth(number)
 }
 
 fn shown(json: &RawValue, hides_typed: bool) -> String {

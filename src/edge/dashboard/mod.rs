@@ -22,6 +22,7 @@ use super::body::read_body;
 use super::guard::{CODE_BODY, Principal};
 use super::http_error::{HttpError, json_response};
 use super::routes::id_in;
+use crate::tools::PictureFile;
 
 /// The page, with the place for its token.
 const PAGE: &str = include_str!("page/dashboard.html");
@@ -30,7 +31,7 @@ const PAGE: &str = include_str!("page/dashboard.html");
 const TOKEN: &str = "{{token}}";
 
 /// Lets in the page's own files and nothing else; no text becomes code or markup.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -39,7 +40,7 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 16] = [
+static FILES: [PageFile; 17] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
@@ -52,6 +53,7 @@ static FILES: [PageFile; 16] = [
     ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
+    ("pictures.js", JAVASCRIPT, include_bytes!("page/pictures.js")),
     ("recordings.js", JAVASCRIPT, include_bytes!("page/recordings.js")),
     ("rows.js", JAVASCRIPT, include_bytes!("page/rows.js")),
     ("stop_all.js", JAVASCRIPT, include_bytes!("page/stop_all.js")),
@@ -145,6 +147,24 @@ pub(super) async fn command(
     let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
     match edge.tools.hub().inspected(&id_in(&uri).into()) {
         Some(command) => kept_nowhere(inspection::told(&command).to_string()),
+        None => HttpError::NoRoute.into_response(),
+    }
+}
+
+/// One picture of a command, by the command's id, a dot and the picture's number.
+pub(super) async fn picture(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    uri: Uri,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let place =
+        id_in(&uri).rsplit_once('.').and_then(|(id, number)| Some((id, number.parse().ok()?)));
+    let picture = place.and_then(|(id, number)| {
+        inspection::picture(&edge.tools.hub().inspected(&id.into())?, number)
+    });
+    match picture {
+        Some(PictureFile { bytes, mime_type }) => file_response(mime_type, bytes),
         None => HttpError::NoRoute.into_response(),
     }
 }

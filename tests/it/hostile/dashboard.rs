@@ -1,9 +1,11 @@
 //! The dashboard: programs and pages that want its token, and a use of the token for something else.
 
-use serde_json::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 use testkit::{
     ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, TestDaemon, authorization,
-    authorized, cli_of, finish, raw,
+    authorized, body, cli_of, finish, raw,
 };
 
 /// What a browser says of a person's tab that goes there from a file.
@@ -131,6 +133,7 @@ async fn row_49_a_page_neither_frames_nor_fetches_nor_sends_a_code() {
                 "/dashboard/feed",
                 "/dashboard/feed?entries=",
                 "/dashboard/entries/logs.0",
+                "/dashboard/pictures/exec_1.0",
             ] {
                 let answer = get(&daemon, path, &headers).await;
                 row.tried(&format!("{path} {headers:?}"), answer.status == 403, answer.status);
@@ -189,7 +192,7 @@ async fn row_49_the_dashboards_token_submits_nothing_opens_no_other_route_and_di
     ];
     let call = raw(&daemon, &call, b"{}").await;
     row.tried("POST /mcp", call.status == 401, call.status);
-    for path in ["/dashboard/feed", "/dashboard/commands/exec_1"] {
+    for path in ["/dashboard/feed", "/dashboard/commands/exec_1", "/dashboard/pictures/exec_1.0"] {
         for other in [daemon.token(), daemon.token_of("ci"), daemon.home().auth().dashboard_key()] {
             let answer = get(&daemon, path, &[&authorization(&other)]).await;
             row.tried(&format!("{path} with another token"), answer.status == 401, answer.status);
@@ -216,6 +219,53 @@ async fn row_49_the_dashboards_token_submits_nothing_opens_no_other_route_and_di
     let daemon = daemon.restart().await;
     let after = get(&daemon, "/dashboard/commands/exec_1", &[&line]).await;
     row.tried("after a restart", after.status == 401, after.status);
+    row.report();
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn row_49_what_an_agent_got_as_a_picture_is_one_or_is_not_served() {
+    let daemon = TestDaemon::start().await;
+    let extension = ExtensionBuilder::of(&daemon).connect().await;
+    let _extension = extension.auto(|given| {
+        let data = match given.command["params"]["max_side"].as_i64() {
+            Some(100) => "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+            Some(101) => "<script>alert(1)</script>",
+            _ => "RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        };
+        json!({"value": {"data": STANDARD.encode(data), "mime_type": "text/html"}})
+    });
+    let token = authorization(&viewer(&daemon).await);
+    let agent = McpClient::modern(&daemon);
+    let ran = async |mut call: Value| {
+        (call["tab_id"], call["wait_ms"]) = (7.into(), 5_000.into());
+        let answer = body(&agent.call_raw("interact", call).await);
+        answer["correlation_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let served = async |id: &str, number: &str| {
+        get(&daemon, &format!("/dashboard/pictures/{id}.{number}"), &[&token]).await
+    };
+    let mut row = RowReport::new(49);
+    let id = ran(json!({"action": "screenshot"})).await;
+    let picture = served(&id, "0").await;
+    assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/webp")));
+    for (name, value) in [("x-content-type-options", "nosniff"), ("cache-control", "no-store")] {
+        row.tried(name, picture.header(name) == Some(value), format!("{:?}", picture.headers));
+    }
+    let path = format!("/dashboard/commands/{id}");
+    assert_eq!(get(&daemon, &path, &[&token]).await.json()["pictures"], 1);
+    for number in ["1", "-1", "18446744073709551616", "", "0.0", "x"] {
+        let answer = served(&id, number).await;
+        row.tried(number, answer.status == 404, &answer.body);
+    }
+    for (what, call) in [
+        ("markup that runs", json!({"action": "screenshot", "max_side": 100})),
+        ("a page", json!({"action": "screenshot", "max_side": 101})),
+        ("a picture that a page has made", json!({"action": "execute_js", "script": "1"})),
+    ] {
+        let answer = served(&ran(call).await, "0").await;
+        row.tried(what, answer.status == 404, &answer.body);
+    }
     row.report();
     daemon.stop().await;
 }

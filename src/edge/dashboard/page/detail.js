@@ -1,9 +1,10 @@
 // @ts-check
-// The details of one command: every phase, the arguments, the result, the error and the next step.
+// The details of one command: every phase, the pictures, the arguments, the result, the error and the next step.
 
 import { facts, part } from './detail_panel.js';
 import { act, ask } from './feed.js';
 import { byId, clock, element, length, say } from './parts.js';
+import { PictureStrip } from './pictures.js';
 import { drawSegments } from './rows.js';
 
 /** @import {Row} from './commands.js' */
@@ -18,9 +19,14 @@ const PHASES = {
 export class CommandDetail {
   #panel;
   #token;
+  #pictures;
   /** Of the state that is on the screen. */
   #about = '';
   #asked = 0;
+  /** Of the shown command. */
+  #mayHaveRun = false;
+  /** The person knows that the shown command may have run. */
+  #isWarned = false;
   /** @type {(id: string) => void} the new command of a retry */
   onRetried = () => {};
 
@@ -28,6 +34,7 @@ export class CommandDetail {
   constructor(panel, token) {
     this.#panel = panel;
     this.#token = token;
+    this.#pictures = new PictureStrip(token);
     byId('stop').addEventListener('click', () => { this.#stop(); });
     byId('retry').addEventListener('click', () => { this.#retry(); });
   }
@@ -35,7 +42,10 @@ export class CommandDetail {
   /** @param {Row | undefined} row */
   async show(row) {
     if (!row) return;
-    if (this.#panel.open(row.id, row.action)) this.#about = '';
+    if (this.#panel.open(row.id, row.action)) {
+      this.#about = '';
+      this.#isWarned = false;
+    }
     await this.update(row);
   }
 
@@ -64,6 +74,10 @@ export class CommandDetail {
   /** Whether it may be sent again, and with which arguments, the daemon decides. */
   async #retry() {
     const [button, id] = [byId('retry'), this.#panel.shown];
+    if (this.#mayHaveRun && !this.#isWarned) {
+      this.#isWarned = true;
+      return say(byId('detail-said'), 'It may have run already, and would then run a second time. Look at the page first; press Retry again to send it all the same.');
+    }
     button.disabled = true;
     const told = await act(`/dashboard/retry/${encodeURIComponent(id)}`, this.#token);
     button.disabled = false;
@@ -81,6 +95,7 @@ export class CommandDetail {
     // It is not drawn anew with the rest: a click that has begun would be lost.
     byId('stop').hidden = row.to !== undefined;
     byId('retry').hidden = row.end !== 'bad' || row.told.is_job;
+    this.#mayHaveRun = told.may_have_run;
     const about = facts({
       Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
       Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
@@ -97,6 +112,8 @@ export class CommandDetail {
     const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
     drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });
     parts.push(part('Phases', whole, phasesOf(row)));
+    const pictures = this.#pictures.of(row.id, more?.pictures);
+    if (pictures) parts.push(part(pictures.childElementCount === 1 ? 'Picture' : 'Pictures', pictures));
     if (more?.arguments) parts.push(part('Arguments', element('pre', { tabindex: '0' }, more.arguments)));
     if (more?.result) parts.push(part('Result', element('pre', { tabindex: '0' }, more.result)));
     if (more?.isGone) parts.push(element('p', { class: 'hint' }, 'The daemon has dropped the arguments and the result: it keeps them for a minute after the end.'));
