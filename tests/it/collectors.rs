@@ -95,7 +95,6 @@ fn panels() -> Vec<String> {
 #[tokio::test]
 async fn prometheus_reads_the_metrics_and_understands_the_documented_files() {
     let daemon = TestDaemon::start().await;
-    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     let client = McpClient::modern(&daemon);
     let collector = Collector::start(&daemon);
 
@@ -113,6 +112,7 @@ async fn prometheus_reads_the_metrics_and_understands_the_documented_files() {
     long("the collector", until(is_ready)).await;
     let is_up = async || collector.number("up").await == Some(1.0);
     long("the first scrape", until(is_up)).await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
     for tab in [7, 8, 7] {
         let id = client.script("1", tab).await;
         let command = extension.command().await;

@@ -120,9 +120,12 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
     let profile = stage._folder.path().join("profile");
     let mut eyes = BrowserUser::reach(&profile).await;
     eyes.turn_to(&stage.pages.url("/background.html?person")).await;
-    let is_over = Cell::new(false);
+    let (is_over, keys) = (Cell::new(false), Cell::new(0));
     let works = async {
-        work(&stage).await;
+        // Until the person has typed some keys meanwhile, however fast agent and page are.
+        while keys.get() <= ENOUGH_KEYS {
+            work(&stage).await;
+        }
         is_over.set(true);
     };
     let types = async {
@@ -137,6 +140,7 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
             )
             .await;
             assert_eq!(person.focused(), window, "the window of the person after {typed}");
+            keys.set(typed.len());
             if is_over.get() {
                 return typed.len();
             }
@@ -144,7 +148,6 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
         unreachable!("the person types as long as the agent works")
     };
     let ((), keys) = tokio::join!(works, types);
-    assert!(keys > 10, "the person has typed {keys} keys meanwhile");
     types_in_other_program(&stage, &mut in_other_program).await;
     assert_eq!(eyes.read("document.querySelector('#typed').value.length").await, keys);
     // The person comes back, and has left the page once.
@@ -160,9 +163,11 @@ async fn no_key_of_the_person_is_lost_and_the_focus_never_moves_while_an_agent_w
 /// The person has another program in front: it keeps the focus and gets each key.
 async fn types_in_other_program(stage: &HeadedStage, person: &mut DisplayUser) {
     let window = person.open_other_program();
-    let is_over = Cell::new(false);
+    let (is_over, keys) = (Cell::new(false), Cell::new(0));
     let works = async {
-        work(stage).await;
+        while keys.get() <= ENOUGH_KEYS {
+            work(stage).await;
+        }
         is_over.set(true);
     };
     let types = async {
@@ -172,16 +177,18 @@ async fn types_in_other_program(stage: &HeadedStage, person: &mut DisplayUser) {
             typed.push(character);
             assert_eq!(person.focused(), window, "the program of the person after {typed}");
             soon("the key in the program", until(async || person.heard() == typed)).await;
+            keys.set(typed.len());
             if is_over.get() {
-                return typed.len();
+                return;
             }
             tokio::time::sleep(KEY_PAUSE).await;
         }
-        unreachable!("the person types as long as the agent works")
     };
-    let ((), keys) = tokio::join!(works, types);
-    assert!(keys > 10, "the person has typed {keys} keys meanwhile");
+    tokio::join!(works, types);
 }
+
+/// The agent works until the person has typed more keys than these.
+const ENOUGH_KEYS: usize = 10;
 
 /// How often the frames of a second are counted before a page is taken for one that nobody sees.
 const RATE_TRIES: usize = 5;
@@ -217,13 +224,19 @@ async fn is_as_in_front(stage: &HeadedStage, tab: &Value, place: &str) {
 
 /// A wait meets the work of a page that no agent has made take itself for seen. The hand is turned to
 /// its tab.
-async fn waits_as_in_front(stage: &mut HeadedStage, tab: &Value, place: &str) {
+async fn waits_as_in_front(stage: &mut HeadedStage, tab: &Value, over: Option<u32>) {
     stage.hand.go(&stage.pages.url("/unseen.html")).await;
-    assert_eq!(stage.hand.read("begin(); document.visibilityState").await, "hidden", "{place}");
-    let wait = json!({"action": "wait_for", "text": "all is done", "timeout_ms": 15_000});
-    let met = stage.in_tab(tab, wait).await;
-    // Of a page that is not seen a frame comes in a second, if any.
-    assert!(met["waited_ms"].as_u64().unwrap() < 8_000, "{place}: {met}");
+    let is_unseen = async || {
+        if let Some(window) = over {
+            stage.person.raise(window);
+        }
+        stage.hand.read("document.visibilityState").await == "hidden"
+    };
+    soon("a page that is not seen", until(is_unseen)).await;
+    stage.hand.read("begin()").await;
+    // Of a page that is not seen a frame comes in a second, if any: it would take half a minute.
+    let wait = json!({"action": "wait_for", "text": "all is done", "timeout_ms": 18_000});
+    stage.in_tab(tab, wait).await;
 }
 
 #[tokio::test]
@@ -239,7 +252,7 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
         format!("chrome.tabs.create({{url: '{beside}', active: false}}).then(({{id}}) => id)");
     let persons_tab = stage.hand.read(&open).await;
     stage.hand.turn_to(&beside).await;
-    waits_as_in_front(&mut stage, &persons_tab, "behind").await;
+    waits_as_in_front(&mut stage, &persons_tab, None).await;
     stage.hand.turn_to(&popup()).await;
 
     let [persons] = stage.person.windows()[..] else { panic!("one window") };
@@ -262,7 +275,7 @@ async fn a_tab_in_the_background_in_a_covered_and_in_a_minimised_window_behaves_
         stage.hand.read(seen).await == "hidden"
     };
     soon("a covered window", until(is_covered)).await;
-    waits_as_in_front(&mut stage, &tab, "covered").await;
+    waits_as_in_front(&mut stage, &tab, Some(persons)).await;
     stage.in_tab(&tab, json!({"action": "navigate", "url": url})).await;
     is_as_in_front(&stage, &tab, "covered").await;
 

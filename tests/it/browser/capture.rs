@@ -259,7 +259,7 @@ async fn a_page_that_logs_without_end_does_not_hold_up_the_commands_of_other_tab
         took.push(answer["duration_ms"].as_f64().unwrap());
     }
     took.sort_by(f64::total_cmp);
-    assert!(took[took.len() / 2] < 1_000.0, "{took:?}");
+    assert!(took[took.len() / 2] < 3_000.0, "{took:?}");
     let frames = stage.relay.entries("logs");
     assert!(frames.len() < 20_000, "{}", frames.len());
     stage.end().await;

@@ -50,13 +50,12 @@ impl Viewing {
         let shown = "document.body?.innerText ?? ''";
         let hand = &mut self.hand;
         let comes =
-            async { while !hand.read(shown).await.as_str().unwrap_or_default().contains(words) {} };
+            until(async || hand.read(shown).await.as_str().unwrap_or_default().contains(words));
         soon(words, comes).await;
     }
 
     pub(super) async fn becomes(&mut self, expression: &str) {
-        let hand = &mut self.hand;
-        soon(expression, async { while hand.read(expression).await != true {} }).await;
+        self.hand.becomes(expression, true).await;
     }
 
     /// Whether axe finds nothing serious in the page as it is, and nothing is beyond the screen.
@@ -119,7 +118,9 @@ async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_af
     let id = asked["correlation_id"].as_str().unwrap();
     assert_eq!(finish(cli_of(&viewing.daemon, &["asks", "answer", id, "oak"])).await.code, Some(0));
     viewing.becomes("document.querySelector('#asks').hidden").await;
-    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 1_500})).await;
+    viewing
+        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word"}))
+        .await;
     viewing.shows("target_not_found").await;
     viewing.becomes("document.querySelector('#failure-list .hint')?.textContent.length > 10").await;
     viewing.becomes("document.querySelectorAll('.row:not([hidden]) .track i').length > 2").await;
@@ -185,6 +186,8 @@ async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
 #[tokio::test]
 async fn the_person_denies_a_site_there_and_only_they_lift_it() {
     let mut viewing = Viewing::begin().await;
+    // The sites come with the tabs.
+    viewing.becomes("!!document.querySelector('.tab')").await;
     viewing.hand.click("#deny-site").await;
     viewing.shows("tabwire sites remove").await;
     let sites = "document.querySelector('#open-sites option').value";
@@ -242,12 +245,7 @@ async fn one_confirmed_click_stops_everything_and_agents_may_go_on() {
 #[tokio::test]
 async fn the_person_sends_a_failed_command_again_as_a_new_one_of_its_agent() {
     let mut viewing = Viewing::begin().await;
-    // The retry has the same time to run, also on a busy computer.
-    viewing
-        .agent_does(
-            json!({"action": "type", "target": "#late", "text": "oak", "timeout_ms": 3_000}),
-        )
-        .await;
+    viewing.agent_does(json!({"action": "type", "target": "#late", "text": "oak"})).await;
     viewing.shows("target_not_found").await;
     let script =
         "document.body.append(Object.assign(document.createElement('input'), {id: 'late'}))";
@@ -284,13 +282,51 @@ async fn the_person_sends_a_failed_command_again_as_a_new_one_of_its_agent() {
 }
 
 #[tokio::test]
+async fn a_commands_picture_is_seen_in_its_details_as_long_as_the_page_is_open() {
+    let mut viewing = Viewing::begin().await;
+    let taken = viewing.agent_does(json!({"action": "screenshot"})).await;
+    let id = taken["correlation_id"].as_str().unwrap();
+    viewing
+        .becomes(&format!("!!document.querySelector(`.row[data-id=\"{id}\"][data-end=done]`)"))
+        .await;
+    viewing.hand.click(&format!(".row[data-id=\"{id}\"]")).await;
+    let is_seen = "(({ complete, naturalWidth, alt }) => complete && naturalWidth > 100 && alt !== '')\
+                   (document.querySelector('#detail .film img') ?? {})";
+    viewing.becomes(is_seen).await;
+    viewing.is_accessible().await;
+    viewing.hand.click("#close").await;
+    viewing.hand.click(&format!(".row[data-id=\"{id}\"]")).await;
+    viewing.becomes(is_seen).await;
+    viewing.end().await;
+}
+
+#[tokio::test]
+async fn what_may_have_run_is_sent_again_only_if_the_person_says_so_twice() {
+    let mut viewing = Viewing::begin().await;
+    let script = "window.times = (window.times ?? 0) + 1; if (window.times === 1) await new Promise(() => {})";
+    let call = json!({"action": "execute_js", "script": script, "tab_id": viewing.tab});
+    let id = viewing.agent.submit(call).await;
+    let row = format!(".row[data-id=\"{id}\"]");
+    viewing.becomes(&format!("!!document.querySelector(`{row} .track i.run`)")).await;
+    viewing.hand.click(&row).await;
+    viewing.hand.click("#stop").await;
+    viewing.becomes("!document.querySelector('#retry').hidden").await;
+    viewing.hand.click("#retry").await;
+    viewing.shows("It may have run already").await;
+    let count = "document.querySelectorAll('.row:not([hidden])').length";
+    let before = viewing.hand.read(count).await.as_u64().unwrap();
+    viewing.hand.click("#retry").await;
+    viewing.becomes("document.querySelector('#detail-body .word')?.dataset.end === 'done'").await;
+    assert_eq!(viewing.hand.read(count).await, before + 1, "the first press sent nothing");
+    let times = viewing.agent_does(json!({"action": "execute_js", "script": "window.times"})).await;
+    assert_eq!(times["result"]["value"], 2, "{times}");
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn plots_and_health_show_the_figures_that_collectors_get() {
     let mut viewing = Viewing::begin().await;
-    viewing
-        .agent_does(
-            json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 3_000}),
-        )
-        .await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "x"})).await;
     let label =
         |plot: &str| format!("document.querySelector('#{plot}').getAttribute('aria-label')");
     viewing.becomes(&format!("{}.includes('1 failed, 0 cancelled')", label("plot-ends"))).await;
@@ -357,7 +393,9 @@ async fn what_the_list_shows_is_saved_as_one_file_that_needs_nothing_else() {
     let mut viewing = Viewing::begin().await;
     let script = "throw new Error('<img id=owned src=x onerror=\"window.owned = 1\">')";
     viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
-    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word", "timeout_ms": 1_500})).await;
+    viewing
+        .agent_does(json!({"action": "type", "target": "#nowhere", "text": "a secret word"}))
+        .await;
     viewing.shows("target_not_found").await;
     viewing.shows("onerror").await;
     let keep = "URL.createObjectURL = (file) => { window.saved = file; return '#'; }; 1";
@@ -397,11 +435,7 @@ async fn what_the_list_shows_is_saved_as_one_file_that_needs_nothing_else() {
 #[tokio::test]
 async fn axe_finds_nothing_serious_on_a_wide_and_on_a_narrow_screen_in_light_and_dark() {
     let mut viewing = Viewing::begin().await;
-    viewing
-        .agent_does(
-            json!({"action": "type", "target": "#nowhere", "text": "x", "timeout_ms": 1_500}),
-        )
-        .await;
+    viewing.agent_does(json!({"action": "type", "target": "#nowhere", "text": "x"})).await;
     viewing.shows("target_not_found").await;
     viewing.hand.click(".row[data-end=bad]").await;
     viewing.shows("Phases").await;

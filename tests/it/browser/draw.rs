@@ -76,7 +76,7 @@ impl Stage {
 
     /// Waits until nothing is drawn on any more, and turns back to the page.
     pub(crate) async fn is_closed(&mut self) {
-        soon("the end of the drawing", async { while self.hand.sees_drawing().await {} }).await;
+        soon("the end of the drawing", until(async || !self.hand.sees_drawing().await)).await;
         self.hand.turn_to_page();
     }
 

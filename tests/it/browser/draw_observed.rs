@@ -39,7 +39,7 @@ impl Stage {
     }
 
     async fn is_closed(&mut self) {
-        let closed = async { while self.hand.sees_drawing().await {} };
+        let closed = until(async || !self.hand.sees_drawing().await);
         soon("the end of the drawing tools", closed).await;
         self.hand.turn_to_page();
     }
@@ -140,7 +140,7 @@ async fn tools_that_nobody_waits_for_close_unless_something_is_drawn_which_is_ke
     client.cancel(&id).await;
     let why = "document.querySelector('#why').textContent";
     let told = "The agent does not wait for this drawing any more";
-    soon("the person is told", async { while stage.hand.read(why).await != told {} }).await;
+    stage.hand.becomes(why, told).await;
     stage.hand.press("Enter", 1).await;
     stage.is_closed().await;
     let list = client.call("analyze", json!({"what": "annotations", "manage": "list"})).await;

@@ -250,7 +250,7 @@ async fn the_first_five_minutes_from_an_empty_home_to_the_first_command() {
     hand.begin_list_of_errors().await;
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let headline = "document.body.innerText.includes('Not connected')";
-    soon("the popup", async { while hand.read(headline).await != true {} }).await;
+    hand.becomes(headline, true).await;
     assert_eq!(hand.listed_errors().await, Vec::<Value>::new());
     let so_far =
         ["– daemon", "the first call of an MCP client starts one", "Nothing is broken so far"];
@@ -292,7 +292,7 @@ async fn a_browser_that_has_the_former_folder_loaded_goes_on_after_the_move_and_
     // A folder that moves while the browser reads it would leave the extension without a worker.
     hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     let answers = "document.body.innerText.includes('Not connected')";
-    soon("the worker", async { while hand.read(answers).await != true {} }).await;
+    hand.becomes(answers, true).await;
     hand.go(&page).await;
     computer.install().await;
     assert!(old.is_symlink() && computer.at("Tabwire/extension/manifest.json").is_file());

@@ -47,7 +47,7 @@ async fn who_did_what_where_is_kept_without_values_scripts_paths_and_titles() {
     act(json!({"action": "execute_js", "script": "document.title = 'Order form', 'scriptOfTheAgent'"}))
         .await;
     act(json!({"action": "type", "target": "#name", "text": "hunter2hunter2"})).await;
-    act(json!({"action": "click", "target": "#nowhere", "timeout_ms": 300})).await;
+    act(json!({"action": "click", "target": "#nowhere"})).await;
     let steps = json!([{"action": "page_info"}, {"action": "get_text"}]);
     act(json!({"action": "batch", "steps": steps})).await;
     let ran = finish(cli_of(&daemon, &["sites", "deny", "localhost"])).await;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::extension;
@@ -9,6 +10,9 @@ use tabwire::protocol::EXTENSION_ID;
 use testkit::{McpClient, TestDaemon, TestPages, soon, until};
 
 use super::popup::{Profile, popup, shows};
+
+/// The daemon looks every 3 s, waits until all is quiet, and the browser loads the extension anew.
+const RENEWAL: Duration = Duration::from_secs(30);
 
 const OLD: &str = "0.0.1";
 const NEW: &str = env!("CARGO_PKG_VERSION");
@@ -88,7 +92,8 @@ async fn a_renewed_extension_loads_itself_anew_when_its_command_is_over_and_goes
     let (ran, ()) = tokio::join!(running, renewing);
     assert_eq!((&ran["status"], &ran["result"]["value"]), (&json!("complete"), &json!(1)), "{ran}");
     let is_new = async || version(&client).await.as_deref() == Some(NEW);
-    soon("the new version", until(is_new)).await;
+    let renewed = tokio::time::timeout(RENEWAL, until(is_new)).await;
+    renewed.expect("the new version");
 
     let again = client.call("interact", script(&tab, "globalThis.runs")).await;
     assert_eq!(again["result"]["value"], 1, "no command ran twice, and the tab is the same");

@@ -15,7 +15,7 @@ use tabwire::home::StateDirectory;
 use tabwire::install::manifest_below;
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{BrowserUser, ProgramSandbox, StdioClient, TestPages, scratch_folder, soon};
+use testkit::{BrowserUser, ProgramSandbox, StdioClient, TestPages, scratch_folder};
 
 /// A person with a daemon's place, a browser's profile and an unpacked extension without a key.
 struct Person {
@@ -114,8 +114,7 @@ async fn title(agent: &mut StdioClient) -> Value {
 /// Waits until the popup says this somewhere.
 async fn shows(hand: &mut BrowserUser, words: &str) {
     let here = format!("document.body.innerText.includes({})", json!(words));
-    let shown = async { while hand.read(&here).await != true {} };
-    soon(&format!("the words {words:?}"), shown).await;
+    hand.becomes(&here, true).await;
 }
 
 /// Where the focus is.

@@ -141,7 +141,7 @@ pub(crate) fn popup() -> String {
 /// Waits until the popup says this.
 pub(super) async fn shows(hand: &mut BrowserUser, words: &str) {
     let shown = "document.body.innerText";
-    let comes = async { while !hand.read(shown).await.as_str().unwrap().contains(words) {} };
+    let comes = until(async || hand.read(shown).await.as_str().unwrap().contains(words));
     soon(words, comes).await;
 }
 
@@ -175,7 +175,7 @@ async fn the_browser_lists_no_error_of_the_extension_whatever_becomes_of_the_dae
     std::fs::remove_file(&background).unwrap();
     std::fs::write(background, wiring + "\nnew WebSocket('ws://127.0.0.1:1/ws');\n").unwrap();
     hand.read(&format!("chrome.developerPrivate.reload('{EXTENSION_ID}').then(() => 1)")).await;
-    soon("an entry", async { while hand.listed_errors().await.is_empty() {} }).await;
+    soon("an entry", until(async || !hand.listed_errors().await.is_empty())).await;
     browser.end().await;
     daemon.stop().await;
 }
@@ -239,9 +239,9 @@ async fn a_request_to_draw_behind_another_tab_shows_on_the_badge_and_the_popup_l
     hand.click("#drawing-list button").await;
     hand.turn_to_drawing().await;
     let is_active = "chrome.tabs.getCurrent().then(({active}) => active)";
-    soon("the drawing", async { while hand.read(is_active).await != true {} }).await;
+    hand.becomes(is_active, true).await;
     assert_eq!(hand.read(theirs).await, json!(["it 1", "Circle the heading"]));
-    soon("no badge", async { while hand.read(badge).await != "" {} }).await;
+    hand.becomes(badge, "").await;
     hand.press("Escape", 1).await;
     browser.end().await;
     daemon.stop().await;
@@ -291,7 +291,7 @@ async fn a_person_keeps_agents_out_of_the_site_that_they_see_and_ends_a_recordin
     hand.click("#record").await;
     shows(&mut hand, "You stopped all recording").await;
     let recorded = "document.querySelectorAll('#recording li').length";
-    soon("no recording", async { while hand.read(recorded).await != 0 {} }).await;
+    hand.becomes(recorded, 0).await;
     hand.click("#record").await;
     shows(&mut hand, "Recording for an agent").await;
 

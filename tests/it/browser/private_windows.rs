@@ -185,7 +185,7 @@ async fn no_file_keeps_more_of_a_private_command_than_its_name_and_its_end() {
     let script = format!("document.title = '{WORD}'; console.log('{WORD}'); '{WORD} result'");
     let ran = act(&stage.client, &tab, json!({"action": "execute_js", "script": script})).await;
     assert!(ran.to_string().contains("result"), "its owner gets it: {ran}");
-    let click = json!({"action": "click", "target": format!("#{WORD}"), "timeout_ms": 500});
+    let click = json!({"action": "click", "target": format!("#{WORD}")});
     assert_eq!(act(&stage.client, &tab, click).await["status"], "error");
     for what in ["logs", "network", "actions"] {
         let read = stage.client.call("observe", json!({"what": what, "cursor": "oldest"})).await;
@@ -247,7 +247,7 @@ async fn the_private_window_of_an_agent_that_has_ended_is_closed() {
     assert!(opened["result"]["value"]["tab_id"].is_number(), "{opened}");
     assert_eq!(stage.private_tabs().await.len(), 1);
     agent.kill().await;
-    let closed = async { while !stage.private_tabs().await.is_empty() {} };
+    let closed = until(async || stage.private_tabs().await.is_empty());
     soon("the end of the window", closed).await;
     stage.end().await;
 }

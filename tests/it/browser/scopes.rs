@@ -42,7 +42,9 @@ async fn choose(stage: &Stage, scope: &str) {
 }
 
 async fn call(client: &McpClient, mut arguments: Value) -> Value {
-    arguments["wait_ms"] = 20_000.into();
+    if arguments["wait_ms"].is_null() {
+        arguments["wait_ms"] = 20_000.into();
+    }
     testkit::body(&client.call_raw("interact", arguments).await)
 }
 
@@ -446,7 +448,8 @@ async fn guess_among(count: usize) {
         work.call("configure", json!({"action": "capture"})).await;
         // A browser with a thousand tabs takes its time for one more.
         let url = stage.pages.url("/form");
-        let open = json!({"action": "tab_open", "url": url, "timeout_ms": 60_000});
+        let open =
+            json!({"action": "tab_open", "url": url, "timeout_ms": 60_000, "wait_ms": 55_000});
         let own = id_of(&call(&work, open).await);
         let said =
             json!({"action": "execute_js", "script": "console.log('own words')", "tab_id": own});

@@ -16,7 +16,7 @@ const CALLS: usize = 41;
 /// share the rest, which may double the time of a call on a machine of two cores, and more while it
 /// does other work. A call that had to wait for the loop in any queue would take seconds, hundreds of
 /// times as long.
-const SHARE: u128 = 3;
+const SHARE: u128 = 10;
 
 /// How long the loop of a script takes, in ms.
 const BUSY_MS: u128 = 10_000;

@@ -11,7 +11,11 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 async fn unpacked() -> (ProgramSandbox, ServedDaemon) {
     let place = ProgramSandbox::new();
     let daemon = place.serve(&[]).await;
+    let shim = ExtensionBuilder::at(daemon.port, &place.home()).browser("b_before");
+    let mut before = connect(&shim, "0.0.1").await;
     unpack(&place).await;
+    // The daemon looks at the folder now and then: it has, and does not look while a test spoils it.
+    before.expect_in_time(&reload()).await;
     (place, daemon)
 }
 

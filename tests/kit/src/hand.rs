@@ -243,8 +243,7 @@ impl BrowserUser {
         let size = json!({"width": 1400, "height": 1100, "deviceScaleFactor": 1, "mobile": false});
         self.ask("Emulation.setDeviceMetricsOverride", size).await;
         let is_ready = "document.body?.ariaBusy === 'false' && innerHeight === 1100";
-        soon("a drawing that takes input", async { while self.read(is_ready).await != true {} })
-            .await;
+        self.becomes(is_ready, true).await;
         let corner =
             "(({x, y}) => [x, y])(document.querySelector('#canvas').getBoundingClientRect())";
         let corner = self.read(corner).await;
@@ -278,7 +277,7 @@ impl BrowserUser {
     pub async fn turn_to_tab(&mut self, tab: &Value) {
         let front =
             format!("chrome.tabs.get({tab}).then(({{ active, status }}) => active && status)");
-        soon("the tab in front", async { while self.read(&front).await != "complete" {} }).await;
+        self.becomes(&front, "complete").await;
         let id = format!(
             "chrome.debugger.getTargets().then((all) => all.find(({{ tabId }}) => tabId === {tab}).id)"
         );
@@ -286,7 +285,7 @@ impl BrowserUser {
         self.session = self.attach(&target).await;
         self.corner = (0.0, 0.0);
         let is_seen = "document.visibilityState === 'visible'";
-        soon("a tab that is seen", async { while self.read(is_seen).await != true {} }).await;
+        self.becomes(is_seen, true).await;
     }
 
     /// Goes to the tab that it has turned to.
@@ -434,7 +433,13 @@ impl BrowserUser {
         self.evaluate(expression, false).await
     }
 
-    /// The same, as if somebody had just clicked in the page.
+    /// Waits until an expression is this value in the page.
+    pub async fn becomes(&mut self, expression: &str, value: impl Into<Value>) {
+        let value = value.into();
+        soon(expression, until(async || self.read(expression).await == value)).await;
+    }
+
+    /// The same as [`read`](Self::read), as if somebody had just clicked in the page.
     pub async fn read_clicked(&mut self, expression: &str) -> Value {
         self.evaluate(expression, true).await
     }
@@ -517,7 +522,7 @@ impl BrowserUser {
         let comes = async {
             loop {
                 self.ask("Page.navigate", json!({"url": url})).await;
-                let there = async { while self.read(&here).await != true {} };
+                let there = until(async || self.read(&here).await == true);
                 // A page of the extension is lost if it was to come into a process that was just killed.
                 if !url.starts_with("chrome-extension:") {
                     return there.await;
@@ -544,8 +549,7 @@ impl BrowserUser {
             "chrome.developerPrivate.getExtensionInfo('{EXTENSION_ID}')\
              .then((info) => info.state === 'ENABLED' && info.incognitoAccess.isActive)"
         );
-        let allowed = async { while self.read(&is_allowed).await != true {} };
-        soon("the extension in private windows", allowed).await;
+        self.becomes(&is_allowed, true).await;
     }
 
     /// Has the browser list errors of the extension from now on: of one that came by the command

@@ -25,7 +25,9 @@ pub fn saved_groups(profile: &Path, title: &str) -> usize {
         if ending != "log" {
             continue;
         }
-        for batch in batches(&std::fs::read(file).unwrap()) {
+        // The browser deletes an old log when it starts anew.
+        let Ok(log) = std::fs::read(file) else { continue };
+        for batch in batches(&log) {
             for (key, value) in changes(&batch) {
                 match value {
                     Some(value) => kept.insert(key, value),

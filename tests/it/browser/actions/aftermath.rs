@@ -1,6 +1,8 @@
 //! Acts that end in their middle: by a cancel, by a person's Stop, by a rule for sites, by a page that
 //! goes where agents may not follow. Nothing further is done, and nothing stays behind.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
@@ -34,6 +36,9 @@ fn long_acts() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// In which an act that goes on does something more.
+const REST: Duration = Duration::from_millis(200);
+
 /// The page is not taken for seen any more, and no button is held.
 const RESTS: &str = "document.visibilityState === 'hidden' && !held";
 
@@ -58,6 +63,23 @@ fn popup() -> String {
     format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")
 }
 
+/// What has happened in the page, once nothing more does for a while: the extension hears a moment after
+/// the daemon that an act is over.
+async fn at_rest(page: &mut BrowserUser) -> Value {
+    let look = "[scrollY, moves, keys, field.value, held].join()";
+    let rest = async {
+        loop {
+            let before = page.read(look).await;
+            tokio::time::sleep(REST).await;
+            let after = page.read(look).await;
+            if before == after {
+                return after;
+            }
+        }
+    };
+    soon("rest", rest).await
+}
+
 #[tokio::test]
 async fn an_act_that_is_cancelled_or_stopped_in_its_middle_leaves_nothing_behind() {
     let mut stage = ActionStage::open("plain.html").await;
@@ -74,6 +96,8 @@ async fn an_act_that_is_cancelled_or_stopped_in_its_middle_leaves_nothing_behind
         stage.client().cancel(&id).await;
         let ended = stage.client().outcome(&id).await;
         assert_eq!(ended["status"], "cancelled", "{mark}: {ended}");
+        // The daemon ends it at once; the extension, which has heard of it by the next act.
+        stage.act("snapshot", json!({})).await;
         let seen = page.read("[scrollY, moves, keys, field.value].join()").await;
         // An act of the agent's own, so that anything that is still to come has come.
         stage.act("snapshot", json!({})).await;
@@ -100,7 +124,7 @@ async fn an_act_that_is_cancelled_or_stopped_in_its_middle_leaves_nothing_behind
         page.turn_to(&stage.url("aftermath.html")).await;
         let is_let_go = async || page.read("held").await == false;
         soon(mark, until(is_let_go)).await;
-        let seen = page.read("[scrollY, moves, keys, field.value, held].join()").await;
+        let seen = at_rest(&mut page).await;
         ActionStage::panel(&mut user, "release").await;
         let tries = async || stage.answer("snapshot", json!({})).await["status"] == "complete";
         soon("agents go on", until(tries)).await;
@@ -133,7 +157,7 @@ async fn a_site_that_is_denied_in_the_middle_of_an_act_gets_no_more_of_it() {
         page.turn_to(&away).await;
         let is_let_go = async || page.read("held").await == false;
         soon(mark, until(is_let_go)).await;
-        let seen = page.read("[scrollY, moves, keys, field.value, held].join()").await;
+        let seen = at_rest(&mut page).await;
         let refused = stage.fails("click", json!({"target": "#field"})).await;
         assert_eq!(refused["reason"], "blocked_by_policy", "{mark}: {refused}");
         let later = page.read("[scrollY, moves, keys, field.value, held].join()").await;

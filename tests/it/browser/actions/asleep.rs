@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::{McpClient, TestDaemon, TestPages, soon};
+use testkit::{McpClient, TestDaemon, TestPages, soon, until};
 
 use super::{ActionStage, Stage, folder};
 
@@ -143,7 +143,7 @@ async fn a_discarded_answer_to_a_form_is_not_asked_for_again_and_no_other_page_i
     assert_eq!(asleep["reason"], "needs_resubmit", "{asleep}");
     assert_eq!(asleep["may_have_run"], false, "{asleep}");
     assert_eq!(stage.pages().hits("/answer.html"), 1);
-    let is_back = async { while front(&stage).await != front_tab {} };
+    let is_back = until(async || front(&stage).await == front_tab);
     soon("the tab that was in front", is_back).await;
     let back = stage.act("back", json!({})).await;
     assert!(back["url"].as_str().unwrap().ends_with("/sleepy.html"), "{back}");
@@ -176,7 +176,7 @@ async fn a_frozen_page_is_told_and_runs_while_a_command_needs_it() {
     let mut user = stage.user().await;
     user.turn_to(&stage.url("sleepy.html")).await;
     user.freeze().await;
-    let frozen = async { while own_tab(&stage).await["frozen"] != true {} };
+    let frozen = until(async || own_tab(&stage).await["frozen"] == true);
     soon("a frozen tab", frozen).await;
     let info = stage.act("page_info", json!({})).await;
     assert_eq!(info["frozen"], true, "{info}");

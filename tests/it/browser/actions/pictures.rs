@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
 use super::ActionStage;
-use testkit::BrowserUser;
+use testkit::{BrowserUser, soon, until};
 
 /// Takes a picture; what is told of it, and its bytes.
 async fn picture(stage: &ActionStage, params: Value) -> (Value, Vec<u8>) {
@@ -67,8 +67,7 @@ async fn a_picture_is_of_the_view_of_an_element_or_of_the_page_in_each_format() 
     let (told, _) = picture(&stage, json!({"max_side": 300, "format": "webp"})).await;
     assert_eq!(told["width"], 300, "{told}");
 
-    let missing =
-        stage.fails("screenshot", json!({"target": "text=Nowhere", "timeout_ms": 700})).await;
+    let missing = stage.fails("screenshot", json!({"target": "text=Nowhere"})).await;
     assert_eq!(missing["reason"], "target_not_found", "{missing}");
     let both = stage.fails("screenshot", json!({"target": "#below", "full_page": true})).await;
     assert_eq!(both["reason"], "invalid_params", "{both}");
@@ -281,7 +280,7 @@ async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
     assert!(says(&told), "{told}");
     let found = stage.act("find", json!({"text": "red"})).await;
     assert!(found.as_str().unwrap().contains("shows a PDF"), "{found}");
-    let clicked = stage.fails("click", json!({"target": "text=red", "timeout_ms": 1_500})).await;
+    let clicked = stage.fails("click", json!({"target": "text=red"})).await;
     assert_eq!(clicked["reason"], "target_not_found", "{clicked}");
     assert!(clicked["hint"].as_str().unwrap().contains("shows a PDF"), "{clicked}");
     let printed = stage.fails("pdf", json!({})).await;
@@ -295,7 +294,7 @@ async fn a_tab_with_a_pdf_says_so_and_what_works_there() {
         assert_eq!(told["mime_type"], "image/png");
         stage.red_place(&mut user, &data).await
     };
-    testkit::soon("a red page", async { while !shown().await.0.is_finite() {} }).await;
+    soon("a red page", until(async || shown().await.0.is_finite())).await;
     // A page that is none says nothing of it.
     stage.go("pictures.html").await;
     assert_eq!(stage.act("page_info", json!({})).await["note"], Value::Null);

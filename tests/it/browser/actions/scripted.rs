@@ -35,10 +35,7 @@ impl Beside {
         // The popup has its switch once a frame was set aside.
         beside.stage.read("1").await;
         beside.hand.open_beside(&popup()).await;
-        let shown = async {
-            while beside.hand.read("document.querySelector('#foreign').hidden").await == true {}
-        };
-        soon("the switch", shown).await;
+        beside.hand.becomes("document.querySelector('#foreign').hidden", false).await;
         // The popup is drawn anew now and then, and a click may come in between.
         let off = "(() => { const box = document.querySelector('#foreign-on'); if (box.checked) box.click() })()";
         // By then the frame is there again.

@@ -228,9 +228,9 @@ async fn a_frame_around_an_element_is_shown_to_the_person_and_to_no_page_and_end
     assert_eq!(colours(&stage, &mut user, &at).await, plain);
     assert_eq!(stage.act("highlight", json!({})).await["ended"], false);
     stage.act("highlight", json!({"target": "#shown", "duration_ms": 100})).await;
-    let over = async { while colours(&stage, &mut user, &at).await != plain {} };
+    let over = until(async || colours(&stage, &mut user, &at).await == plain);
     soon("the end of the frame", over).await;
-    let missing = stage.fails("highlight", json!({"target": "#nowhere", "timeout_ms": 900})).await;
+    let missing = stage.fails("highlight", json!({"target": "#nowhere"})).await;
     assert_eq!(missing["reason"], "target_not_found", "{missing}");
     stage.end().await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::browser::draw::Stage;
-use testkit::{RowReport, soon};
+use testkit::{RowReport, soon, until};
 
 /// How long the browser may take to show a drawing again on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
@@ -174,10 +174,10 @@ async fn row_23_a_tab_that_a_page_opens_does_not_take_the_keyboard_from_a_person
         // As for some seconds after each click in it.
         let opened = stage.hand.read_clicked(&format!("{opening} !== null")).await;
         assert_eq!(opened, true, "{opening}");
-        soon("the tab", async { while stage.hand.pages().await == pages {} }).await;
+        soon("the tab", until(async || stage.hand.pages().await != pages)).await;
         stage.hand.turn_to_drawing().await;
         let is_seen = "document.visibilityState === 'visible'";
-        let back = async { while stage.hand.read(is_seen).await != true {} };
+        let back = until(async || stage.hand.read(is_seen).await == true);
         row.tried(opening, timeout(SOON, back).await.is_ok(), "the drawing stays behind it");
     }
     row.report();

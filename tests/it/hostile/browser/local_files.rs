@@ -398,9 +398,9 @@ async fn row_22_a_folder_that_the_person_closes_in_the_popup_is_closed_at_once()
     victim.hand.go(&format!("chrome-extension://{EXTENSION_ID}/popup/popup.html")).await;
     victim.hand.click("#sites-text").await;
     let shown = "document.querySelector('#files-on').checked";
-    soon("the switch", async { while victim.hand.read(shown).await != true {} }).await;
+    victim.hand.becomes(shown, true).await;
     victim.hand.click("#files-on").await;
-    soon("the click", async { while victim.hand.read(shown).await != false {} }).await;
+    victim.hand.becomes(shown, false).await;
     refused(&mut row, "what ran", &victim.client.outcome(&running).await);
     for act in ["page_info", "screenshot"] {
         let act = json!({"action": act, "tab_id": opened});

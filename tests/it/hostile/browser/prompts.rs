@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::protocol::EXTENSION_ID;
 
-use testkit::{BrowserUser, McpClient, RowReport, TestDaemon, TestPages, first_tab, soon};
+use testkit::{BrowserUser, McpClient, RowReport, TestDaemon, TestPages, first_tab, soon, until};
 
 /// Words that would pass for Tabwire's, for a control, or for another order of reading; and how they
 /// are shown.
@@ -94,13 +94,13 @@ async fn row_37_an_agents_words_to_a_person_are_text_in_one_line_and_told_as_the
         row.tried(&format!("{prompt:?} on the page to draw in"), holds, &seen);
         hand.open_beside(&popup).await;
         let list = "document.querySelectorAll('#drawing-list .theirs').length === 2";
-        soon("the request in the popup", async { while hand.read(list).await != true {} }).await;
+        hand.becomes(list, true).await;
         let seen = hand.read(&shown("#drawing-list", "#drawings-text")).await;
         let holds = is_the_agents(&seen, expected, "An agent asks you to draw");
         row.tried(&format!("{prompt:?} in the popup"), holds, &seen);
         hand.close_page().await;
         client.cancel(asked["correlation_id"].as_str().unwrap()).await;
-        let closed = async { while hand.sees_drawing().await {} };
+        let closed = until(async || !hand.sees_drawing().await);
         soon("the end of the request", closed).await;
         hand.turn_to_page();
     }
