@@ -95,7 +95,8 @@ export class CommandDetail {
     // It is not drawn anew with the rest: a click that has begun would be lost.
     byId('stop').hidden = row.to !== undefined;
     byId('retry').hidden = row.end !== 'bad' || row.told.is_job;
-    this.#mayHaveRun = told.may_have_run;
+    // One that failed has answered, and its error says how far it came.
+    this.#mayHaveRun = told.may_have_run && row.status !== 'error';
     const about = facts({
       Status: element('span', { class: 'word', 'data-end': row.end }, row.status.replaceAll('_', ' ') + (told.reason ? ` · ${told.reason}` : '')),
       Agent: row.agent + (told.owner === 'user' ? '' : ` (${told.owner})`),
