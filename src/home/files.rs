@@ -77,7 +77,10 @@ pub(super) fn moment(micros: u64) -> Timestamp {
     Timestamp::from_unix_micros(micros.min(LAST_MICROS))
 }
 
-/// Renames a database of SQLite, and its log and index with it: the ending `aside` follows the name.
+/// The endings of the journal's two redo logs, behind the name of its file.
+pub(crate) const REDO_ENDINGS: [&str; 2] = ["-redo1", "-redo2"];
+
+/// Renames a database of SQLite, and its logs and index with it: the ending `aside` follows the name.
 /// Returns the new path of the file.
 pub(crate) fn rename_database(path: &Path, aside: &str) -> io::Result<PathBuf> {
     let with = |suffix: &str| {
@@ -86,7 +89,7 @@ pub(crate) fn rename_database(path: &Path, aside: &str) -> io::Result<PathBuf> {
         PathBuf::from(name)
     };
     // These first: a new database would take the old log for its own.
-    for suffix in ["-wal", "-shm"] {
+    for suffix in ["-wal", "-shm"].into_iter().chain(REDO_ENDINGS) {
         match fs::rename(with(suffix), with(&format!("{aside}{suffix}"))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}

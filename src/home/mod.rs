@@ -42,7 +42,7 @@ pub use drawings::{
     KeptDrawing,
 };
 pub use files::FileError;
-pub(crate) use files::{move_damaged_database, rename_database};
+pub(crate) use files::{REDO_ENDINGS, move_damaged_database, rename_database};
 pub use legacy::{
     LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
 };
@@ -282,15 +282,15 @@ impl StateDirectory {
         self.dir.join("journal.db")
     }
 
-    /// The bytes of the journal and of its log; `None`: the daemon keeps none.
+    /// The bytes of the journal and of its logs; `None`: the daemon keeps none.
     #[must_use]
     pub fn journal_bytes(&self) -> Option<u64> {
-        let sizes = ["", "-wal"].map(|ending| {
+        let sizes = ["", "-wal"].into_iter().chain(REDO_ENDINGS).map(|ending| {
             let mut file = self.journal_path().into_os_string();
             file.push(ending);
             std::fs::metadata(file).map(|file| file.len()).ok()
         });
-        sizes.into_iter().flatten().reduce(|sum, size| sum + size)
+        sizes.flatten().reduce(|sum, size| sum + size)
     }
 
     /// Where the database of `wksm_monitor_sync` is.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{ASIDE, decode};
+use super::files::{ASIDE, REDO_ENDINGS, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
@@ -37,8 +37,9 @@ const LOGS: [&str; 3] = ["daemon.log", "daemon.log.1", "daemon.log.2"];
 const DATABASES: [(&str, &str); 3] =
     [("journal.db", ".unusable-"), ("monitor.db", ".damaged-"), ("history.db", ".damaged-")];
 
-/// The suffixes of SQLite's own files.
-const SQLITE_ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+/// The suffixes of SQLite's own files, and of the journal's logs.
+const DATABASE_ENDINGS: [&str; 6] =
+    ["", "-wal", "-shm", "-journal", REDO_ENDINGS[0], REDO_ENDINGS[1]];
 
 /// How many hexadecimal digits a file has behind its name while it is written.
 const ASIDE_DIGITS: usize = 16;
@@ -187,7 +188,7 @@ fn is_own_name(name: &str) -> bool {
 
 fn is_of_database(name: &str, (database, aside): (&str, &str)) -> bool {
     let Some(rest) = name.strip_prefix(database) else { return false };
-    SQLITE_ENDINGS.iter().filter_map(|ending| rest.strip_suffix(ending)).any(|between| {
+    DATABASE_ENDINGS.iter().filter_map(|ending| rest.strip_suffix(ending)).any(|between| {
         let number = between.strip_prefix(aside);
         let is_number =
             |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());

@@ -1,8 +1,8 @@
-//! The journal: everything that must outlive the process, in SQLite.
+//! The journal: everything that must outlive the process, in SQLite, with redo logs before it.
 //!
 //! The hub appends entries, which never blocks. Answers to callers, `go` and acknowledgements wait
 //! until the entry that they depend on is recorded; a `JournalSeq` says which one that is.
-//! Entries are written in their order, up to `BATCH` in one transaction.
+//! Entries are written in their order, up to `BATCH` at a time.
 //!
 //! A journal is a pair of ends, not a trait: the hub has a `Journal`, the writer a
 //! `JournalReader`. The owner of the reader decides where entries go.
@@ -13,9 +13,12 @@
 mod boot;
 mod columns;
 mod consent_record;
+mod file_writer;
 mod history;
 mod reader;
 mod record;
+mod redo_log;
+mod row_change;
 mod row_ids;
 mod rows;
 mod store;
@@ -39,7 +42,7 @@ pub use reader::JournalReader;
 pub use store::{OpenError, OpenedJournal, open};
 use writer::Writer;
 
-/// The most entries in one transaction.
+/// The most entries in one batch.
 pub const BATCH: usize = 64;
 
 /// With more entries than this still to be written, new commands are rejected.
@@ -66,7 +69,7 @@ struct JournalState {
     appended_deferred: AtomicU64,
     more: Notify,
     progress: watch::Receiver<WriteProgress>,
-    /// How long its transactions take.
+    /// How long its batches take.
     times: WriteTimes,
     /// `None`: the owner of the reader writes without being asked.
     writer: Option<Writer>,
@@ -126,7 +129,7 @@ impl Journal {
     }
 
     /// Appends an entry that nobody waits for. It is written after all entries that were appended
-    /// before it, and never in the transaction of one that a task waits for.
+    /// before it, and never in the batch of one that a task waits for.
     pub fn append_deferred(&self, entry: JournalEntry) {
         let Some(shared) = &self.0 else { return };
         let tail = shared.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,13 +200,23 @@ impl Journal {
         let _ = shared.progress.clone().wait_for(settled).await;
     }
 
+    /// Returns once everything is recorded, and is in the file itself.
+    #[cfg(test)]
+    async fn in_file(&self) {
+        self.everything_recorded().await;
+        let writer = self.0.as_ref().and_then(|shared| shared.writer.as_ref());
+        while writer.is_some_and(|writer| !writer.has_empty_logs()) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
     /// Writes everything up to `seq`, or has the thread write it.
     async fn write_up_to(&self, seq: JournalSeq) {
         if self.has_recorded(seq) {
             return;
         }
-        // Entries that other tasks are about to append go into the same transaction. Nothing
-        // depends on it: with other threads there are only more transactions.
+        // Entries that other tasks are about to append go into the same batch. Nothing
+        // depends on it: with other threads there are only more batches.
         tokio::task::yield_now().await;
         if !self.has_recorded(seq) {
             self.write();
@@ -252,7 +265,7 @@ impl Journal {
             .then(|| WriteFailure(format!("{backlog} entries wait to be written").into()))
     }
 
-    /// How long its transactions take; none without a journal.
+    /// How long its batches take; none without a journal.
     #[must_use]
     pub fn write_times(&self) -> WriteTimes {
         self.0.as_ref().map(|shared| shared.times.clone()).unwrap_or_default()

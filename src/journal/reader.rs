@@ -103,6 +103,11 @@ impl JournalReader {
         });
     }
 
+    /// Tells that entries can be recorded again, without any to record.
+    pub(super) fn recovered(&self) {
+        self.progress.send_if_modified(|progress| progress.trouble.take().is_some());
+    }
+
     /// Tells all waiting tasks that the batch cannot be recorded for now. It stays for the next try.
     pub fn failed(&mut self, why: &str) {
         self.progress.send_if_modified(|progress| {

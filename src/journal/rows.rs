@@ -1,8 +1,10 @@
-//! Entries as rows: their records, and the columns that rows are found by.
+//! Entries as changes of rows: their records, and the columns that rows are found by.
 
+use std::collections::HashSet;
 use std::iter;
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
+use rusqlite::types::Value;
 use serde::Serialize;
 
 use super::consent_record::ConsentRecord;
@@ -10,6 +12,7 @@ use super::record::{
     AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
     StageRecord, TombstoneRecord,
 };
+use super::row_change::{RowChanges, RowStatement};
 use super::row_ids::RowIds;
 use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
@@ -24,118 +27,103 @@ use crate::protocol::{BrowserId, BrowserSession, ClientId, CorrelationId, Timest
 /// change moves half of its page to another one, and five pages are written instead of one.
 const STAGE_ROOM: usize = 320;
 
-pub(super) fn write_entry(
-    to: &Connection,
-    row_ids: &mut RowIds,
-    entry: &JournalEntry,
-) -> rusqlite::Result<()> {
+/// Adds the changes that record an entry.
+pub(super) fn add_entry(to: &mut RowChanges, row_ids: &mut RowIds, entry: &JournalEntry) {
     match entry {
-        JournalEntry::RunStarted(anchor) => put_run(to, anchor)?,
-        JournalEntry::Accepted(accepted) => write_accepted(to, row_ids, accepted)?,
+        JournalEntry::RunStarted(anchor) => put_run(to, anchor),
+        JournalEntry::Accepted(accepted) => add_accepted(to, row_ids, accepted),
         JournalEntry::Placed(id, lane) => {
-            let place = "UPDATE command SET lane = ? WHERE number = ?";
-            let lane = json(&LaneRecord::of(lane));
-            to.prepare_cached(place)?.execute(params![lane, row_ids.find(id)])?;
+            let values = [text(json(&LaneRecord::of(lane))), number_of(row_ids, id)];
+            to.add(RowStatement::PutLane, values);
         }
         JournalEntry::Changed(command) => {
             let stage = SavedStage::of(command);
             // Of a command that is gone nothing is kept.
             if let (Some(stage), Some(number)) = (stage, row_ids.find(&command.spec().id)) {
-                put_stage(to, number, command.spec(), &stage, command.marks(), command.holds())?;
+                put_stage(to, number, command.spec(), &stage, command.marks(), command.holds());
             }
         }
-        JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at)?,
-        JournalEntry::Evicted(eviction) => write_gone(to, row_ids, eviction)?,
+        JournalEntry::Read(id, at) => put_read(to, row_ids.find(id), *at),
+        JournalEntry::Evicted(eviction) => add_gone(to, row_ids, eviction),
         JournalEntry::Withdrawn(id) => {
-            delete_command(to, row_ids, id)?;
+            delete_command(to, row_ids, id);
             // Its eviction or its key may be in the file already.
-            for all in ["DELETE FROM gone WHERE id = ?", "DELETE FROM idempotency WHERE id = ?"] {
-                to.prepare_cached(all)?.execute([id.as_str()])?;
+            for all in [RowStatement::DeleteTombstone, RowStatement::DeleteKeysOfCommand] {
+                to.add(all, [text(id.as_str())]);
             }
         }
-        JournalEntry::CurrentTab(current) => put_client(to, current)?,
-        JournalEntry::Leased(lease) => put_lease(to, lease)?,
+        JournalEntry::CurrentTab(current) => put_client(to, current),
+        JournalEntry::Leased(lease) => put_lease(to, lease),
         JournalEntry::LeaseEnded(browser, tab) => {
-            let ended = "DELETE FROM lease WHERE browser = ? AND tab = ?";
-            to.prepare_cached(ended)?.execute(params![browser.as_str(), tab.0])?;
+            to.add(RowStatement::DeleteLease, [text(browser.as_str()), tab.0.into()]);
         }
-        JournalEntry::TabOpened(opened) => put_opened_tab(to, opened)?,
+        JournalEntry::TabOpened(opened) => put_opened_tab(to, opened),
         JournalEntry::OpenedTabGone(browser, tab) => {
-            let gone = "DELETE FROM opened_tab WHERE browser = ? AND tab = ?";
-            to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
+            to.add(RowStatement::DeleteOpenedTab, [text(browser.as_str()), tab.0.into()]);
         }
-        JournalEntry::TabOwned(owned) => put_owner_tab(to, owned)?,
+        JournalEntry::TabOwned(owned) => put_owner_tab(to, owned),
         JournalEntry::OwnedTabGone(browser, tab) => {
-            let gone = "DELETE FROM owner_tab WHERE browser = ? AND tab = ?";
-            to.prepare_cached(gone)?.execute(params![browser.as_str(), tab.0])?;
+            to.add(RowStatement::DeleteOwnerTab, [text(browser.as_str()), tab.0.into()]);
         }
-        JournalEntry::ConsentKept(kept) => put_consent(to, kept)?,
+        JournalEntry::ConsentKept(kept) => put_consent(to, kept),
         JournalEntry::ConsentDropped(ConsentSubject { owner, client, kind, site }) => {
-            let dropped =
-                "DELETE FROM consent WHERE owner = ? AND client = ? AND kind = ? AND site = ?";
-            let key = params![owner.as_str(), client.as_str(), kind.code(), &**site];
-            to.prepare_cached(dropped)?.execute(key)?;
+            let key = [owner.as_str(), client.as_str(), kind.code(), site];
+            to.add(RowStatement::DeleteConsent, key.map(text));
         }
-        JournalEntry::Session(browser, session) => put_browser(to, browser, session)?,
+        JournalEntry::Session(browser, session) => put_browser(to, browser, session),
         JournalEntry::ClientForgotten(client) => {
             for all in [
-                "DELETE FROM client WHERE id = ?",
-                "DELETE FROM gone WHERE client = ?",
-                "DELETE FROM idempotency WHERE client = ?",
+                RowStatement::DeleteClient,
+                RowStatement::DeleteTombstonesOfClient,
+                RowStatement::DeleteKeysOfClient,
             ] {
-                to.prepare_cached(all)?.execute([client.as_str()])?;
+                to.add(all, [text(client.as_str())]);
             }
         }
         JournalEntry::DropKeys(before) => {
-            let old = "DELETE FROM idempotency WHERE accepted < ?";
-            to.prepare_cached(old)?.execute([stamp(*before)])?;
+            to.add(RowStatement::DeleteKeysBefore, [stamp(*before)]);
         }
     }
-    Ok(())
 }
 
 /// Writes all that an older file held into one of this schema.
 pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusqlite::Result<()> {
-    let mut row_ids = RowIds::default();
+    let (mut row_ids, mut changes) = (RowIds::default(), RowChanges::default());
     for command in &history.commands {
         let saved = &command.saved;
         let lane = command.lane.as_ref();
         let number = row_ids.give(&saved.spec.id);
-        put_command(to, number, &saved.spec, &command.selector, lane, &saved.trace)?;
-        put_stage(to, number, &saved.spec, &saved.stage, &saved.trace, &saved.holds)?;
+        put_command(&mut changes, number, &saved.spec, &command.selector, lane, &saved.trace);
+        put_stage(&mut changes, number, &saved.spec, &saved.stage, &saved.trace, &saved.holds);
         if let SavedStage::Ended { at, read: true, .. } = &saved.stage {
-            put_read(to, Some(number), *at)?;
+            put_read(&mut changes, Some(number), *at);
         }
     }
     for (id, client, tombstone) in &history.gone {
-        put_tombstone(to, id, client, tombstone)?;
+        put_tombstone(&mut changes, id, client, tombstone);
     }
-    history.keys.iter().try_for_each(|key| put_key(to, key))?;
-    history.clients.iter().try_for_each(|current| put_client(to, current))?;
-    history.leases.iter().try_for_each(|lease| put_lease(to, lease))?;
-    history.opened_tabs.iter().try_for_each(|opened| put_opened_tab(to, opened))?;
-    history.owner_tabs.iter().try_for_each(|owned| put_owner_tab(to, owned))?;
-    history.consents.iter().try_for_each(|kept| put_consent(to, kept))?;
+    history.keys.iter().for_each(|key| put_key(&mut changes, key));
+    history.clients.iter().for_each(|current| put_client(&mut changes, current));
+    history.leases.iter().for_each(|lease| put_lease(&mut changes, lease));
+    history.opened_tabs.iter().for_each(|opened| put_opened_tab(&mut changes, opened));
+    history.owner_tabs.iter().for_each(|owned| put_owner_tab(&mut changes, owned));
+    history.consents.iter().for_each(|kept| put_consent(&mut changes, kept));
     for (browser, session) in &history.sessions {
-        put_browser(to, browser, session)?;
+        put_browser(&mut changes, browser, session);
     }
-    history.anchor.as_ref().map_or(Ok(()), |anchor| put_run(to, anchor))
+    if let Some(anchor) = &history.anchor {
+        put_run(&mut changes, anchor);
+    }
+    changes.apply(to, &HashSet::new())
 }
 
-/// Deletes the row of a command.
-pub(super) fn delete_command(
-    from: &Connection,
-    row_ids: &mut RowIds,
-    id: &CorrelationId,
-) -> rusqlite::Result<()> {
+/// Adds the deletion of a command's row.
+pub(super) fn delete_command(to: &mut RowChanges, row_ids: &mut RowIds, id: &CorrelationId) {
     // The eviction of a withdrawn command comes after its withdrawal.
-    let Some(number) = row_ids.take(id) else { return Ok(()) };
-    from.prepare_cached("DELETE FROM command WHERE number = ?")?.execute([number])?;
-    // The two values of a command are neighbours, so one statement finds both.
-    let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
+    let Some(number) = row_ids.take(id) else { return };
+    to.add(RowStatement::DeleteCommand, [number.into()]);
     let (work, value) = (LongValue::Work.row(number), LongValue::Outcome.row(number));
-    from.prepare_cached(texts)?.execute([work, value])?;
-    Ok(())
+    to.add(RowStatement::DeleteLongTexts, [work.into(), value.into()]);
 }
 
 /// Which value of a command stands beside its record. SQLite writes a whole row again when a column
@@ -151,76 +139,64 @@ impl LongValue {
         2 * number + self as i64
     }
 
-    /// Writes the value, if there is one. It comes before the record that leaves it out: outside
-    /// of a transaction a record must never stand without its value.
-    fn put(self, to: &Connection, number: i64, text: Option<&str>) -> rusqlite::Result<()> {
-        let Some(text) = text else { return Ok(()) };
-        let put = "INSERT OR REPLACE INTO long_text VALUES (?, ?)";
-        to.prepare_cached(put)?.execute(params![self.row(number), text])?;
-        Ok(())
+    fn put(self, to: &mut RowChanges, number: i64, long: Option<impl Into<String>>) {
+        if let Some(long) = long {
+            to.add(RowStatement::PutLongText, [self.row(number).into(), text(long)]);
+        }
     }
 }
 
-fn write_accepted(
-    to: &Connection,
-    row_ids: &mut RowIds,
-    accepted: &AcceptedCommand,
-) -> rusqlite::Result<()> {
+fn add_accepted(to: &mut RowChanges, row_ids: &mut RowIds, accepted: &AcceptedCommand) {
     let AcceptedCommand { command, lane, selector, key, dropped_keys } = accepted;
     let spec = command.spec();
     let number = row_ids.give(&spec.id);
-    put_command(to, number, spec, selector, lane.as_ref(), command.marks())?;
+    put_command(to, number, spec, selector, lane.as_ref(), command.marks());
     for key in dropped_keys {
-        let drop = "DELETE FROM idempotency WHERE owner = ? AND client = ? AND key = ?";
-        let (owner, client) = (spec.owner.as_str(), spec.client.as_str());
-        to.prepare_cached(drop)?.execute([owner, client, &**key])?;
+        let values = [spec.owner.as_str(), spec.client.as_str(), key];
+        to.add(RowStatement::DeleteKey, values.map(text));
     }
-    let Some(key) = key else { return Ok(()) };
+    let Some(key) = key else { return };
     let key = RecordedKey::of(spec, key);
     // A digest would tell the arguments to a guesser.
     let digest = key.digest.filter(|_| !spec.is_private);
-    put_key(to, &RecordedKey { digest, ..key })
+    put_key(to, &RecordedKey { digest, ..key });
 }
 
-fn write_gone(to: &Connection, row_ids: &mut RowIds, eviction: &Eviction) -> rusqlite::Result<()> {
+fn add_gone(to: &mut RowChanges, row_ids: &mut RowIds, eviction: &Eviction) {
     let Eviction { id, client, gone, forgotten } = eviction;
-    delete_command(to, row_ids, id)?;
-    put_tombstone(to, id, client, gone)?;
+    delete_command(to, row_ids, id);
+    put_tombstone(to, id, client, gone);
     if let Some(forgotten) = forgotten {
-        to.prepare_cached("DELETE FROM gone WHERE id = ?")?.execute([forgotten.as_str()])?;
+        to.add(RowStatement::DeleteTombstone, [text(forgotten.as_str())]);
     }
-    Ok(())
 }
 
 fn put_command(
-    to: &Connection,
+    to: &mut RowChanges,
     number: i64,
     spec: &CommandSpec,
     target: &TargetSelector,
     lane: Option<&Lane>,
     trace: &[TracePoint],
-) -> rusqlite::Result<()> {
+) {
     let (record, long) = AcceptanceRecord::of(spec, target, lane, trace);
-    LongValue::Work.put(to, number, long.as_deref())?;
-    let put = "INSERT INTO command (number, id, acceptance, stage) VALUES (?, ?, ?, ?)";
-    let row = params![number, spec.id.as_str(), json(&record), roomy(String::new())];
-    to.prepare_cached(put)?.execute(row)?;
-    Ok(())
+    LongValue::Work.put(to, number, long);
+    let room = roomy(String::new());
+    let values = [number.into(), text(spec.id.as_str()), text(json(&record)), text(room)];
+    to.add(RowStatement::PutCommand, values);
 }
 
 fn put_stage(
-    to: &Connection,
+    to: &mut RowChanges,
     number: i64,
     spec: &CommandSpec,
     stage: &SavedStage,
     trace: &[TracePoint],
     holds: &HoldHistory,
-) -> rusqlite::Result<()> {
-    let Some((record, long)) = StageRecord::of(spec, stage, trace, holds) else { return Ok(()) };
-    LongValue::Outcome.put(to, number, long.as_deref())?;
-    let put = "UPDATE command SET stage = ? WHERE number = ?";
-    to.prepare_cached(put)?.execute(params![roomy(json(&record)), number])?;
-    Ok(())
+) {
+    let Some((record, long)) = StageRecord::of(spec, stage, trace, holds) else { return };
+    LongValue::Outcome.put(to, number, long);
+    to.add(RowStatement::PutStage, [text(roomy(json(&record))), number.into()]);
 }
 
 /// Pads a stage with spaces to the length that most have in the end.
@@ -229,89 +205,73 @@ fn roomy(mut stage: String) -> String {
     stage
 }
 
-fn put_read(to: &Connection, number: Option<i64>, at: Timestamp) -> rusqlite::Result<()> {
-    let put = "UPDATE command SET read = ? WHERE number = ?";
-    to.prepare_cached(put)?.execute(params![json(&ReadRecord::of(at)), number])?;
-    Ok(())
+fn put_read(to: &mut RowChanges, number: Option<i64>, at: Timestamp) {
+    to.add(RowStatement::PutRead, [text(json(&ReadRecord::of(at))), number.into()]);
 }
 
 fn put_tombstone(
-    to: &Connection,
+    to: &mut RowChanges,
     id: &CorrelationId,
     client: &ClientId,
     tombstone: &Tombstone,
-) -> rusqlite::Result<()> {
-    let record = json(&TombstoneRecord::of(client, tombstone));
-    let row = params![id.as_str(), client.as_str(), stamp(tombstone.at), record];
-    to.prepare_cached("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?)")?.execute(row)?;
-    Ok(())
+) {
+    let record = text(json(&TombstoneRecord::of(client, tombstone)));
+    let (id, client) = (text(id.as_str()), text(client.as_str()));
+    to.add(RowStatement::PutTombstone, [id, client, stamp(tombstone.at), record]);
 }
 
-fn put_key(to: &Connection, key: &RecordedKey) -> rusqlite::Result<()> {
-    let put = "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)";
-    to.prepare_cached(put)?.execute(params![
-        key.owner.as_str(),
-        key.client.as_str(),
-        &*key.key,
-        key.id.as_str(),
-        stamp(key.accepted),
-        json(&KeyRecord::of(key)),
-    ])?;
-    Ok(())
+fn put_key(to: &mut RowChanges, key: &RecordedKey) {
+    let [owner, client, name, id] =
+        [key.owner.as_str(), key.client.as_str(), &key.key, key.id.as_str()].map(text);
+    let record = text(json(&KeyRecord::of(key)));
+    to.add(RowStatement::PutKey, [owner, client, name, id, stamp(key.accepted), record]);
 }
 
-fn put_client(to: &Connection, current: &CurrentTabRecord) -> rusqlite::Result<()> {
-    let record = json(&ClientRecord::of(current));
-    let put = "INSERT OR REPLACE INTO client VALUES (?, ?, ?)";
-    let row = params![current.client.as_str(), stamp(current.at), record];
-    to.prepare_cached(put)?.execute(row)?;
-    Ok(())
+fn put_client(to: &mut RowChanges, current: &CurrentTabRecord) {
+    let record = text(json(&ClientRecord::of(current)));
+    let values = [text(current.client.as_str()), stamp(current.at), record];
+    to.add(RowStatement::PutClient, values);
 }
 
-fn put_lease(to: &Connection, lease: &TabLease) -> rusqlite::Result<()> {
-    let record = json(&LeaseRecord::of(lease));
-    let put = "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)";
-    to.prepare_cached(put)?.execute(params![lease.browser.as_str(), lease.tab.0, record])?;
-    Ok(())
+fn put_lease(to: &mut RowChanges, lease: &TabLease) {
+    let record = text(json(&LeaseRecord::of(lease)));
+    to.add(RowStatement::PutLease, [text(lease.browser.as_str()), lease.tab.0.into(), record]);
 }
 
-fn put_opened_tab(to: &Connection, opened: &ClientTab) -> rusqlite::Result<()> {
-    let record = json(&OpenedTabRecord::of(opened));
-    let put = "INSERT OR REPLACE INTO opened_tab VALUES (?, ?, ?)";
-    to.prepare_cached(put)?.execute(params![opened.browser.as_str(), opened.tab.0, record])?;
-    Ok(())
+fn put_opened_tab(to: &mut RowChanges, opened: &ClientTab) {
+    let record = text(json(&OpenedTabRecord::of(opened)));
+    let values = [text(opened.browser.as_str()), opened.tab.0.into(), record];
+    to.add(RowStatement::PutOpenedTab, values);
 }
 
-fn put_owner_tab(to: &Connection, owned: &OwnerTab) -> rusqlite::Result<()> {
-    let record = json(&OwnerTabRecord::of(owned));
-    let put = "INSERT OR REPLACE INTO owner_tab VALUES (?, ?, ?)";
-    to.prepare_cached(put)?.execute(params![owned.browser.as_str(), owned.tab.0, record])?;
-    Ok(())
+fn put_owner_tab(to: &mut RowChanges, owned: &OwnerTab) {
+    let record = text(json(&OwnerTabRecord::of(owned)));
+    to.add(RowStatement::PutOwnerTab, [text(owned.browser.as_str()), owned.tab.0.into(), record]);
 }
 
-fn put_consent(to: &Connection, kept: &KeptConsent) -> rusqlite::Result<()> {
+fn put_consent(to: &mut RowChanges, kept: &KeptConsent) {
     let ConsentSubject { owner, client, kind, site } = &kept.subject;
     let record = json(&ConsentRecord::of(kept));
-    let put = "INSERT OR REPLACE INTO consent VALUES (?, ?, ?, ?, ?)";
-    let row = params![owner.as_str(), client.as_str(), kind.code(), &**site, record];
-    to.prepare_cached(put)?.execute(row)?;
-    Ok(())
+    let values = [owner.as_str(), client.as_str(), kind.code(), site, record.as_str()];
+    to.add(RowStatement::PutConsent, values.map(text));
 }
 
-fn put_browser(
-    to: &Connection,
-    browser: &BrowserId,
-    session: &BrowserSession,
-) -> rusqlite::Result<()> {
-    let row = params![browser.as_str(), json(&BrowserRecord::of(session))];
-    to.prepare_cached("INSERT OR REPLACE INTO browser VALUES (?, ?)")?.execute(row)?;
-    Ok(())
+fn put_browser(to: &mut RowChanges, browser: &BrowserId, session: &BrowserSession) {
+    let record = text(json(&BrowserRecord::of(session)));
+    to.add(RowStatement::PutBrowser, [text(browser.as_str()), record]);
 }
 
-fn put_run(to: &Connection, anchor: &ClockAnchor) -> rusqlite::Result<()> {
-    let put = "INSERT OR REPLACE INTO meta VALUES ('run', ?)";
-    to.prepare_cached(put)?.execute([json(&RunRecord::of(anchor))])?;
-    Ok(())
+fn put_run(to: &mut RowChanges, anchor: &ClockAnchor) {
+    to.add(RowStatement::PutMeta, [text("run"), text(json(&RunRecord::of(anchor)))]);
+}
+
+fn text(text: impl Into<String>) -> Value {
+    Value::Text(text.into())
+}
+
+/// The row of a command; none, which no row has, if it has none.
+fn number_of(row_ids: &RowIds, id: &CorrelationId) -> Value {
+    row_ids.find(id).into()
 }
 
 /// A record as text. It has only text for keys, and nothing in it fails.
@@ -319,6 +279,6 @@ fn json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-fn stamp(moment: Timestamp) -> i64 {
-    i64::try_from(moment.unix_micros()).unwrap_or(i64::MAX)
+fn stamp(moment: Timestamp) -> Value {
+    i64::try_from(moment.unix_micros()).unwrap_or(i64::MAX).into()
 }

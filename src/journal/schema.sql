@@ -1,9 +1,12 @@
--- The schema of the journal, version 11. What is kept are records: JSON that says its own version
+-- The schema of the journal, version 12. What is kept are records: JSON that says its own version
 -- (record.rs). The other columns are what records are found, sorted and deleted by.
 
 -- What there is one of: `run` is the record of the daemon's last start, `ended_cleanly` whether the
--- file needs no check. The schema's version is SQLite's own `user_version`.
+-- file needs no check, `redo` the generation of the last redo log that is in the file. The schema's
+-- version is SQLite's own `user_version`.
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+-- By chance: the logs of another file, which may have stood in this place, do not fit.
+INSERT OR IGNORE INTO meta VALUES ('redo', abs(random() % 1000000000000));
 
 -- Commands whose record is kept, in the order of their acceptance.
 CREATE TABLE IF NOT EXISTS command (

@@ -9,15 +9,17 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::Journal;
 use super::columns::read_columns;
+use super::file_writer::{FileWriter, take_in_left};
 use super::history::read_history;
+use super::redo_log::{RedoLog, redo_path};
 use super::row_ids::RowIds;
 use super::rows::write_history;
 use super::writer::Writer;
 use crate::engine::RecordedHistory;
-use crate::home::rename_database;
+use crate::home::{REDO_ENDINGS, rename_database};
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
-const VERSION: i64 = 11;
+const VERSION: i64 = 12;
 
 /// The size of a page, in bytes: most rows change one.
 const PAGE: u32 = 2_048;
@@ -52,7 +54,8 @@ pub enum OpenError {
 }
 
 /// Why the file as it is cannot be read.
-enum FileFault {
+#[derive(Debug)]
+pub(super) enum FileFault {
     /// Its contents cannot be used: it is moved aside.
     Contents(String),
     /// It cannot be reached.
@@ -79,7 +82,11 @@ impl From<rusqlite::Error> for FileFault {
 
 impl From<io::Error> for FileFault {
     fn from(error: io::Error) -> Self {
-        Self::Access(error.to_string())
+        if error.kind() == io::ErrorKind::InvalidData {
+            Self::Contents(error.to_string())
+        } else {
+            Self::Access(error.to_string())
+        }
     }
 }
 
@@ -105,16 +112,17 @@ fn open_within(
     pages_max: impl Fn(u32) -> u32,
 ) -> Result<OpenedJournal, OpenError> {
     let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
-    let (connection, history, unusable_before) = match connect(path) {
-        Ok((connection, history)) => (connection, history, None),
+    let (connected, unusable_before) = match connect(path) {
+        Ok(connected) => (connected, None),
         // A full disk or a lock says nothing of the content, so the file stays in its place.
         Err(FileFault::Access(why)) => return Err(unusable(why)),
         Err(FileFault::Contents(why)) => {
             let to = rename_database(path, &format!(".{aside}"))
                 .map_err(|error| unusable(error.to_string()))?;
             match connect(path) {
-                Ok((connection, history)) => {
-                    (connection, RecordedHistory { moved_aside: Some(to), ..history }, Some(why))
+                Ok(connected) => {
+                    let history = RecordedHistory { moved_aside: Some(to), ..connected.history };
+                    (ConnectedFile { history, ..connected }, Some(why))
                 }
                 Err(FileFault::Access(why) | FileFault::Contents(why)) => {
                     return Err(unusable(why));
@@ -122,17 +130,34 @@ fn open_within(
             }
         }
     };
+    let ConnectedFile { connection, history, generation } = connected;
     let limited = connection
         .pragma_query_value(None, "page_count", |row| row.get(0))
         .and_then(|has| connection.pragma_update(None, "max_page_count", pages_max(has)));
     limited.map_err(|error| unusable(error.to_string()))?;
     let row_ids = RowIds::read(&connection).map_err(|error| unusable(error.to_string()))?;
-    let journal = Journal::written_by(|reader| Writer::start(connection, row_ids, reader));
+    let journal = Journal::written_by(|reader| {
+        let [mut first, second] = [
+            RedoLog::create(&redo_path(path, REDO_ENDINGS[0]))?,
+            RedoLog::create(&redo_path(path, REDO_ENDINGS[1]))?,
+        ];
+        // All before it is in the file.
+        first.begin(generation, 0);
+        Writer::start(FileWriter::new(connection), [first, second], row_ids, reader)
+    });
     let journal = journal.map_err(|error| unusable(error.to_string()))?;
     Ok(OpenedJournal { journal, history, unusable: unusable_before })
 }
 
-fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
+/// The file with all that was recorded in it.
+struct ConnectedFile {
+    connection: Connection,
+    history: RecordedHistory,
+    /// The generation of the next redo log.
+    generation: u64,
+}
+
+fn connect(path: &Path) -> Result<ConnectedFile, FileFault> {
     // SQLite gives its other files the mode of this one.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     let mut connection = Connection::open(path)?;
@@ -161,10 +186,11 @@ fn connect(path: &Path) -> Result<(Connection, RecordedHistory), FileFault> {
             return Err(FileFault::Contents(why));
         }
     }
+    let generation = take_in_left(&connection, path)?;
     let history = read_history(&connection).map_err(FileFault::from)?;
     // From here on a kill makes the next run check the whole file.
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('ended_cleanly', 0)", [])?;
-    Ok((connection, history))
+    Ok(ConnectedFile { connection, history, generation })
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {

@@ -146,19 +146,27 @@ async fn record(journal: &Journal, entries: impl IntoIterator<Item = JournalEntr
     journal.recorded(journal.last()).await.unwrap();
 }
 
-/// Records entries and opens the file again, as after the process was killed: it is not
-/// closed.
+/// Copies the files as they are: what a kill leaves.
+fn copy_all(from: &tempfile::TempDir, to: &tempfile::TempDir) {
+    for entry in std::fs::read_dir(from.path()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// Records entries and opens the file again, as after the process was killed: it is not closed. Once
+/// with all of them in the logs, and once with all of them in the file.
 async fn after_a_kill(entries: impl IntoIterator<Item = JournalEntry>) -> RecordedHistory {
-    let dir = dir();
+    let (dir, early, late) = (dir(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = reopen(&file(&dir));
     record(&first.journal, entries).await;
-    first.journal.everything_recorded().await;
-    // The files as they are now are what a kill leaves.
-    let left = tempfile::tempdir().unwrap();
-    for name in ["journal.db", "journal.db-wal"] {
-        std::fs::copy(dir.path().join(name), left.path().join(name)).unwrap();
-    }
-    reopen(&file(&left)).history
+    first.journal.write_deferred().await;
+    copy_all(&dir, &early);
+    first.journal.in_file().await;
+    copy_all(&dir, &late);
+    let (early, late) = (reopen(&file(&early)).history, reopen(&file(&late)).history);
+    assert_eq!(format!("{early:?}"), format!("{late:?}"));
+    late
 }
 
 #[tokio::test]
@@ -388,7 +396,7 @@ async fn only_its_owner_can_read_the_file_and_what_belongs_to_it() {
         assert_eq!(mode, 0o600, "{}", entry.path().display());
         files += 1;
     }
-    assert_eq!(files, 2, "the file and its log");
+    assert_eq!(files, 4, "the file, its log and two redo logs");
 }
 
 // WriteFailure.
@@ -483,8 +491,8 @@ async fn a_full_file_is_trouble_until_there_is_room_again_and_nothing_is_lost() 
 }
 
 #[tokio::test]
-async fn a_batch_that_fails_in_the_middle_leaves_nothing_of_it_and_the_file_is_closed_as_it_should_be()
- {
+async fn a_log_that_the_file_refuses_leaves_nothing_half_is_trouble_and_is_kept_until_it_is_taken()
+{
     let dir = dir();
     let journal = reopen(&file(&dir)).journal;
     record(&journal, [accepted(&script("exec_1"))]).await;
@@ -497,16 +505,71 @@ async fn a_batch_that_fails_in_the_middle_leaves_nothing_of_it_and_the_file_is_c
     drop(other);
     let journal = reopen(&file(&dir)).journal;
     journal.append(accepted(&script("exec_2")));
-    let seq = journal.append(burial("exec_9", None));
-    assert!(journal.recorded(seq).await.is_err());
+    journal.recorded(journal.append(burial("exec_9", None))).await.unwrap();
+    journal.everything_recorded().await;
+    while journal.trouble().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(journal.trouble().unwrap().to_string().contains("no"));
+    let later = journal.append(accepted(&script("exec_3")));
+    assert!(journal.recorded(later).await.is_err(), "nothing new is taken");
     journal.close().await;
     let other = rusqlite::Connection::open(file(&dir)).unwrap();
-    let clean = "SELECT value FROM meta WHERE name = 'ended_cleanly'";
-    assert!(other.query_row(clean, [], |row| row.get::<_, bool>(0)).unwrap());
+    let number = |sql: &str| other.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(number("SELECT value FROM meta WHERE name = 'ended_cleanly'"), 1);
+    assert_eq!(number("SELECT count(*) FROM command"), 1, "nothing of the log");
+    other.execute_batch("DROP TRIGGER refusal").unwrap();
     drop(other);
     let kept = reopen(&file(&dir)).history;
     let ids: Vec<_> = kept.commands.iter().map(|kept| kept.saved.spec.id.as_str()).collect();
-    assert_eq!(ids, ["exec_1"]);
+    assert_eq!(ids, ["exec_1", "exec_2"]);
+    assert_eq!(kept.gone.len(), 1);
+}
+
+#[tokio::test]
+async fn a_kill_between_the_file_and_the_end_of_a_log_brings_nothing_in_twice() {
+    let (dir, left) = (dir(), tempfile::tempdir().unwrap());
+    let first = reopen(&file(&dir));
+    let entries =
+        [accepted(&script("exec_1")), accepted(&script("exec_2")), burial("exec_1", None)];
+    record(&first.journal, entries).await;
+    first.journal.write_deferred().await;
+    // The logs as they were before, the file as it is after.
+    copy_all(&dir, &left);
+    first.journal.in_file().await;
+    for name in ["journal.db", "journal.db-wal"] {
+        std::fs::copy(dir.path().join(name), left.path().join(name)).unwrap();
+    }
+    let kept = reopen(&file(&left)).history;
+    assert_eq!((kept.commands.len(), kept.gone.len(), kept.keys.len()), (1, 1, 2));
+}
+
+#[tokio::test]
+async fn the_logs_of_another_journal_are_no_part_of_a_new_one() {
+    let dir = dir();
+    let first = reopen(&file(&dir));
+    record(&first.journal, [accepted(&script("exec_1"))]).await;
+    drop(first);
+    for name in ["journal.db", "journal.db-wal"] {
+        std::fs::remove_file(dir.path().join(name)).unwrap();
+    }
+    assert!(reopen(&file(&dir)).history.commands.is_empty());
+}
+
+#[tokio::test]
+async fn what_fills_a_log_comes_into_the_file_and_nothing_of_it_is_lost_on_the_way() {
+    let (dir, left) = (dir(), tempfile::tempdir().unwrap());
+    let journal = reopen(&file(&dir)).journal;
+    for n in 0..2_000 {
+        journal.recorded(journal.append(accepted(&script(&format!("exec_{n}"))))).await.unwrap();
+    }
+    let logs = crate::home::REDO_ENDINGS.map(|ending| {
+        std::fs::metadata(dir.path().join(format!("journal.db{ending}"))).unwrap().len()
+    });
+    assert!(logs.iter().sum::<u64>() < 2_000_000, "{logs:?}");
+    journal.close().await;
+    copy_all(&dir, &left);
+    assert_eq!(reopen(&file(&left)).history.commands.len(), 2_000);
 }
 
 #[tokio::test]
@@ -514,11 +577,19 @@ async fn entries_that_wait_in_a_journal_that_is_closed_in_trouble_hold_nobody_up
     let dir = dir();
     let journal = with_little_room(&file(&dir));
     let end = ended("exec_1", complete(&format!("\"{}\"", "x".repeat(400_000))));
+    // They stand in the log, and find no room in the file.
     journal.append(accepted(&end));
-    let seq = journal.append(JournalEntry::Changed(end));
+    journal.recorded(journal.append(JournalEntry::Changed(end))).await.unwrap();
+    journal.everything_recorded().await;
+    while journal.trouble().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let seq = journal.append(accepted(&script("exec_2")));
     assert!(journal.recorded(seq).await.is_err());
     journal.close().await;
     assert!(journal.recorded(seq).await.is_err());
+    // With room for it, nothing of the log is lost.
+    assert_eq!(reopen(&file(&dir)).history.commands.len(), 1);
 }
 
 #[tokio::test]
@@ -585,16 +656,17 @@ async fn the_log_goes_to_the_file_now_and_then_whoever_writes() {
         let dir = dir();
         let journal = reopen(&file(&dir)).journal;
         let before = std::fs::metadata(file(&dir)).unwrap().len();
+        let text = "x".repeat(5_000);
         for n in 0..1_200 {
-            let seq = journal.append(accepted(&script(&format!("exec_{n}"))));
+            let long =
+                Action::ExecuteJs(ExecuteJsAction { script: text.clone(), user_gesture: None });
+            let seq = journal.append(accepted(&command(&format!("exec_{n}"), long)));
             if is_written_by_the_thread {
                 journal.everything_recorded().await;
             }
             journal.recorded(seq).await.unwrap();
         }
-        // That it is the thread's turn is only asked for by the next write.
-        journal.recorded(journal.append(JournalEntry::DropKeys(NOW))).await.unwrap();
-        journal.everything_recorded().await;
+        journal.in_file().await;
         let after = std::fs::metadata(file(&dir)).unwrap().len();
         assert!(after > before + 100_000, "{before} bytes, then {after}");
     }
@@ -638,15 +710,15 @@ async fn what_is_long_is_written_once_and_goes_with_its_command() {
     let opened = reopen(&file(&dir));
     let (first, ended) = long();
     record(&opened.journal, [accepted(&first), JournalEntry::Changed(ended)]).await;
-    opened.journal.everything_recorded().await;
+    opened.journal.in_file().await;
     let log = || std::fs::metadata(dir.path().join("journal.db-wal")).unwrap().len();
     let before = log();
     assert!(before > 2 << 20, "both are there: {before}");
     record(&opened.journal, [JournalEntry::Read("exec_1".into(), at(4))]).await;
-    opened.journal.everything_recorded().await;
+    opened.journal.in_file().await;
     assert!(log() < before + (64 << 10), "{before} bytes, then {}", log());
     record(&opened.journal, [burial("exec_1", None)]).await;
-    opened.journal.everything_recorded().await;
+    opened.journal.in_file().await;
     opened.journal.close().await;
     let file = rusqlite::Connection::open(file(&dir)).unwrap();
     let left = file.query_row("SELECT count(*) FROM long_text", [], |row| row.get::<_, u64>(0));

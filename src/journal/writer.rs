@@ -1,21 +1,22 @@
 //! The writer of the journal: the tasks that wait for it, or a thread.
 //!
-//! A task that waits for an entry writes all entries that there are in one transaction. That takes
-//! some 20 µs; waking a thread and being woken by it takes 50 to 100 µs on sleeping cores, twice a
-//! command. A plain writer thread stays out until it measures no worse in `cargo bench --bench
-//! push`. When the disk is slow, the batch is large or a write fails, a thread writes instead, so
-//! that only the tasks wait that need its entries.
+//! A task that waits for an entry appends all entries that there are to a [redo log](super::redo_log).
+//! That takes some 5 µs; waking a thread and being woken by it takes 50 to 100 µs on sleeping cores,
+//! twice a command. When the disk is slow, the batch is large or a write fails, a thread appends
+//! instead, so that only the tasks wait that need its entries.
+//!
+//! The thread alone brings logs into the file, many entries at once, and nobody waits for that.
 
-use std::sync::{Arc, Mutex, PoisonError, TryLockError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, mpsc};
 use std::time::{Duration, Instant};
-use std::{io, thread};
-
-use rusqlite::Connection;
+use std::{fmt, io, mem, thread};
 
 use super::JournalReader;
-use super::record::LONG;
+use super::file_writer::FileWriter;
+use super::redo_log::RedoLog;
+use super::row_change::RowChanges;
 use super::row_ids::RowIds;
-use super::rows::{delete_command, write_entry};
+use super::rows::add_entry;
 use crate::engine::{Eviction, JournalEntry, LARGE};
 
 /// A write that takes longer than this is slow.
@@ -28,12 +29,8 @@ const SLOW_WRITES: u32 = 2;
 /// How many batches the thread writes then.
 const SLOW_BATCHES: u32 = 64;
 
-/// After this many batches the log is moved to the file itself.
-const CHECKPOINT: u32 = 1_024;
-
-/// The same after this many bytes of parameters and results. Every task that waits for an entry
-/// waits for the checkpoint too, and a long log takes the disk long.
-const CHECKPOINT_BYTES: usize = 4 << 20;
+/// With more bytes of parameters and results than this a frame of the log ends.
+const FRAME: usize = 1 << 20;
 
 /// How long after a failure the same entries are tried again.
 const RETRY: Duration = Duration::from_millis(250);
@@ -48,20 +45,18 @@ pub(super) struct Writer {
     thread: mpsc::Sender<WriterSignal>,
 }
 
-/// The connection and its batch. It is dropped when the journal is closed.
+/// The log that is appended to. It is dropped when the journal is closed.
 #[derive(Debug)]
 struct BatchWriter {
-    connection: Connection,
+    log: RedoLog,
+    /// The other log; the thread has it while it brings its changes into the file.
+    spare: Option<RedoLog>,
     row_ids: RowIds,
     reader: JournalReader,
     /// How many writes in a row were slow.
     slow_writes: u32,
     /// How many batches the thread still has to write.
     thread_batches_left: u32,
-    /// Batches since the last checkpoint.
-    batches_since_checkpoint: u32,
-    /// Bytes of parameters and results since the last checkpoint.
-    bytes_since_checkpoint: usize,
 }
 
 /// Why the thread is woken.
@@ -72,25 +67,21 @@ enum WriterSignal {
 }
 
 impl Writer {
-    /// A writer and its thread.
+    /// A writer and its thread, for a file with these rows and two empty logs.
     pub(super) fn start(
-        connection: Connection,
+        file: FileWriter,
+        [log, spare]: [RedoLog; 2],
         row_ids: RowIds,
         reader: JournalReader,
     ) -> io::Result<Self> {
-        let batch_writer = BatchWriter {
-            connection,
-            row_ids,
-            reader,
-            slow_writes: 0,
-            thread_batches_left: 0,
-            batches_since_checkpoint: 0,
-            bytes_since_checkpoint: 0,
-        };
+        let spare = Some(spare);
+        let (slow_writes, thread_batches_left) = (0, 0);
+        let batch_writer =
+            BatchWriter { log, spare, row_ids, reader, slow_writes, thread_batches_left };
         let batch_writer = Arc::new(Mutex::new(Some(batch_writer)));
         let (thread, work) = mpsc::channel();
-        let its = batch_writer.clone();
-        thread::Builder::new().name("journal".to_owned()).spawn(move || run_thread(&its, &work))?;
+        let mut its = WriterThread { batch_writer: batch_writer.clone(), file };
+        thread::Builder::new().name("journal".to_owned()).spawn(move || its.run(&work))?;
         Ok(Self { batch_writer, thread })
     }
 
@@ -117,7 +108,7 @@ impl Writer {
         // After a failure only the thread tries again, so that no task waits for the disk.
         if batch_writer.reader.has_failed()
             || batch_writer.thread_batches_left > 0
-            || batch_writer.has_long_log()
+            || batch_writer.is_held_up()
         {
             return self.leave_to_thread();
         }
@@ -130,7 +121,12 @@ impl Writer {
             return self.leave_to_thread();
         }
         match batch_writer.write_batch() {
-            Ok(()) => true,
+            Ok(()) => {
+                if batch_writer.is_due() {
+                    self.wake(WriterSignal::Write);
+                }
+                true
+            }
             Err(error) => {
                 batch_writer.reader.failed(&error.to_string());
                 self.leave_to_thread()
@@ -153,6 +149,14 @@ impl Writer {
         self.wake(WriterSignal::Close);
     }
 
+    /// Whether everything that is recorded is in the file.
+    #[cfg(test)]
+    pub(super) fn has_empty_logs(&self) -> bool {
+        lock(&self.batch_writer)
+            .as_ref()
+            .is_none_or(|open| open.log.is_empty() && open.spare.is_some())
+    }
+
     fn wake(&self, work: WriterSignal) {
         // A thread that is gone has closed the journal.
         let _ = self.thread.send(work);
@@ -160,59 +164,48 @@ impl Writer {
 }
 
 impl BatchWriter {
-    /// Whether it is time to move the log to the file itself.
-    const fn has_long_log(&self) -> bool {
-        self.batches_since_checkpoint >= CHECKPOINT
-            || self.bytes_since_checkpoint >= CHECKPOINT_BYTES
+    /// Whether the log takes no more until the thread is done with the other one.
+    const fn is_held_up(&self) -> bool {
+        self.log.is_full() && self.spare.is_none()
+    }
+
+    /// Whether it is time to bring the log into the file, and the thread is not at it already.
+    const fn is_due(&self) -> bool {
+        self.spare.is_some() && self.log.is_due()
     }
 
     /// Whether the batch is small enough to be written by a task.
     fn is_small(&self) -> bool {
-        self.batch_size() <= LARGE
-    }
-
-    /// How many bytes of parameters and results the batch has.
-    fn batch_size(&self) -> usize {
-        self.reader.batch().map(JournalEntry::size).sum()
+        self.reader.batch().map(JournalEntry::size).sum::<usize>() <= LARGE
     }
 
     #[expect(clippy::disallowed_methods, reason = "how long it takes decides who does the next")]
-    fn write_batch(&mut self) -> rusqlite::Result<()> {
+    fn write_batch(&mut self) -> io::Result<()> {
         let began = Instant::now();
-        self.roll_back()?;
-        let written = self.write_taken();
+        let written = self.append_batch();
         self.row_ids.settle(written.is_ok());
         written?;
-        self.batches_since_checkpoint += 1;
-        self.bytes_since_checkpoint += self.batch_size();
         self.reader.recorded();
         self.note_time(began.elapsed());
         Ok(())
     }
 
-    /// Ends a transaction that a failure, or a panic, has left open; many a failure ends it by itself.
-    fn roll_back(&self) -> rusqlite::Result<()> {
-        if self.connection.is_autocommit() {
+    /// Appends the batch: as one frame, unless that would be a very long one. If it fails in the middle,
+    /// all of it is appended once more, and nothing is different in the end.
+    fn append_batch(&mut self) -> io::Result<()> {
+        let (mut changes, mut size) = (RowChanges::default(), 0);
+        for entry in self.reader.batch() {
+            add_entry(&mut changes, &mut self.row_ids, entry);
+            size += entry.size();
+            if size > FRAME {
+                self.log.append(mem::take(&mut changes))?;
+                size = 0;
+            }
+        }
+        if changes.is_empty() {
             return Ok(());
         }
-        self.connection.execute_batch("ROLLBACK")
-    }
-
-    fn write_taken(&mut self) -> rusqlite::Result<()> {
-        let mut entries = self.reader.batch();
-        if let (Some(only @ JournalEntry::Changed(_)), None) = (entries.next(), entries.next())
-            && only.size() <= LONG
-        {
-            // One statement is a transaction by itself.
-            return write_entry(&self.connection, &mut self.row_ids, only);
-        }
-        // As statements that are kept: those of rusqlite's own transactions are parsed each time.
-        self.connection.prepare_cached("BEGIN")?.execute([])?;
-        for entry in self.reader.batch() {
-            write_entry(&self.connection, &mut self.row_ids, entry)?;
-        }
-        self.connection.prepare_cached("COMMIT")?.execute([])?;
-        Ok(())
+        self.log.append(changes)
     }
 
     fn note_time(&mut self, took: Duration) {
@@ -225,78 +218,127 @@ impl BatchWriter {
         };
     }
 
-    /// Deletes the commands that the batch evicts before anything else is written: they may be what
-    /// fills the disk.
-    fn make_room(&mut self) {
-        if let Err(error) = self.roll_back() {
-            tracing::warn!(%error, "a failed transaction of the journal could not be ended");
-            return;
-        }
-        // All, because the evictions may stand far behind the entry that found no room.
-        self.reader.take_all();
-        for entry in self.reader.batch() {
-            if let JournalEntry::Evicted(Eviction { id, .. }) = entry {
-                // A failure shows in the next try of the whole batch; the row id is known until then.
-                let _ = delete_command(&self.connection, &mut self.row_ids, id);
-            }
-        }
-    }
-
     /// Writes the next batch of everything that there is. False: there was none.
-    fn write_next(&mut self) -> rusqlite::Result<bool> {
+    fn write_next(&mut self) -> io::Result<bool> {
         self.reader.take_batch_with_deferred();
         if self.reader.is_empty() {
+            self.reader.recovered();
             return Ok(false);
         }
         self.write_batch()?;
         Ok(true)
     }
 
-    /// Moves the log to the file itself, if it is time. Meanwhile every task that waits for an entry
-    /// waits.
-    fn shorten_log(&mut self) {
-        if !self.has_long_log() {
-            return;
-        }
-        // Also if it fails, or every batch would try it again.
-        (self.batches_since_checkpoint, self.bytes_since_checkpoint) = (0, 0);
-        if let Err(error) = checkpoint(&self.connection, "PASSIVE") {
-            tracing::warn!(%error, "the journal's log could not be moved to its file");
-        }
+    /// The rows of the commands that the batch evicts.
+    fn evicted(&mut self) -> Vec<i64> {
+        // All, because the evictions may stand far behind the entry that found no room.
+        self.reader.take_all();
+        let row = |entry: &JournalEntry| {
+            let JournalEntry::Evicted(Eviction { id, .. }) = entry else { return None };
+            self.row_ids.find(id)
+        };
+        self.reader.batch().filter_map(row).collect()
     }
 
-    fn end(self) {
-        // Without an end of its own it would take the marks below with it.
-        let _ = self.roll_back();
-        // Marked before the checkpoint, which brings the mark into the file.
-        let ended = self
-            .connection
-            .execute("UPDATE meta SET value = 1 WHERE name = 'ended_cleanly'", [])
-            .and_then(|_| checkpoint(&self.connection, "TRUNCATE"));
-        if let Err(error) = ended {
-            tracing::warn!(%error, "the journal was not closed as it should be");
+    /// Gives the log away, and goes on with the other one. `None`: there is nothing in it, or the other
+    /// one is not there.
+    fn take_log(&mut self) -> Option<RedoLog> {
+        if self.log.is_empty() {
+            return None;
         }
+        let mut next = self.spare.take()?;
+        next.begin(self.log.generation() + 1, self.log.frames());
+        Some(mem::replace(&mut self.log, next))
     }
 }
 
 /// The thread: ends when the journal is closed and everything is written, or cannot be.
-fn run_thread(batch_writer: &Mutex<Option<BatchWriter>>, work: &mpsc::Receiver<WriterSignal>) {
-    let mut has_failed = false;
-    let mut tries_left = None;
-    loop {
-        if is_to_close(work, has_failed) && tries_left.is_none() {
-            tries_left = Some(LAST_TRIES);
+struct WriterThread {
+    batch_writer: Arc<Mutex<Option<BatchWriter>>>,
+    file: FileWriter,
+}
+
+impl WriterThread {
+    fn run(&mut self, work: &mpsc::Receiver<WriterSignal>) {
+        let mut has_failed = false;
+        let mut tries_left = None;
+        loop {
+            if is_to_close(work, has_failed) && tries_left.is_none() {
+                tries_left = Some(LAST_TRIES);
+            }
+            has_failed = !self.try_to_write(has_failed);
+            match &mut tries_left {
+                // The disk does not take the rest, and the daemon has to end all the same.
+                Some(0) => return self.close(),
+                Some(_) if !has_failed => return self.close(),
+                Some(tries) => *tries -= 1,
+                None => {}
+            }
         }
-        has_failed = !try_to_write(batch_writer, has_failed);
-        match &mut tries_left {
-            // The disk does not take the rest, and the daemon has to end all the same.
-            Some(0) => return close(batch_writer),
-            Some(_) if !has_failed => return close(batch_writer),
-            Some(tries) => *tries -= 1,
-            None => {}
-        }
-        shorten_log(batch_writer);
     }
+
+    /// Writes everything, and brings it into the file. False: it cannot for now.
+    fn try_to_write(&mut self, mut had_failed: bool) -> bool {
+        loop {
+            if had_failed {
+                self.make_room();
+            }
+            if let Err(error) = self.file.take_in() {
+                return self.failed(&error, had_failed);
+            }
+            // The lock is released after each batch, so that a task that waits for one entry can write.
+            let mut batch_writer = lock(&self.batch_writer);
+            let Some(open) = &mut *batch_writer else { return true };
+            if let Some(emptied) = self.file.give_back() {
+                open.spare = Some(emptied);
+            }
+            let is_more = match open.write_next() {
+                Ok(is_more) => is_more,
+                Err(error) => {
+                    drop(batch_writer);
+                    return self.failed(&error, had_failed);
+                }
+            };
+            if had_failed {
+                tracing::info!("the journal is written again");
+                had_failed = false;
+            }
+            match open.take_log() {
+                Some(log) => self.file.hand_over(log),
+                None if !is_more => return true,
+                None => {}
+            }
+        }
+    }
+
+    /// Says that entries cannot be recorded for now. False, as the answer of the caller.
+    fn failed(&self, error: &dyn fmt::Display, had_failed: bool) -> bool {
+        if !had_failed {
+            tracing::error!(%error, "the journal cannot be written");
+        }
+        if let Some(open) = &mut *lock(&self.batch_writer) {
+            open.reader.failed(&error.to_string());
+        }
+        false
+    }
+
+    /// Deletes the commands that the batch evicts before anything else is written: they may be what
+    /// fills the disk.
+    fn make_room(&mut self) {
+        let evicted = lock(&self.batch_writer).as_mut().map(BatchWriter::evicted);
+        self.file.delete(evicted.unwrap_or_default());
+    }
+
+    fn close(&mut self) {
+        // The reader goes last: it tells whoever closes the journal that the file is closed.
+        let open = lock(&self.batch_writer).take();
+        self.file.end();
+        drop(open);
+    }
+}
+
+fn lock(batch_writer: &Mutex<Option<BatchWriter>>) -> MutexGuard<'_, Option<BatchWriter>> {
+    batch_writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for work; in trouble, for a while. Whether it is the last.
@@ -311,54 +353,4 @@ fn is_to_close(work: &mpsc::Receiver<WriterSignal>, has_failed: bool) -> bool {
     // One pass of the thread serves all signals, so all are taken.
     let all: Vec<_> = first.into_iter().chain(work.try_iter()).collect();
     all.contains(&WriterSignal::Close)
-}
-
-/// Writes everything. False: it cannot be written for now.
-fn try_to_write(batch_writer: &Mutex<Option<BatchWriter>>, mut had_failed: bool) -> bool {
-    loop {
-        // The lock is released after each batch, so that a task that waits for one entry can write.
-        let mut batch_writer = batch_writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(batch_writer) = &mut *batch_writer else { return true };
-        if had_failed {
-            batch_writer.make_room();
-        }
-        match batch_writer.write_next() {
-            Ok(more) => {
-                if had_failed {
-                    tracing::info!("the journal is written again");
-                    had_failed = false;
-                }
-                if !more {
-                    return true;
-                }
-                batch_writer.shorten_log();
-            }
-            Err(error) => {
-                if !had_failed {
-                    tracing::error!(%error, "the journal cannot be written");
-                }
-                batch_writer.reader.failed(&error.to_string());
-                return false;
-            }
-        }
-    }
-}
-
-/// Moves the log to the file itself, if it is time.
-fn shorten_log(batch_writer: &Mutex<Option<BatchWriter>>) {
-    let mut batch_writer = batch_writer.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(batch_writer) = &mut *batch_writer {
-        batch_writer.shorten_log();
-    }
-}
-
-fn close(batch_writer: &Mutex<Option<BatchWriter>>) {
-    let ended = batch_writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(batch_writer) = ended {
-        batch_writer.end();
-    }
-}
-
-fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<()> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()))
 }

@@ -30,7 +30,7 @@ pub struct DaemonMeasures {
     rejected_calls: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     journal_bytes: Option<u64>,
-    /// The transactions of the journal, and how long they took.
+    /// The batches of the journal, and how long they took.
     journal_writes: u64,
     journal_times: TimePercentiles,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -110,7 +110,7 @@ impl Default for WriteTimes {
 }
 
 impl WriteTimes {
-    /// Notes how long one transaction took.
+    /// Notes how long a batch took.
     pub fn observe(&self, took: Duration) {
         self.collected.observe(took.as_secs_f64());
         self.steps().note(took);
@@ -177,7 +177,7 @@ impl DaemonMetrics {
         );
         registry.register_with_unit(
             "journal_write",
-            "How long one transaction of the journal took",
+            "How long the journal took to record a batch of entries",
             Unit::Seconds,
             self.writes.collected.clone(),
         );

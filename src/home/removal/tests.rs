@@ -54,6 +54,8 @@ fn full() -> (tempfile::TempDir, StateDirectory) {
         "daemon.log.2",
         "installed.json",
         "journal.db",
+        "journal.db-redo1",
+        "journal.db-redo2",
         "journal.db-shm",
         "journal.db-wal",
         "journal.db.unusable-1700000000000",
