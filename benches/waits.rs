@@ -90,6 +90,7 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
                 estimate: Duration::ZERO,
                 idempotency_key: None,
                 must_name_tab: false,
+                trace_context: None,
             };
             let taken = hub.start_host_task(&caller, asked);
             let taken = taken.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;

@@ -97,6 +97,7 @@ impl Inside {
                 idempotency_key: None,
                 takes_tab: false,
                 dialogs: None,
+                trace_context: None,
             };
             let began = now();
             let accepted = self.hub.submit(&self.caller, submission).await;

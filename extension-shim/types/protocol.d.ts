@@ -1432,6 +1432,10 @@ export type CommandBody = {
   consents?: KnownConsent[];
   /** What the person has allowed this command alone. */
   allowed?: ConsentNeed[];
+  /** The trace and the span that it is a part of, if its call named one: as W3C Trace Context has it. */
+  traceparent?: string;
+  /** What tracing systems have added to it. */
+  tracestate?: string;
 };
 
 /** A person's word. */

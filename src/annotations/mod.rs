@@ -16,14 +16,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::home::{DrawingList, DrawingStore, DrawingsError, FileError, KeptDrawing};
 use crate::hub::{
-    CallRefusal, Caller, CommandLookup, HostTask, Hub, Submission, SubmittedCommand, TargetSelector,
+    CallRefusal, Caller, CommandLookup, HostTask, Hub, RequestContext, Submission,
+    SubmittedCommand, TargetSelector,
 };
 use crate::lifecycle::{AwaitedDrawings, CommandOutcome, CommandWork, limits};
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::actions::DrawModeAction;
 use crate::protocol::{
     Action, BrowserId, CorrelationId, Drawing, DrawingCancel, DrawingId, DrawingPrompt,
-    DrawingsReport, Owner, ReportedError, SessionName, TabId, TabScope,
+    DrawingsReport, Owner, ReportedError, SessionName, TabId, TabScope, TraceContext,
 };
 
 /// The usual time that people take.
@@ -58,8 +59,8 @@ pub struct DrawingRequest {
     pub styles: bool,
     /// The words that the person sees.
     pub prompt: Option<DrawingPrompt>,
-    /// See [`Submission::idempotency_key`].
-    pub idempotency_key: Option<Arc<str>>,
+    /// The rest of the call's request.
+    pub request: RequestContext,
     /// See [`HostTask::must_name_tab`].
     pub must_name_tab: bool,
 }
@@ -196,13 +197,13 @@ impl AnnotationService {
         caller: &Caller,
         request: DrawingRequest,
     ) -> Result<DrawingWait, AnnotationError> {
-        let DrawingRequest { session, selector, styles, prompt, idempotency_key, must_name_tab } =
-            request;
+        let DrawingRequest { session, selector, styles, prompt, request, must_name_tab } = request;
         let submitted = self.begin(
             caller,
             HostTask {
-                idempotency_key,
+                idempotency_key: request.key,
                 must_name_tab,
+                trace_context: request.trace_context.clone(),
                 ..wait_for(session.clone(), selector.clone())
             },
         )?;
@@ -223,7 +224,8 @@ impl AnnotationService {
         let styles = styles.then_some(true);
         let action =
             Action::DrawMode(DrawModeAction { correlation_id: id, session, styles, prompt });
-        Ok(DrawingWait { submitted, opening: Some(self.open(caller, action, selector).await) })
+        let opening = self.open(caller, action, selector, request.trace_context).await;
+        Ok(DrawingWait { submitted, opening: Some(opening) })
     }
 
     /// The drawings of a session. Without a session: the unread drawings, or else the last one. They
@@ -236,7 +238,7 @@ impl AnnotationService {
         &self,
         caller: &Caller,
         session: Option<SessionName>,
-        key: Option<Arc<str>>,
+        request: RequestContext,
     ) -> Result<Option<SubmittedCommand>, AnnotationError> {
         let owner = &caller.owner;
         let wanted = session.clone();
@@ -251,7 +253,10 @@ impl AnnotationService {
         };
         let ids: Vec<_> = chosen.into_iter().map(|kept| kept.drawing_id.clone()).collect();
         let wait = wait_for(session.clone(), TargetSelector::default());
-        let submitted = self.begin(caller, HostTask { idempotency_key: key, ..wait })?;
+        let submitted = self.begin(
+            caller,
+            HostTask { idempotency_key: request.key, trace_context: request.trace_context, ..wait },
+        )?;
         self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
         Ok(Some(submitted))
@@ -321,6 +326,7 @@ impl AnnotationService {
         caller: &Caller,
         action: Action,
         selector: TargetSelector,
+        trace_context: Option<TraceContext>,
     ) -> ToolsOpening {
         let hub = &self.0.hub;
         let call = Submission {
@@ -330,6 +336,7 @@ impl AnnotationService {
             idempotency_key: None,
             takes_tab: false,
             dialogs: None,
+            trace_context,
         };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,
@@ -428,6 +435,7 @@ fn wait_for(session: Option<SessionName>, target: TargetSelector) -> HostTask {
         estimate: USUAL,
         idempotency_key: None,
         must_name_tab: false,
+        trace_context: None,
     }
 }
 

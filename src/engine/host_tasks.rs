@@ -12,10 +12,11 @@ use super::refusal::{CallRefusal, RefusalReason};
 use super::submit::{CommandReceipt, SubmittedCommand};
 use super::{Caller, Engine, Transaction, targets};
 use crate::lifecycle::{
-    CallKey, CommandOutcome, CommandPhase, CommandWork, LifecycleEvent, TargetSelector,
+    CallKey, CommandOutcome, CommandPhase, CommandSpec, CommandWork, LifecycleEvent, TargetSelector,
 };
 use crate::protocol::{
-    BrowserId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName, WorkKind,
+    BrowserId, CommandProgress, CommandStatus, CorrelationId, Job, Owner, SessionName,
+    TraceContext, WorkKind,
 };
 
 /// A call for a wait or a job.
@@ -34,6 +35,8 @@ pub struct HostTask {
     /// Whether a task for a page is refused while its client uses several tabs and the call names
     /// none.
     pub must_name_tab: bool,
+    /// See [`Submission::trace_context`](super::Submission::trace_context).
+    pub trace_context: Option<TraceContext>,
 }
 
 impl Engine {
@@ -140,7 +143,15 @@ impl Transaction<'_> {
         caller: &Caller,
         asked: HostTask,
     ) -> Result<SubmittedCommand, CallRefusal> {
-        let HostTask { work, target, deadline, estimate, idempotency_key, must_name_tab } = asked;
+        let HostTask {
+            work,
+            target,
+            deadline,
+            estimate,
+            idempotency_key,
+            must_name_tab,
+            trace_context,
+        } = asked;
         let key = CallKey::of(idempotency_key, &work, &target);
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
@@ -154,7 +165,7 @@ impl Transaction<'_> {
             })
             .and_then(|()| self.place_of_task(caller, &work, target));
         let place = taken.map_err(|why| self.refuse_call(caller, why, work.aim(None)))?;
-        let spec = self.new_spec(caller, work, deadline);
+        let spec = CommandSpec { trace_context, ..self.new_spec(caller, work, deadline) };
         let (id, query_id) = (spec.id.clone(), spec.query_id.clone());
         let kind = spec.work.kind();
         let recorded = self.insert_command(caller, spec, &None, &place, key);

@@ -8,7 +8,7 @@ use super::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, CommandState, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
-    ReadyFrame, ToExtension, Transport,
+    ReadyFrame, ToExtension, TraceContext, Transport,
 };
 use crate::seeded_bug;
 
@@ -277,6 +277,9 @@ pub(super) fn command_frame(
 ) -> Option<ToExtension> {
     let CommandState::Sent { delivery, .. } = command.state() else { return None };
     let spec = command.spec();
+    let trace = spec.trace_context.as_ref().map(TraceContext::fields);
+    let (traceparent, tracestate) =
+        trace.map_or((None, None), |fields| (Some(fields.traceparent), fields.tracestate));
     let body = CommandBody {
         id: spec.query_id.clone(),
         correlation_id: spec.id.clone(),
@@ -293,6 +296,8 @@ pub(super) fn command_frame(
         client_id: spec.client.clone(),
         consents: engine.consents_of(command),
         allowed: command.holds().allowed.clone(),
+        traceparent,
+        tracestate,
     };
     Some(ToExtension::Command { attempt: delivery.attempt, command: body })
 }

@@ -77,7 +77,7 @@ pub use polling::{
 pub use reading::CommandLists;
 pub use refusal::{BrowserChoice, CallRefusal, RefusalReason, TabChoice};
 pub use scopes::OwnerTab;
-pub use submit::{CommandReceipt, DialogHandling, Submission, SubmittedCommand};
+pub use submit::{CommandReceipt, DialogHandling, RequestContext, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
 pub use used_tabs::UsedTab;

@@ -13,7 +13,7 @@ use crate::lifecycle::{
     CallKey, Command, CommandSpec, CommandWork, Lane, LifecycleEvent, TargetSelector, limits,
 };
 use crate::protocol::actions::ExecuteJsAction;
-use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId};
+use crate::protocol::{Action, CommandAim, CorrelationId, FailedCommand, QueryId, TraceContext};
 
 /// A call for an action.
 #[derive(Clone, Debug)]
@@ -32,6 +32,17 @@ pub struct Submission {
     pub takes_tab: bool,
     /// What becomes of dialogs that it meets; `None`: as its client has chosen.
     pub dialogs: Option<DialogHandling>,
+    /// The place of the call in a trace of its client.
+    pub trace_context: Option<TraceContext>,
+}
+
+/// The part of a tool call's request that is not in its arguments.
+#[derive(Clone, Debug, Default)]
+pub struct RequestContext {
+    /// The idempotency key of a call whose arguments have none.
+    pub key: Option<Arc<str>>,
+    /// See [`Submission::trace_context`].
+    pub trace_context: Option<TraceContext>,
 }
 
 /// What becomes of the dialogs that a command meets.
@@ -192,6 +203,7 @@ impl Transaction<'_> {
         let timeout = if is_usual { limits::EXECUTE_HOLDING } else { *timeout };
         let mut spec = self.new_spec(caller, work, timeout.min(limits::EXECUTE_MAX));
         spec.holds_dialogs = holds_dialogs;
+        spec.trace_context.clone_from(&call.trace_context);
         spec.is_private = action.opens_private_tab()
             || lane.as_ref().is_some_and(|lane| {
                 lane.tab.is_some_and(|tab| self.is_private_tab(&lane.browser, tab))
@@ -229,6 +241,7 @@ impl Transaction<'_> {
             holds_dialogs: false,
             scope: self.scope_of(&caller.owner),
             is_private: false,
+            trace_context: None,
             created: self.now(),
         }
     }

@@ -173,6 +173,7 @@ mod tests {
             idempotency_key: None,
             takes_tab: false,
             dialogs: None,
+            trace_context: None,
         };
         hub.submit(&caller(owner), call).await.unwrap().id
     }

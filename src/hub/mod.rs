@@ -43,8 +43,8 @@ pub use crate::engine::{
     AskReply, AskSummary, BrowserChoice, BrowserSummary, CallRefusal, Caller, CaptureChange,
     CaptureStatus, CaptureUnsupportedBrowsers, ClientSummary, CloseReason, CommandLists,
     CommandReceipt, DialogHandling, ExtensionFiles, HostTask, KnockList, KnockSummary,
-    NamelessPoller, PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition, Submission,
-    SubmittedCommand, TabChoice, TabSummary,
+    NamelessPoller, PendingQuerySummary, PollRequest, RefusalReason, ReportDisposition,
+    RequestContext, Submission, SubmittedCommand, TabChoice, TabSummary,
 };
 use crate::engine::{ClockAnchor, Engine, JournalEntry, RecordedHistory};
 use crate::home::AgentFiles;

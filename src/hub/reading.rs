@@ -8,7 +8,7 @@ use super::{Caller, Hub};
 use crate::engine::{CallRefusal, CommandLists, RefusalReason};
 use crate::journal::WriteFailure;
 use crate::lifecycle::{Command, Tombstone, limits};
-use crate::protocol::{CommandReport, CommandStatus, CorrelationId, FailedCommand};
+use crate::protocol::{CommandReport, CommandStatus, CorrelationId, FailedCommand, TraceContext};
 use crate::seeded_bug;
 
 /// The answer to a question about an id.
@@ -63,6 +63,12 @@ impl Hub {
         if let Some(shown) = holders.and_then(|holders| holders.shown_in(result)) {
             *result = shown;
         }
+    }
+
+    /// The place of a command's call in a trace of its client.
+    #[must_use]
+    pub fn trace_context_of(&self, id: &CorrelationId) -> Option<TraceContext> {
+        self.0.commands.get(id)?.borrow().spec().trace_context.clone()
     }
 
     /// Waits until a command ends, waits for the answer to a dialog or begins to wait for the person,

@@ -63,6 +63,7 @@ fn script() -> Submission {
         idempotency_key: None,
         takes_tab: false,
         dialogs: None,
+        trace_context: None,
     }
 }
 

@@ -12,7 +12,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::monitor::{FileMonitor, SyncError, SyncRequest, SyncSummary};
-use crate::hub::{CallRefusal, Caller, HostTask, Hub, SubmittedCommand, TargetSelector};
+use crate::hub::{
+    CallRefusal, Caller, HostTask, Hub, RequestContext, SubmittedCommand, TargetSelector,
+};
 use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::protocol::{CorrelationId, Job, MonitorSync, ReportedError};
 
@@ -73,7 +75,7 @@ impl JobRunner {
         &self,
         caller: &Caller,
         job: Job,
-        key: Option<Arc<str>>,
+        request: RequestContext,
     ) -> Result<SubmittedCommand, JobRejection> {
         let estimate = self.estimate(&job).await.map_err(JobRejection::Wrong)?;
         let hub = &self.0.hub;
@@ -82,8 +84,9 @@ impl JobRunner {
             work: CommandWork::Job { job: job.clone() },
             target: TargetSelector::default(),
             estimate,
-            idempotency_key: key,
+            idempotency_key: request.key,
             must_name_tab: false,
+            trace_context: request.trace_context,
         };
         let submitted = hub.start_host_task(caller, asked).map_err(JobRejection::Refused)?;
         // A repeated call with the same key finds the first job, which runs or waits already.

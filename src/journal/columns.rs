@@ -87,6 +87,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         timeout: Duration::from_micros(row.get("timeout_us")?),
         holds_dialogs: false,
         scope: TabScope::All,
+        trace_context: None,
         created: moment(row, "created")?,
     };
     let browser: Option<String> = row.get("browser")?;

@@ -23,7 +23,7 @@ use crate::lifecycle::{
 };
 use crate::protocol::{
     Attempt, BrowserId, BrowserSession, ClientId, ConsentNeed, CorrelationId, InstanceId, Owner,
-    QueryId, TabId, TabScope, Timestamp, Transport,
+    QueryId, TabId, TabScope, Timestamp, TraceContext, Transport,
 };
 
 /// A value longer than this, in bytes, stands beside its record.
@@ -69,6 +69,8 @@ pub(super) struct AcceptanceRecord {
     /// Files of earlier builds do not have it: every owner saw every tab.
     #[serde(default, skip_serializing_if = "TabScope::is_all")]
     scope: TabScope,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace_context: Option<TraceContext>,
     /// The action, the wait or the job.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
@@ -274,6 +276,7 @@ impl AcceptanceRecord {
             timeout_us: micros(spec.timeout),
             holds_dialogs: spec.holds_dialogs,
             scope: spec.scope,
+            trace_context: spec.trace_context.clone(),
             work,
             wanted_browser: target.browser.clone(),
             wanted_tab: target.tab,
@@ -313,6 +316,7 @@ impl CommandRecords<'_> {
             timeout: Duration::from_micros(acceptance.timeout_us),
             holds_dialogs: acceptance.holds_dialogs,
             scope: acceptance.scope,
+            trace_context: acceptance.trace_context,
             created: Timestamp::from_unix_micros(acceptance.created_us),
         };
         let selector =

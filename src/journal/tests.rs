@@ -59,6 +59,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
         timeout: limits::EXECUTE,
         holds_dialogs: false,
         scope: TabScope::All,
+        trace_context: None,
         created: NOW,
     })
 }

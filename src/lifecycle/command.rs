@@ -23,7 +23,7 @@ use super::limits;
 use super::work::CommandWork;
 use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
-    TabScope, Timestamp, TracePhase, Transport, WorkKind,
+    TabScope, Timestamp, TraceContext, TracePhase, Transport, WorkKind,
 };
 pub use event::{EventReply, LifecycleEvent, Transition};
 pub use holding::{CommandHold, HoldHistory};
@@ -58,6 +58,8 @@ pub struct CommandSpec {
     /// Whether it opens a tab in a private window, or is for one: nothing of its arguments and its
     /// outcome leaves the memory of the daemon but for its owner.
     pub is_private: bool,
+    /// The place of its call in a trace of the client.
+    pub trace_context: Option<TraceContext>,
     /// When it was accepted.
     pub created: Timestamp,
 }

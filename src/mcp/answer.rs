@@ -8,8 +8,9 @@ use super::generation::ProtocolGeneration;
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::methods::server_info;
 use super::progress::CallProgress;
+use super::trace_meta;
 use crate::hub::RefusalReason;
-use crate::protocol::CorrelationId;
+use crate::protocol::{CorrelationId, TraceContext};
 use crate::tools::{InlinePicture, NowOrLater, ToolResult};
 
 /// The type of a result that is the method's own.
@@ -67,7 +68,19 @@ impl RpcResponse {
 
     /// A result of the modern generation, of this type.
     pub(super) fn modern(id: &RequestId, result_type: &'static str, body: &impl Serialize) -> Self {
-        let text = envelope(id, ModernResult { result_type, body, meta: modern_meta() });
+        Self::modern_in_trace(id, result_type, body, None)
+    }
+
+    /// The same about a command of a call with this place in a trace.
+    pub(super) fn modern_in_trace(
+        id: &RequestId,
+        result_type: &'static str,
+        body: &impl Serialize,
+        context: Option<&TraceContext>,
+    ) -> Self {
+        let mut meta = modern_meta();
+        trace_meta::add_to(&mut meta, context);
+        let text = envelope(id, ModernResult { result_type, body, meta });
         Self { text, error: None, hands_over: None }
     }
 }
@@ -117,7 +130,10 @@ impl<'a> CallResult<'a> {
         }
         // Codex shows its model either `structuredContent` or `content`, and never both.
         let structured = pictures.is_empty().then_some(&**body);
-        let (result_type, meta) = modern_parts(generation);
+        let (result_type, mut meta) = modern_parts(generation);
+        if let Some(context) = &result.trace_context {
+            trace_meta::add_to(meta.get_or_insert_default(), Some(context));
+        }
         Self { result_type, content, structured, is_error: *is_error, meta }
     }
 }

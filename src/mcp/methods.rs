@@ -16,8 +16,8 @@ use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
 use super::roots::declares_roots;
 use super::subscription::{self, LISTEN};
-use super::tasks;
-use crate::hub::{Caller, Hub};
+use super::{tasks, trace_meta};
+use crate::hub::{Caller, Hub, RequestContext};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
 use crate::tools::{NowOrLater, ResponseMode, ToolReply, ToolResult, ToolSet, ToolSurface};
 
@@ -102,11 +102,7 @@ pub async fn handle(
         hub.note_program(caller, program);
     }
     if let Some(answer) = answer_at_once(extra, &request, generation, surface) {
-        // Only this request says what a legacy client wants and can be asked.
-        if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
-            hub.note_wants_jobs(caller, asks_for_jobs(&request));
-            hub.note_has_roots(caller, declares_roots(&request));
-        }
+        note_abilities(hub, caller, &request, generation);
         return match answer {
             Ok(text) => RpcAnswer::text(text),
             Err(error) => RpcAnswer::error(error, &request.id),
@@ -125,14 +121,16 @@ pub async fn handle(
     };
     // Before the call, so that a cancel that follows at once finds it.
     let in_progress = calls.begin(caller, &id, key.clone());
+    let request = RequestContext { key, trace_context: trace_meta::context_of(&params) };
     let mode = if as_task { ResponseMode::AsTask } else { ResponseMode::Usual };
     let reply = match extra.filter(|extra| (extra.has)(&name)) {
         Some(extra) => {
+            let key = request.key;
             let call = ToolCall { name: &name, arguments, params: &params, key, mode };
             (extra.call)(hub, caller, call).await
         }
         None => tools
-            .call(caller, &name, arguments, key, mode, surface)
+            .call(caller, &name, arguments, request, mode, surface)
             .await
             .ok_or_else(|| RpcError::new(RpcErrorKind::Params, format!("Unknown tool: {name}"))),
     };
@@ -161,7 +159,7 @@ pub async fn handle(
         }
         NowOrLater::Now(result) => {
             call.cancel_if_asked();
-            NowOrLater::Now(RpcResponse::of(result, &id, generation))
+            NowOrLater::Now(RpcResponse::of(call.in_trace(result), &id, generation))
         }
         NowOrLater::Later(result) => NowOrLater::Later(Box::pin(async move {
             let result = call.finish(result).await;
@@ -169,6 +167,19 @@ pub async fn handle(
         })),
     };
     RpcAnswer { submitted, progress, outcome }
+}
+
+/// Notes what a legacy client wants and can be asked, which only its first request says.
+fn note_abilities(
+    hub: &Hub,
+    caller: &Caller,
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
+) {
+    if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
+        hub.note_wants_jobs(caller, asks_for_jobs(request));
+        hub.note_has_roots(caller, declares_roots(request));
+    }
 }
 
 /// Takes the tool's name and its arguments out of a call's parameters.
@@ -194,6 +205,13 @@ struct SubmittedCall {
 }
 
 impl SubmittedCall {
+    /// The result with the command's place in a trace, which a result has that tells how the command
+    /// stands.
+    fn in_trace(&self, result: ToolResult) -> ToolResult {
+        let of_command = || self.hub.trace_context_of(self.submitted.as_ref()?);
+        ToolResult { trace_context: result.trace_context.or_else(of_command), ..result }
+    }
+
     /// The call's result, unless it is cancelled before. The command that it submitted is
     /// cancelled with it; a call that only waited for one leaves that alone.
     async fn finish(self, mut result: BoxFuture<'static, ToolResult>) -> ToolResult {

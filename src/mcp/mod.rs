@@ -18,6 +18,7 @@ mod subscription;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod trace_meta;
 
 pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_shutdown_refusal};
 pub use calls::{CallInProgress, CallRegistry};

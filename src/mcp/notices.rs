@@ -12,6 +12,7 @@ use super::followed::FollowedCommands;
 use super::job_calls::JobCalls;
 use super::message::RpcRequest;
 use super::progress::{PROGRESS, notification};
+use super::trace_meta;
 use crate::hub::{Caller, CommandObserver, Hub, ObserverEvent};
 use crate::protocol::{CommandReport, CommandStatus, CommandSummary, CorrelationId, StatusWord};
 use crate::tools::JobView;
@@ -152,6 +153,9 @@ fn notice(report: &CommandReport) -> String {
         None => PROGRESS,
     };
     params["timestamp"] = json!(report.status.ended_at().or_else(|| Some(said?.at)));
+    if report.trace_context.is_some() {
+        trace_meta::add_to(&mut params["_meta"], report.trace_context.as_ref());
+    }
     notification(method, &params)
 }
 
@@ -223,6 +227,7 @@ mod tests {
                 idempotency_key: None,
                 takes_tab: false,
                 dialogs: None,
+                trace_context: None,
             };
             let id = self.hub.submit(&caller(owner, client), call).await.unwrap().id;
             loop {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 
+use super::trace_meta;
 use crate::hub::CommandFollower;
-use crate::protocol::{self, CommandStatus};
+use crate::protocol::{self, CommandStatus, TraceContext};
 
 /// The notification that says how far something is.
 pub(super) const PROGRESS: &str = "notifications/progress";
@@ -48,12 +49,17 @@ impl CallProgress {
             };
             if let Some(said) = ReportedProgress::after(self.said, progress.progress) {
                 self.said = Some(said);
-                return Some(self.message(said, &progress));
+                return Some(self.message(said, &progress, report.trace_context.as_ref()));
             }
         }
     }
 
-    fn message(&self, said: ReportedProgress, progress: &protocol::CommandProgress) -> String {
+    fn message(
+        &self,
+        said: ReportedProgress,
+        progress: &protocol::CommandProgress,
+        context: Option<&TraceContext>,
+    ) -> String {
         let mut params = json!({"progressToken": self.token, "progress": said.number()});
         if said.is_part {
             params["total"] = 1.into();
@@ -64,6 +70,7 @@ impl CallProgress {
         params["_meta"] = json!({
             "tabwire/jobId": self.following.id(), "tabwire/timestamp": progress.at,
         });
+        trace_meta::add_to(&mut params["_meta"], context);
         notification(PROGRESS, &params)
     }
 }

@@ -13,6 +13,7 @@ use super::followed::FollowedCommands;
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::progress::notification;
 use super::tasks::{self, TaskView};
+use super::trace_meta;
 use crate::hub::{Caller, Hub};
 
 /// The method that opens a subscription.
@@ -103,8 +104,10 @@ impl TaskSubscription {
         tokio::select! {
             biased;
             Some((report, term)) = self.tasks.next() => {
-                let meta = answer::of_subscription(&self.id);
-                let changed = TaskChange { task: TaskView::of(report, term, self.hub.agent_files()), meta };
+                let task = TaskView::of(report, term, self.hub.agent_files());
+                let mut meta = answer::of_subscription(&self.id);
+                trace_meta::add_to(&mut meta, task.trace_context.as_ref());
+                let changed = TaskChange { task, meta };
                 Some(notification("notifications/tasks", &changed))
             }
             () = self.hub.ended() => {

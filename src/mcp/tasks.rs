@@ -13,7 +13,9 @@ use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, Caller, CommandLifetime, CommandLookup, Hub};
 use crate::lifecycle::limits;
-use crate::protocol::{CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp};
+use crate::protocol::{
+    CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp, TraceContext,
+};
 use crate::tools::{DetailLevel, ToolResult};
 
 /// The extension's name.
@@ -53,6 +55,9 @@ pub(super) struct TaskView {
     /// The JSON-RPC error, if the task failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
+    /// The place of its call in a trace of the client, which stands in `_meta`.
+    #[serde(skip)]
+    pub(super) trace_context: Option<TraceContext>,
 }
 
 /// How a task stands. Never `input_required`, for none asks its client for anything.
@@ -126,7 +131,8 @@ pub(super) async fn handle(hub: &Hub, caller: &Caller, request: &RpcRequest) -> 
 
 async fn get(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcResponse, RpcError> {
     let task = TaskView::find(hub, caller, request).await?;
-    let done = RpcResponse::modern(&request.id, COMPLETE, &task);
+    let context = task.trace_context.as_ref();
+    let done = RpcResponse::modern_in_trace(&request.id, COMPLETE, &task, context);
     // Only an outcome counts as read.
     let is_over = task.status != TaskStatus::Working;
     Ok(RpcResponse { hands_over: is_over.then_some(task.task_id), ..done })
@@ -170,7 +176,7 @@ pub(super) async fn answer_call(
                 status_message: message(&queued),
                 ..TaskView::of(*report, term, hub.agent_files())
             };
-            RpcResponse::modern(id, "task", &task)
+            RpcResponse::modern_in_trace(id, "task", &task, task.trace_context.as_ref())
         }
         Ok(CommandLookup::Command(report)) => match internal_error(&report.status) {
             Some(error) => RpcResponse {
@@ -220,6 +226,7 @@ impl TaskView {
             ttl_ms: u64::try_from(length.as_millis()).unwrap_or(u64::MAX),
             poll_interval_ms: POLL_INTERVAL_MS,
             error: internal_error(&report.status).map(|error| error.to_object()),
+            trace_context: report.trace_context.clone(),
             result: (status == TaskStatus::Completed).then(|| result(report, files)),
         }
     }

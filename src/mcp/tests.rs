@@ -421,6 +421,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             estimate: std::time::Duration::ZERO,
             idempotency_key: None,
             must_name_tab: false,
+            trace_context: None,
         };
         let id = hub.start_host_task(&caller, task).unwrap().accepted.id;
         assert!(hub.begin_job(&id));

@@ -30,6 +30,7 @@ mod short_text;
 mod sites;
 mod tab_scope;
 mod timestamp;
+mod trace_context;
 mod transport;
 mod uploads;
 mod version;
@@ -95,6 +96,7 @@ pub use sites::{
 };
 pub use tab_scope::{OwnerScopes, TabScope};
 pub use timestamp::Timestamp;
+pub use trace_context::{TRACE_STATE_MAX, TraceContext, TraceFields};
 pub use transport::Transport;
 pub use uploads::{
     GivenFile, UPLOAD_FILES_MAX, UploadAnswer, UploadCopy, UploadRefusal, UploadRefusalCode,

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Attempt, BrowserId, ClientId, CorrelationId, GivenFile, HeldDialog, PageMark, TabId, Timestamp,
-    Transport,
+    TraceContext, Transport,
 };
 
 /// One command as its owner sees it.
@@ -38,6 +38,9 @@ pub struct CommandReport {
     /// Those of its steps whose results are pictures, if it is a batch.
     #[serde(skip)]
     pub picture_steps: Vec<usize>,
+    /// The place of its call in a trace of the client, which messages about it carry beside it.
+    #[serde(skip)]
+    pub trace_context: Option<TraceContext>,
 }
 
 impl CommandReport {

@@ -1,6 +1,6 @@
 //! `analyze`: inspects a page, and changes nothing there. A trace may leave a file behind.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use super::interact::check_path;
 use super::result::CommandAnswer;
 use super::submit::{CommandPlace, CommandRequest, CommonParameters, QueuedAnswer};
 use super::{ToolReply, ToolResult, ToolSet, read, read_action};
-use crate::hub::Caller;
+use crate::hub::{Caller, RequestContext};
 use crate::protocol::actions::ActionTool;
 
 pub(super) const NAME: &str = "analyze";
@@ -54,13 +54,13 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     is_split: bool,
 ) -> ToolReply {
     if given.get("what").and_then(Value::as_str) == Some(annotations::NAME) {
-        return annotations::call(tools, caller, given, key, is_split).await;
+        return annotations::call(tools, caller, given, request, is_split).await;
     }
-    match read_request(given, key).map(|request| request.taking_tab(is_split)) {
+    match read_request(given, request).map(|request| request.taking_tab(is_split)) {
         Ok(request) => match check_path(tools, &request.submission.action) {
             Err(wrong) => ToolReply::done(wrong.into()),
             Ok(()) => request.submit(tools, caller).await,
@@ -69,13 +69,13 @@ pub(super) async fn call(
     }
 }
 
-/// Reads a call's arguments. `key` is for one that has no idempotency key in them.
+/// Reads a call's arguments.
 fn read_request(
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
 ) -> Result<CommandRequest, ToolResult> {
     let AnalyzeParameters { wait_ms, trace, place } = read(given)?;
     let analysis = read_action(given, ActionTool::Analyze)?;
     let wait = wait_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    CommonParameters::without_key(place, trace).into_request(analysis, wait, key)
+    CommonParameters::without_key(place, trace).into_request(analysis, wait, request)
 }

@@ -2,7 +2,6 @@
 //! drawing is read under its id, however long the person takes.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -19,7 +18,7 @@ use crate::annotations::{
     AnnotationError, AnnotationService, DrawingRequest, DrawingWait, ToolsOpening,
 };
 use crate::home::{DamagedDrawing, DrawingsError, KeptDrawing};
-use crate::hub::{CallRefusal, Caller, CommandLookup, Hub, SubmittedCommand};
+use crate::hub::{CallRefusal, Caller, CommandLookup, Hub, RequestContext, SubmittedCommand};
 use crate::protocol::{
     CommandReport, CorrelationId, DrawingPrompt, PageMark, QueryId, SessionName,
 };
@@ -76,7 +75,7 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     must_name_tab: bool,
 ) -> ToolReply {
     let (asked, besides): (AnnotationsArguments, AnnotationsOptions) =
@@ -105,7 +104,7 @@ pub(super) async fn call(
     }
     // Without `wait` nobody is disturbed: the call reads existing drawings.
     if asked.wait != Some(true) {
-        return match annotations.read(caller, session, key).await {
+        return match annotations.read(caller, session, request).await {
             Ok(Some(submitted)) => finished(&tools.hub, caller, &submitted).await,
             Ok(None) => ToolReply::done(ToolResult::of(&NOTHING)),
             Err(why) => ToolReply::done(not_taken(&why)),
@@ -115,9 +114,7 @@ pub(super) async fn call(
     let with_trace = besides.trace == Some(true);
     let selector = besides.place.into_wish();
     let styles = asked.styles == Some(true);
-    let idempotency_key = key;
-    let request =
-        DrawingRequest { session, selector, styles, prompt, idempotency_key, must_name_tab };
+    let request = DrawingRequest { session, selector, styles, prompt, request, must_name_tab };
     match annotations.ask(caller, request).await {
         Ok(DrawingWait { submitted, opening }) => {
             answer(&tools.hub, caller, submitted, opening, wait, with_trace).await

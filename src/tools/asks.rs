@@ -1,7 +1,6 @@
 //! `interact` `ask_user`: a question that only the person answers. The call returns at once; the
 //! answer is read under its id, however long the person takes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -14,7 +13,7 @@ use super::failure::CallFailure;
 use super::result::{CommandAnswer, status};
 use super::submit::CommonParameters;
 use super::{NowOrLater, ToolReply, ToolResult, ToolSet, read};
-use crate::hub::{Caller, HostTask, Hub, SubmittedCommand};
+use crate::hub::{Caller, HostTask, Hub, RequestContext, SubmittedCommand};
 use crate::lifecycle::{CommandWork, limits};
 use crate::protocol::{ASK_OPTIONS, AskOption, AskQuestion, CorrelationId, PersonAsk, QueryId};
 
@@ -94,7 +93,7 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     must_name_tab: bool,
 ) -> ToolReply {
     let (asked, options): (AskArguments, AskCallOptions) = match (read(given), read(given)) {
@@ -106,6 +105,7 @@ pub(super) async fn call(
         Err(wrong) => return ToolReply::done(wrong.into()),
     };
     let AskCallOptions { wait_ms, common } = options;
+    let RequestContext { key, trace_context } = request;
     let (target, idempotency_key, with_trace) = match common.into_parts(key) {
         Ok(parts) => parts,
         Err(wrong) => return ToolReply::done(wrong),
@@ -118,6 +118,7 @@ pub(super) async fn call(
         estimate: USUAL,
         idempotency_key,
         must_name_tab,
+        trace_context,
     };
     let hub = &tools.hub;
     let submitted = match hub.start_host_task(caller, task) {

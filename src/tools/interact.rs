@@ -1,6 +1,6 @@
 //! `interact`: does something in the browser.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use super::result::CommandAnswer;
 use super::run::{self, RecordedRequest};
 use super::submit::{CommandRequest, CommonParameters, QueuedAnswer};
 use super::{ToolReply, ToolResult, ToolSet, read, read_action};
-use crate::hub::Caller;
+use crate::hub::{Caller, RequestContext};
 use crate::protocol::Action;
 use crate::protocol::actions::ActionTool;
 
@@ -43,15 +43,15 @@ struct InteractParameters {
     common: CommonParameters,
 }
 
-/// Reads a call's arguments. `key` is for one that has no idempotency key in them.
+/// Reads a call's arguments.
 pub(super) fn read_request(
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     default_wait: Duration,
 ) -> Result<CommandRequest, ToolResult> {
     let InteractParameters { wait_ms, common } = read(given)?;
     let action = read_action(given, ActionTool::Interact)?;
-    common.into_request(action, wait_ms.map_or(default_wait, Duration::from_millis), key)
+    common.into_request(action, wait_ms.map_or(default_wait, Duration::from_millis), request)
 }
 
 /// The schemas of its answers, also of a call that waits.
@@ -71,10 +71,10 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     takes_tab: bool,
 ) -> ToolReply {
-    let request = read_request(given, key, tools.default_wait);
+    let request = read_request(given, request, tools.default_wait);
     match request.map(|request| request.taking_tab(takes_tab)) {
         Ok(request) => match check_action(tools, &request.submission.action) {
             Err(wrong) => ToolReply::done(wrong.into()),

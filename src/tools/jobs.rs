@@ -1,6 +1,6 @@
 //! `wksm_monitor_sync`: a job of the daemon's own. The call returns at once, with an estimate.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::failure::{CallFailure, RefusedCall, RefusedJob};
 use super::job_view::{JobMessage, JobView};
 use super::result::CommandAnswer;
 use super::{NowOrLater, ToolReply, ToolResult, ToolSet, read};
-use crate::hub::{Caller, CommandLookup, Hub, SubmittedCommand};
+use crate::hub::{Caller, CommandLookup, Hub, RequestContext, SubmittedCommand};
 use crate::jobs::{JobRejection, SyncError};
 use crate::protocol::{CommandStatus, CorrelationId, Job, MonitorSync};
 
@@ -70,14 +70,14 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
 ) -> ToolReply {
     let sync: MonitorSync = match read(given) {
         Ok(sync) => sync,
         Err(wrong) => return ToolReply::done(wrong),
     };
     let Some(jobs) = &tools.jobs else { return ToolReply::done(super::stored::no_disk()) };
-    match jobs.submit(caller, Job::MonitorSync(sync), key).await {
+    match jobs.submit(caller, Job::MonitorSync(sync), request).await {
         Ok(submitted) => {
             let result = ToolResult::of(&queued(&tools.hub, caller, &submitted).await);
             let submitted = Some(submitted.accepted.id);

@@ -36,7 +36,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -47,7 +47,7 @@ use serde_json::{Map, Value, json};
 use crate::admission::PollerAdmission;
 use crate::annotations::AnnotationService;
 use crate::home::{NoiseFiles, ValueStore};
-use crate::hub::{Caller, Hub};
+use crate::hub::{Caller, Hub, RequestContext};
 use crate::jobs::JobRunner;
 use crate::protocol::actions::{ActionSpec, ActionTool};
 use crate::protocol::{Action, CorrelationId};
@@ -402,8 +402,7 @@ impl ToolSet {
         &self.hub
     }
 
-    /// Calls a tool, by its name on either surface. `None`: there is none of that name. `key` is the
-    /// idempotency key of a call that submits a command and has none in its arguments.
+    /// Calls a tool, by its name on either surface. `None`: there is none of that name.
     ///
     /// When this returns, a command that was submitted is accepted, recorded and on its way.
     pub async fn call(
@@ -411,7 +410,7 @@ impl ToolSet {
         caller: &Caller,
         name: &str,
         given: Map<String, Value>,
-        key: Option<Arc<str>>,
+        request: RequestContext,
         mode: ResponseMode,
         surface: &ToolSurface,
     ) -> Option<ToolReply> {
@@ -441,7 +440,7 @@ impl ToolSet {
             let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
-        let reply = self.call_of_five(caller, tool, &given, key, split.is_some()).await;
+        let reply = self.call_of_five(caller, tool, &given, request, split.is_some()).await;
         if !surface.is_split() {
             return Some(reply);
         }
@@ -456,27 +455,27 @@ impl ToolSet {
         caller: &Caller,
         tool: &str,
         given: &Map<String, Value>,
-        key: Option<Arc<str>>,
+        request: RequestContext,
         is_split: bool,
     ) -> ToolReply {
         let call = match tool {
             interact::NAME if asks::is_ask(given) => {
-                let call = asks::call(self, caller, given, key, is_split).await;
+                let call = asks::call(self, caller, given, request, is_split).await;
                 return self.with_notice(caller, call);
             }
             interact::NAME if run::is_run(given) => {
-                let call = run::call(self, caller, given, key, is_split).await;
+                let call = run::call(self, caller, given, request, is_split).await;
                 return self.with_notice(caller, call);
             }
             interact::NAME => {
-                let call = interact::call(self, caller, given, key, is_split).await;
+                let call = interact::call(self, caller, given, request, is_split).await;
                 return self.with_notice(caller, call);
             }
             analyze::NAME => {
-                let call = analyze::call(self, caller, given, key, is_split).await;
+                let call = analyze::call(self, caller, given, request, is_split).await;
                 return self.with_notice(caller, call);
             }
-            jobs::NAME => return jobs::call(self, caller, given, key).await,
+            jobs::NAME => return jobs::call(self, caller, given, request).await,
             observe::NAME => observe::call(self, caller, given, is_split).await,
             _ => configure::call(self, caller, given, is_split).await,
         };

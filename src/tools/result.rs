@@ -14,7 +14,9 @@ use super::picture::{InlinePicture, newest_drawing, take_pictures};
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
 use crate::lifecycle::Tombstone;
-use crate::protocol::{CommandReport, CommandStatus, CorrelationId, Timestamp, WorkKind};
+use crate::protocol::{
+    CommandReport, CommandStatus, CorrelationId, Timestamp, TraceContext, WorkKind,
+};
 
 /// The result of a tool call.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct ToolResult {
     pub lacks_browser: bool,
     /// Whether it is that of a batch that one of its steps ended: `result` names that step.
     pub has_failed_step: bool,
+    /// The place, in a trace of the client, of the call whose command this tells of.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// The words that an answer's `status` can be, each a type, so that its schema names it.
@@ -108,6 +112,7 @@ impl ToolResult {
             hands_over: None,
             lacks_browser: false,
             has_failed_step: false,
+            trace_context: None,
         }
     }
 
@@ -188,6 +193,7 @@ impl ToolResult {
         match seen {
             CommandLookup::Command(mut report) => {
                 let has_failed_step = note_failed_step(&mut report);
+                let trace_context = report.trace_context.take();
                 let is_brief = detail == DetailLevel::Brief
                     && part.is_none()
                     && report.kind == WorkKind::Browser;
@@ -196,7 +202,7 @@ impl ToolResult {
                 } else {
                     Self::of_report(*report, part, files)
                 };
-                Self { has_failed_step, ..told }
+                Self { has_failed_step, trace_context, ..told }
             }
             CommandLookup::Evicted(gone) => Self::of(&CommandAnswer::of_gone(&gone)),
             CommandLookup::NotFound => Self::failed(&NotFound::command()),

@@ -125,6 +125,8 @@ fn submission_of(command: &Command, lane: Option<Lane>) -> Result<Submission, Re
             true => DialogHandling::Hold,
             false => DialogHandling::Dismiss,
         }),
+        // A person's act, which is no part of what the client traces.
+        trace_context: None,
     })
 }
 

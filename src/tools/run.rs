@@ -2,7 +2,6 @@
 //! arguments, and take the places of `{{param.NAME}}` as data.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use super::failure::CallFailure;
 use super::result::CommandAnswer;
 use super::submit::QueuedAnswer;
 use super::{ToolReply, ToolResult, ToolSet, interact, read, stored};
-use crate::hub::Caller;
+use crate::hub::{Caller, RequestContext};
 
 pub(super) const NAME: &str = "run";
 
@@ -63,11 +62,11 @@ pub(super) async fn call(
     tools: &ToolSet,
     caller: &Caller,
     given: &Map<String, Value>,
-    key: Option<Arc<str>>,
+    request: RequestContext,
     takes_tab: bool,
 ) -> ToolReply {
     match as_batch(tools, caller, given).await {
-        Ok(batch) => interact::call(tools, caller, &batch, key, takes_tab).await,
+        Ok(batch) => interact::call(tools, caller, &batch, request, takes_tab).await,
         Err(wrong) => ToolReply::done(wrong),
     }
 }

@@ -12,8 +12,8 @@ use super::failure::CallFailure;
 use super::result::status;
 use super::{NowOrLater, ToolReply, ToolResult, ToolSet};
 use crate::hub::{
-    CallRefusal, Caller, CommandReceipt, DialogHandling, Hub, Submission, SubmittedCommand,
-    TargetSelector,
+    CallRefusal, Caller, CommandReceipt, DialogHandling, Hub, RequestContext, Submission,
+    SubmittedCommand, TargetSelector,
 };
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -82,20 +82,25 @@ impl CommonParameters {
         Self { place, trace, idempotency_key: None, dialogs: None }
     }
 
-    /// The request for this action, which blocks for `wait`. `key` is the fallback for a call
-    /// without an idempotency key in its arguments.
+    /// The request for this action, which blocks for `wait`.
     pub(super) fn into_request(
         self,
         action: Action,
         wait: Duration,
-        key: Option<Arc<str>>,
+        request: RequestContext,
     ) -> Result<CommandRequest, ToolResult> {
         let timeout = self.place.timeout_ms.map_or(limits::EXECUTE, Duration::from_millis);
         let dialogs = self.dialogs;
-        let (selector, idempotency_key, with_trace) = self.into_parts(key)?;
-        let takes_tab = false;
-        let submission =
-            Submission { action, timeout, selector, idempotency_key, takes_tab, dialogs };
+        let (selector, idempotency_key, with_trace) = self.into_parts(request.key)?;
+        let submission = Submission {
+            action,
+            timeout,
+            selector,
+            idempotency_key,
+            takes_tab: false,
+            dialogs,
+            trace_context: request.trace_context,
+        };
         Ok(CommandRequest { submission, wait, with_trace })
     }
 

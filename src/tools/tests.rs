@@ -320,7 +320,14 @@ fn what_passes_the_check_can_be_read_by_the_handlers() {
             let caller = Caller { owner: "user".into(), client: "a".into() };
             let Value::Object(given) = given else { panic!("arguments are an object") };
             let outcome = tools
-                .call(&caller, tool, given, None, ResponseMode::Usual, &ToolSurface::default())
+                .call(
+                    &caller,
+                    tool,
+                    given,
+                    RequestContext::default(),
+                    ResponseMode::Usual,
+                    &ToolSurface::default(),
+                )
                 .await
                 .map(|call| call.outcome);
             let Some(NowOrLater::Now(result)) = outcome else { panic!("{tool}") };
@@ -334,7 +341,11 @@ fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
     let key_of = |argument: Option<&str>, carried: Option<&str>| {
         let mut given = json!({"action": "page_info"}).as_object().unwrap().clone();
         given.extend(argument.map(|key| ("idempotency_key".to_owned(), json!(key))));
-        let asked = interact::read_request(&given, carried.map(Into::into), Duration::ZERO);
+        let asked = interact::read_request(
+            &given,
+            RequestContext { key: carried.map(Into::into), trace_context: None },
+            Duration::ZERO,
+        );
         asked.map(|asked| asked.submission.idempotency_key)
     };
     assert_eq!(key_of(None, None).unwrap(), None);
@@ -374,7 +385,7 @@ fn any_arguments_are_taken_or_refused_with_the_parameter_and_the_next_step() {
     proptest!(garbled::cases(2_000), |(text in garbled::nearly(&samples))| {
         let Ok(Value::Object(given)) = serde_json::from_slice(&text) else { return Ok(()) };
         for tool in ["interact", "observe", "analyze", "configure"] {
-            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), None, ResponseMode::Usual, &ToolSurface::default()));
+            let call = runtime.block_on(tools.call(&caller, tool, given.clone(), RequestContext::default(), ResponseMode::Usual, &ToolSurface::default()));
             let Some(NowOrLater::Now(answer)) = call.map(|call| call.outcome) else { continue };
             let answer_is: Value = serde_json::from_str(answer.body.get()).unwrap();
             if !answer.is_error {
@@ -398,13 +409,20 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
     let tools = ToolSet::new(hub.clone(), Duration::ZERO);
     let caller = Caller { owner: "user".into(), client: "ann".into() };
     let given = json!({"action": "page_info"}).as_object().unwrap().clone();
-    let asked = interact::read_request(&given, None, Duration::ZERO).unwrap();
+    let asked = interact::read_request(&given, RequestContext::default(), Duration::ZERO).unwrap();
     let list = || {
         let (tools, caller) = (tools.clone(), caller.clone());
         let given = json!({"what": "pending_commands"}).as_object().unwrap().clone();
         tokio::spawn(async move {
             let call = tools
-                .call(&caller, "observe", given, None, ResponseMode::Usual, &ToolSurface::default())
+                .call(
+                    &caller,
+                    "observe",
+                    given,
+                    RequestContext::default(),
+                    ResponseMode::Usual,
+                    &ToolSurface::default(),
+                )
                 .await
                 .unwrap();
             let NowOrLater::Now(result) = call.outcome else { panic!("it does not wait") };
@@ -472,7 +490,14 @@ async fn configure(tools: &ToolSet, owner: &str, given: Value) -> (Value, bool) 
     let caller = Caller { owner: owner.into(), client: "ann".into() };
     let given = given.as_object().unwrap().clone();
     let call = tools
-        .call(&caller, "configure", given, None, ResponseMode::Usual, &ToolSurface::default())
+        .call(
+            &caller,
+            "configure",
+            given,
+            RequestContext::default(),
+            ResponseMode::Usual,
+            &ToolSurface::default(),
+        )
         .await
         .unwrap();
     let NowOrLater::Now(result) = call.outcome else { panic!("it does not wait") };

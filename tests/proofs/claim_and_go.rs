@@ -237,6 +237,7 @@ fn spec() -> CommandSpec {
         timeout: Duration::from_secs(10),
         holds_dialogs: false,
         scope: TabScope::All,
+        trace_context: None,
         created: NOW,
     }
 }

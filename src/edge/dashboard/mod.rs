@@ -260,6 +260,7 @@ mod tests {
                 idempotency_key: None,
                 takes_tab: false,
                 dialogs: None,
+                trace_context: None,
             };
             let caller = Caller { owner: "ann".into(), client: "ann".into() };
             hub.submit(&caller, call).await.unwrap();

@@ -15,6 +15,7 @@ pub(super) fn asking(ask: PersonAsk) -> HostTask {
         estimate: seconds(60),
         idempotency_key: None,
         must_name_tab: false,
+        trace_context: None,
     }
 }
 

@@ -17,6 +17,7 @@ fn drawing_of(session: Option<&str>) -> HostTask {
         estimate: seconds(30),
         idempotency_key: None,
         must_name_tab: false,
+        trace_context: None,
     }
 }
 
@@ -29,6 +30,7 @@ fn sync() -> HostTask {
         estimate: seconds(1),
         idempotency_key: None,
         must_name_tab: false,
+        trace_context: None,
     }
 }
 
@@ -322,6 +324,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
         idempotency_key: None,
         takes_tab: false,
         dialogs: None,
+        trace_context: None,
     }
 }
 

@@ -35,6 +35,7 @@ impl Command {
                 .and_then(Action::saved_file)
                 .map(|(name, _)| name.into()),
             picture_steps: self.spec.work.action().map(Action::picture_steps).unwrap_or_default(),
+            trace_context: self.spec.trace_context.clone(),
         }
     }
 

@@ -75,6 +75,8 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         holds_dialogs: false,
         consents: Vec::new(),
         allowed: Vec::new(),
+        traceparent: None,
+        tracestate: None,
         client: "Claude Code 2.1.330".into(),
     };
     ToExtension::Command { attempt: Attempt(attempt), command }
@@ -398,16 +400,25 @@ fn golden_asks() -> Vec<OpenAsk> {
     open.collect()
 }
 
-/// The example of each action, and two more scripts: one that was delivered
-/// before, and one with a gesture.
+/// The example of each action, and three more scripts: one that was delivered before, one with a
+/// gesture, and one of a call in a trace.
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
     let script = ExecuteJsAction { script: "document.title".into(), user_gesture: None };
     let again = command(2, &script.clone().into());
+    let traced = in_trace(command(1, &script.clone().into()));
     let gesture = command(1, &ExecuteJsAction { user_gesture: Some(true), ..script }.into());
     RegisteredAction::all().iter().map(golden_command).chain([
         ("command.execute_js.redelivered".to_owned(), again),
+        ("command.execute_js.traced".to_owned(), traced),
         ("command.execute_js.user_gesture".to_owned(), gesture),
     ])
+}
+
+fn in_trace(frame: ToExtension) -> ToExtension {
+    let ToExtension::Command { attempt, command } = frame else { panic!("no command: {frame:?}") };
+    let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
+    let tracestate = Some("vendor=1".into());
+    ToExtension::Command { attempt, command: CommandBody { traceparent, tracestate, ..command } }
 }
 
 fn golden_command(known: &RegisteredAction) -> (String, ToExtension) {

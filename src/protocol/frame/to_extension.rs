@@ -314,6 +314,12 @@ pub struct CommandBody {
     /// What the person has allowed this command alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<ConsentNeed>,
+    /// The trace and the span that it is a part of, if its call named one: as W3C Trace Context has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// What tracing systems have added to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<Arc<str>>,
 }
 
 /// Why the daemon asks for a command to be stopped.

@@ -13,3 +13,4 @@ mod protocol;
 mod roots;
 mod split;
 mod tasks;
+mod traces;

@@ -335,6 +335,7 @@ impl Order {
             idempotency_key: Some(self.name.as_str().into()),
             takes_tab: false,
             dialogs: None,
+            trace_context: None,
         }
     }
 }

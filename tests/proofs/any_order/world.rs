@@ -223,6 +223,7 @@ impl World {
             // Both surfaces.
             takes_tab: order.tab == 1,
             dialogs: None,
+            trace_context: None,
         };
         let is_full = self.oracle.is_full(&caller.client, self.engine.limits());
         match self.transact(|tx| tx.submit(&caller, call, None)) {

@@ -79,6 +79,7 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
         timeout,
         holds_dialogs: false,
         scope: TabScope::All,
+        trace_context: None,
         created: ACCEPTED_AT,
     })
 }
