@@ -11,6 +11,7 @@ use crate::home::{PERSON_FOLDER, UsualFolder};
 use crate::install::BrowserFolders;
 use crate::lifecycle::{Limits, limits};
 use crate::protocol::DEFAULT_PORT;
+use crate::span_export::OtlpEndpoint;
 
 /// The daemon that a command works with: its state directory and its port.
 #[derive(Args, Clone, Debug)]
@@ -76,6 +77,9 @@ pub(crate) struct ServeOptions {
         value_delimiter = ':'
     )]
     pub(crate) monitor_roots: Vec<PathBuf>,
+    /// Send a span of each command to this OpenTelemetry collector, for example http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<OtlpEndpoint>,
     /// Keep running after the terminal closes; exit after 30 minutes without work
     #[arg(long, hide = true)]
     pub(crate) detach: bool,
@@ -110,6 +114,7 @@ impl ServeOptions {
             monitor_roots: self.monitor_roots(),
             agent_files: location.agent_files()?,
             browser_folders: BrowserFolders::of_user(),
+            otlp: self.otlp.clone(),
         })
     }
 

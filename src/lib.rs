@@ -20,6 +20,9 @@ pub mod streams;
 /// Counts and times for operators, as OpenMetrics text.
 pub mod metrics;
 
+/// Commands as spans of OpenTelemetry, pure.
+pub mod spans;
+
 /// Keys and proofs, derived from one secret.
 pub mod proof;
 
@@ -44,6 +47,9 @@ pub mod hub;
 
 /// The person's history of agents' acts: kept for 30 days, off the way of commands.
 pub mod past_acts;
+
+/// Spans on their way to a collector: in the background, bounded, only if one was named.
+pub mod span_export;
 
 /// Which local files agents may open: kept, told to every browser, decided by where a file is.
 pub mod local_files;

@@ -30,6 +30,7 @@ use crate::past_acts::{HistoryKeeper, PastActFile};
 use crate::protocol::SERVER_VERSION;
 use crate::renewals;
 use crate::sites::LiveSiteRules;
+use crate::span_export::{NoOtlp, OtlpEndpoint, SpanExporter};
 use crate::tools::ToolSet;
 use crate::uploads::UploadService;
 use crate::widenings;
@@ -68,6 +69,8 @@ pub struct DaemonSettings {
     pub agent_files: UsualFolder,
     /// The folders in which browsers keep their profiles, to offer the person a profile's own name.
     pub browser_folders: BrowserFolders,
+    /// The collector that gets a span of each command; `None`: nothing leaves the computer.
+    pub otlp: Option<OtlpEndpoint>,
 }
 
 /// A daemon that listens. Nothing is answered before [`Daemon::run`].
@@ -107,6 +110,9 @@ pub enum StartError {
     /// The sockets of the service manager cannot be used.
     #[error(transparent)]
     HandedSocket(#[from] HandedSocketError),
+    /// Spans are to be sent, and cannot be.
+    #[error(transparent)]
+    NoOtlp(#[from] NoOtlp),
     /// The system would not let it listen.
     #[error("cannot listen on port {port}: {source}")]
     Listen {
@@ -142,6 +148,9 @@ impl Daemon {
         settings: DaemonSettings,
         handed: Option<HandedListeners>,
     ) -> Result<Self, StartError> {
+        if settings.otlp.is_some() {
+            SpanExporter::check_built()?;
+        }
         let home = StateDirectory::open(&settings.home)?;
         // Before anything is read: two daemons must never share a journal.
         let Some(lock) = home.try_lock_daemon()? else {
@@ -208,6 +217,7 @@ impl Daemon {
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
         hub.set_browser_names(home.browser_names().read().map_err(io::Error::other)?);
         let history = HistoryKeeper::start(hub.clone(), PastActFile::at(&home.history_path()));
+        let spans = settings.otlp.map(|endpoint| SpanExporter::start(hub.clone(), endpoint));
         let jobs = JobRunner::start(hub.clone(), monitor(&hub, &home, settings.monitor_roots));
         let tools = ToolSet::new(hub.clone(), settings.default_wait);
         let annotations = AnnotationService::new(hub.clone(), home.drawings());
@@ -245,6 +255,9 @@ impl Daemon {
         // A job may still write to the state directory.
         jobs.ended().await;
         history.finish().await;
+        if let Some(spans) = spans {
+            spans.finish().await;
+        }
         // Only now may the next daemon start.
         drop(lock);
         served

@@ -5,6 +5,7 @@ use super::links::LinkId;
 use super::polling::{Assignment, PollId};
 use crate::lifecycle::Command;
 use crate::protocol::{CommandSummary, CorrelationId, Owner, PastAct, TabScope, ToExtension};
+use crate::spans::CommandSpan;
 
 /// The effects of one transaction. The shell carries out each list in order, and the lists in the
 /// order of the fields, before the next transaction begins.
@@ -30,6 +31,10 @@ pub struct Effects {
     pub past: Vec<PastAct>,
     /// Whether the shell keeps a history. The shell sets it; without one `past` stays empty.
     pub keeps_history: bool,
+    /// Commands that are over, for a collector of traces.
+    pub spans: Vec<CommandSpan>,
+    /// Whether the shell exports spans. The shell sets it; else `spans` stays empty.
+    pub records_spans: bool,
     /// Whether there are observers. The shell sets it; without observers `events` stays empty, which
     /// saves a copy of every command.
     pub is_observed: bool,

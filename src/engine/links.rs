@@ -8,9 +8,10 @@ use super::{Engine, Transaction, targets};
 use crate::lifecycle::{Command, CommandState, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
-    ReadyFrame, ToExtension, TraceContext, Transport,
+    ReadyFrame, ToExtension, Transport,
 };
 use crate::seeded_bug;
+use crate::spans::context_within;
 
 /// Tells links apart, so that a late end of an old one does not touch the new one. The shell
 /// numbers them; no number comes again.
@@ -274,10 +275,12 @@ pub(super) fn command_frame(
     command: &Command,
     lane: &Lane,
     engine: &Engine,
+    records_spans: bool,
 ) -> Option<ToExtension> {
     let CommandState::Sent { delivery, .. } = command.state() else { return None };
     let spec = command.spec();
-    let trace = spec.trace_context.as_ref().map(TraceContext::fields);
+    let within = |context| context_within(&spec.id, context, records_spans);
+    let trace = spec.trace_context.as_ref().map(|context| within(context).fields());
     let (traceparent, tracestate) =
         trace.map_or((None, None), |fields| (Some(fields.traceparent), fields.tracestate));
     let body = CommandBody {

@@ -40,6 +40,7 @@ mod run_lengths;
 mod scheduler;
 mod scopes;
 mod sites;
+mod spans;
 mod submit;
 mod summaries;
 mod targets;

@@ -38,7 +38,7 @@ impl Transaction<'_> {
     }
 
     /// What the browser of a command is called. An extension calls its browser as it likes.
-    fn browser_label_of(&self, command: &Command) -> Option<Arc<str>> {
+    pub(super) fn browser_label_of(&self, command: &Command) -> Option<Arc<str>> {
         let lane = self.scheduler.lane_of(&command.spec().id)?;
         plain_label(self.browsers.get(&lane.browser)?.label())
     }
@@ -92,7 +92,7 @@ fn action_words(command: &Command) -> Arc<str> {
 }
 
 /// Whether it is a code of ours and no words: those could be a page's.
-fn is_code(reason: &str) -> bool {
+pub(super) fn is_code(reason: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=REASON_MAX).contains(&reason.len()) && reason.bytes().all(is_letter)
 }

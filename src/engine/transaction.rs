@@ -229,6 +229,7 @@ impl<'a> Transaction<'a> {
         tracing::debug!(id = %spec.id, outcome = ?command.phase(), "command ended");
         self.scheduler.forget_selector(&spec.id);
         self.note_past(command);
+        self.note_span(command);
         // At the end and not when it is read: the next call may come without reading the result.
         self.remember_opened(command);
         self.follow_lease(command);
@@ -346,9 +347,10 @@ impl<'a> Transaction<'a> {
         if self.is_withheld(&peer, &command) || self.withhold_handed_over(&peer, &id) {
             return true;
         }
+        let records_spans = self.effects.records_spans;
         if transport.runs_at_once() {
             self.hand_to_poller(&peer, &command, &lane);
-        } else if let Some(frame) = command_frame(&command, &lane, self.engine) {
+        } else if let Some(frame) = command_frame(&command, &lane, self.engine, records_spans) {
             tracing::debug!(id = %id, browser = %browser, "command delivered");
             self.note_draw_mode(browser, &command);
             self.send(browser, frame);

@@ -15,6 +15,7 @@ use crate::engine::{
     Assignment, CloseReason, CommandUpdate, Effects, Engine, JournalAppend, JournalSeq, LinkFrame,
     LinkId, PollAnswer, PollId, Transaction,
 };
+use crate::metrics::SpanFate;
 use crate::protocol::BrowserId;
 
 /// The engine, and the channels of its links and polls.
@@ -131,7 +132,9 @@ impl HubCore {
         }
         let is_observed = inner.changes.receiver_count() > 0;
         let keeps_history = inner.past_acts.get().is_some();
-        let mut effects = Effects { is_observed, keeps_history, ..Effects::default() };
+        let records_spans = inner.spans.get().is_some();
+        let mut effects =
+            Effects { is_observed, keeps_history, records_spans, ..Effects::default() };
         // Read under the lock, so that time never runs backwards between transactions.
         let now = inner.clock.now();
         let result = self.engine.transact(now, &mut effects, happen);
@@ -141,7 +144,17 @@ impl HubCore {
 
     fn carry_out(&mut self, inner: &HubState, effects: Effects) {
         let Effects {
-            log, commands, events, frames, closed, is_sooner, polls, starved, past, ..
+            log,
+            commands,
+            events,
+            frames,
+            closed,
+            is_sooner,
+            polls,
+            starved,
+            past,
+            spans,
+            ..
         } = effects;
         // Entries first: the waiters that wake below wait for them.
         log.into_iter().for_each(|entry| append(inner, entry));
@@ -154,6 +167,10 @@ impl HubCore {
         if let Some(keeper) = inner.past_acts.get() {
             // A keeper that is slow or gone loses acts of the history; no command waits for it.
             past.into_iter().for_each(|act| drop(keeper.try_send(act)));
+        }
+        if let Some(exporter) = inner.spans.get() {
+            let lost = spans.into_iter().filter_map(|span| exporter.try_send(span).err()).count();
+            inner.metrics.count_spans(SpanFate::QueueFull, lost);
         }
         for (link, why) in closed {
             if let Some(end) = self.links.remove(&link) {

@@ -51,9 +51,10 @@ use crate::home::AgentFiles;
 use crate::journal::{Journal, WriteFailure};
 use crate::lifecycle::Limits;
 pub use crate::lifecycle::TargetSelector;
-use crate::metrics::DaemonMetrics;
+use crate::metrics::{DaemonMetrics, SpanFate};
 use crate::proof::{self, NameSource};
 use crate::protocol::{CorrelationId, PastAct, Timestamp};
+use crate::spans::CommandSpan;
 pub use clock::ClockSample;
 use clock::DaemonClock;
 use core::HubCore;
@@ -99,6 +100,8 @@ struct HubState {
     large: Semaphore,
     /// Takes the acts that are over, once the daemon has set it.
     past_acts: OnceLock<mpsc::Sender<PastAct>>,
+    /// Takes the spans of commands that are over, once the daemon has set it.
+    spans: OnceLock<mpsc::Sender<CommandSpan>>,
     /// Where agents may write results as files, once the daemon has set it.
     agent_files: OnceLock<AgentFiles>,
 }
@@ -164,6 +167,7 @@ impl Hub {
             metrics,
             large: Semaphore::new(1),
             past_acts: OnceLock::new(),
+            spans: OnceLock::new(),
             agent_files: OnceLock::new(),
         }));
         // Before the timer starts, and before anybody else has the hub.
@@ -179,6 +183,18 @@ impl Hub {
     pub fn keep_past_acts(&self, keeper: mpsc::Sender<PastAct>) {
         // A daemon has one history.
         let _ = self.0.past_acts.set(keeper);
+    }
+
+    /// Gives the span of each command to an exporter when the command is over. Only the first call
+    /// counts. Spans for which the channel has no room are lost and counted.
+    pub fn export_spans(&self, exporter: mpsc::Sender<CommandSpan>) {
+        // A daemon has one exporter.
+        let _ = self.0.spans.set(exporter);
+    }
+
+    /// Counts spans that have left the exporter.
+    pub fn count_spans(&self, fate: SpanFate, number: usize) {
+        self.0.metrics.count_spans(fate, number);
     }
 
     /// Sets where agents may write results as files. Only the first call counts.

@@ -62,8 +62,30 @@ pub struct DaemonMetrics {
     rejected_requests: CountedCodes,
     rejected_calls: CountedCodes,
     links: LabelledCounter<2>,
+    spans: LabelledCounter<1>,
     writes: WriteTimes,
     recent: RecentEnds,
+}
+
+/// What became of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanFate {
+    /// The collector has taken it.
+    Exported,
+    /// Too many others waited: the collector is slow or away.
+    QueueFull,
+    /// The collector has refused it, or the daemon ended before it was taken.
+    Failed,
+}
+
+impl SpanFate {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Exported => "exported",
+            Self::QueueFull => "queue_full",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// A counter for each code. A family tells no labels that it has, so they are noted beside it.
@@ -134,6 +156,7 @@ impl DaemonMetrics {
             rejected_requests: CountedCodes::default(),
             rejected_calls: CountedCodes::default(),
             links: Family::default(),
+            spans: Family::default(),
             writes: writes.clone(),
             recent: RecentEnds::default(),
         };
@@ -175,6 +198,11 @@ impl DaemonMetrics {
             "Connections of extensions with a valid proof; returning: of a browser that was known",
             self.links.clone(),
         );
+        registry.register(
+            "spans",
+            "Spans of commands for a collector of traces, by what became of them",
+            self.spans.clone(),
+        );
         registry.register_with_unit(
             "journal_write",
             "How long the journal took to record a batch of entries",
@@ -212,6 +240,14 @@ impl DaemonMetrics {
         let returning = if is_returning { "true" } else { "false" };
         let labels = [("transport", transport.word()), ("returning", returning)];
         self.links.get_or_create(&labels).inc();
+    }
+
+    /// Counts spans that were sent to a collector, or were lost.
+    pub fn count_spans(&self, fate: SpanFate, number: usize) {
+        if number > 0 {
+            let number = u64::try_from(number).unwrap_or(u64::MAX);
+            self.spans.get_or_create(&[("fate", fate.word())]).inc_by(number);
+        }
     }
 
     /// Everything as OpenMetrics text, with the states of this sample.

@@ -293,6 +293,25 @@ pub enum TracePhase {
     FirstRead,
 }
 
+impl TracePhase {
+    /// The word, as it stands in answers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delivered => "delivered",
+            Self::Requeued => "requeued",
+            Self::Claimed => "claimed",
+            Self::Held => "held",
+            Self::Started => "started",
+            Self::FirstPending => "first_pending",
+            Self::Done => "done",
+            Self::LateResult => "late_result",
+            Self::FirstRead => "first_read",
+        }
+    }
+}
+
 /// The word of a [`CommandStatus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -33,6 +33,7 @@ async fn main() -> anyhow::Result<()> {
         monitor_roots: Vec::new(),
         agent_files: UsualFolder { base: home, below: "files".into() },
         browser_folders: BrowserFolders::default(),
+        otlp: None,
     };
     let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(settings).await?;

@@ -416,6 +416,8 @@ async fn values_that_make_no_sense_are_refused_and_named() {
         (&["serve", "--wait-ms", "soon"], "--wait-ms"),
         (&["serve", "--idle-exit", "1.5"], "--idle-exit"),
         (&["serve", "--limit", "=1"], "did you mean"),
+        (&["serve", "--otlp", "127.0.0.1:4318"], "http://HOST:PORT"),
+        (&["serve", "--otlp", "https://collector.test"], "speaks no TLS"),
         (&["serve", "--limit", "queued=99999999999999999999999"], "invalid number"),
         (&["status", "--home", ""], "--home"),
         (&["mcp", "--client", ""], "--client"),
@@ -427,6 +429,7 @@ async fn values_that_make_no_sense_are_refused_and_named() {
         // Values that are missing.
         (&["serve", "--port"], "--port"),
         (&["serve", "--limit"], "--limit"),
+        (&["serve", "--otlp"], "--otlp"),
         (&["mcp", "--client"], "--client"),
         (&["token", "--owner"], "--owner"),
         (&["trace"], "ID"),

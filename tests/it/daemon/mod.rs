@@ -4,3 +4,4 @@ mod metrics;
 mod program;
 mod restart;
 mod secrecy;
+mod spans;

@@ -48,6 +48,7 @@ impl WithFixtures {
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
             browser_folders: BrowserFolders::default(),
+            otlp: None,
         };
         let daemon = Daemon::start(settings).await.unwrap();
         let client = client(daemon.port(), &dir.home()).of_any_tools();

@@ -94,6 +94,7 @@ impl TestDaemon {
             monitor_roots: Vec::new(),
             agent_files: dir.usual_folder(),
             browser_folders: BrowserFolders::default(),
+            otlp: None,
         };
         change(&mut settings);
         let stop = CancellationToken::new();
