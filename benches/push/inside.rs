@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
-use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission, TargetSelector};
-use tabwire::lifecycle::{Limits, Peer, limits};
+use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission};
+use tabwire::lifecycle::{Limits, Peer};
 use tabwire::mcp::{self, CallRegistry, IncomingMessage, McpHeaders, ProtocolGeneration};
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::actions::ExecuteJsAction;
@@ -87,18 +87,10 @@ impl Inside {
     async fn submits(&mut self, calls: usize) -> anyhow::Result<SampleSeries> {
         let mut took = SampleSeries::default();
         for _ in 0..calls {
-            let submission = Submission {
-                action: Action::ExecuteJs(ExecuteJsAction {
-                    script: "document.title".to_owned(),
-                    user_gesture: None,
-                }),
-                selector: TargetSelector::default(),
-                timeout: limits::EXECUTE,
-                idempotency_key: None,
-                takes_tab: false,
-                dialogs: None,
-                trace_context: None,
-            };
+            let submission = Submission::of(Action::ExecuteJs(ExecuteJsAction {
+                script: "document.title".to_owned(),
+                user_gesture: None,
+            }));
             let began = now();
             let accepted = self.hub.submit(&self.caller, submission).await;
             took.add(now() - began);

@@ -329,15 +329,7 @@ impl AnnotationService {
         trace_context: Option<TraceContext>,
     ) -> ToolsOpening {
         let hub = &self.0.hub;
-        let call = Submission {
-            action,
-            selector,
-            timeout: limits::EXECUTE,
-            idempotency_key: None,
-            takes_tab: false,
-            dialogs: None,
-            trace_context,
-        };
+        let call = Submission { selector, trace_context, ..Submission::of(action) };
         let accepted = match hub.submit(caller, call).await {
             Ok(accepted) => accepted,
             Err(refused) => return ToolsOpening::Refused(refused),

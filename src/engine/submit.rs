@@ -67,6 +67,20 @@ pub enum DialogHandling {
 }
 
 impl Submission {
+    /// A call that says nothing but its action: in the client's current tab, within the usual time.
+    #[must_use]
+    pub fn of(action: Action) -> Self {
+        Self {
+            action,
+            selector: TargetSelector::default(),
+            timeout: limits::EXECUTE,
+            idempotency_key: None,
+            takes_tab: false,
+            dialogs: None,
+            trace_context: None,
+        }
+    }
+
     /// Whether its journal entry is so large that only one such entry is written at a time.
     pub(crate) fn is_large(&self) -> bool {
         // The usual long one: it need not be written as JSON to be measured.

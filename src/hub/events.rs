@@ -156,8 +156,8 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::{Submission, TargetSelector};
-    use crate::lifecycle::{Limits, limits};
+    use crate::hub::Submission;
+    use crate::lifecycle::Limits;
     use crate::protocol::Action;
     use crate::protocol::actions::PageInfoAction;
 
@@ -166,15 +166,7 @@ mod tests {
     }
 
     async fn submit(hub: &Hub, owner: &str) -> CorrelationId {
-        let call = Submission {
-            action: Action::PageInfo(PageInfoAction {}),
-            selector: TargetSelector::default(),
-            timeout: limits::EXECUTE,
-            idempotency_key: None,
-            takes_tab: false,
-            dialogs: None,
-            trace_context: None,
-        };
+        let call = Submission::of(Action::PageInfo(PageInfoAction {}));
         hub.submit(&caller(owner), call).await.unwrap().id
     }
 

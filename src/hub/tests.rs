@@ -56,15 +56,7 @@ fn script() -> Submission {
         script: "document.title".to_owned(),
         user_gesture: None,
     });
-    Submission {
-        action,
-        selector: TargetSelector::default(),
-        timeout: limits::EXECUTE,
-        idempotency_key: None,
-        takes_tab: false,
-        dialogs: None,
-        trace_context: None,
-    }
+    Submission::of(action)
 }
 
 fn script_of(text: &str) -> Submission {

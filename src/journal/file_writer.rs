@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::redo_log::{RedoLog, read_left, redo_path};
 use super::row_change::RowChanges;
+use super::rows::deletion_of;
 use super::store::FileFault;
 use crate::home::REDO_ENDINGS;
 
@@ -67,11 +68,9 @@ impl FileWriter {
             tracing::warn!(%error, "a failed transaction of the journal could not be ended");
             return;
         }
-        for number in &numbers {
-            let texts = "DELETE FROM long_text WHERE id BETWEEN ? AND ?";
+        for change in numbers.iter().copied().flat_map(deletion_of) {
             // A failure shows when the log is taken in, and the row id is known until then.
-            let _ = self.connection.execute(texts, [2 * number, 2 * number + 1]);
-            let _ = self.connection.execute("DELETE FROM command WHERE number = ?", [number]);
+            let _ = change.make(&self.connection);
         }
         self.gone.extend(numbers);
     }

@@ -79,6 +79,17 @@ pub(super) struct RowChange {
 }
 
 impl RowChange {
+    /// Makes the change.
+    ///
+    /// # Errors
+    ///
+    /// The error of SQLite. Nothing has changed.
+    pub(super) fn make(&self, to: &Connection) -> rusqlite::Result<()> {
+        let mut statement = to.prepare_cached(self.statement.sql())?;
+        statement.execute(params_from_iter(&self.values))?;
+        Ok(())
+    }
+
     /// The row of the command to which this adds something.
     fn command(&self) -> Option<i64> {
         const OF_ROW: [RowStatement; 3] =
@@ -111,13 +122,22 @@ impl RowChange {
 #[derive(Debug, Default)]
 pub(super) struct RowChanges(Vec<RowChange>);
 
+impl IntoIterator for RowChanges {
+    type Item = RowChange;
+    type IntoIter = std::vec::IntoIter<RowChange>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl RowChanges {
     pub(super) fn add<const N: usize>(&mut self, statement: RowStatement, values: [Value; N]) {
         self.0.push(RowChange { statement, values: values.into() });
     }
 
-    pub(super) fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
+    pub(super) fn extend(&mut self, others: impl IntoIterator<Item = RowChange>) {
+        self.0.extend(others);
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -139,10 +159,7 @@ impl RowChanges {
         let is_lasting = |change: &&RowChange| {
             change.command().is_none_or(|row| !deleted.contains(&row) && !gone.contains(&row))
         };
-        for RowChange { statement, values } in self.0.iter().filter(is_lasting) {
-            to.prepare_cached(statement.sql())?.execute(params_from_iter(values))?;
-        }
-        Ok(())
+        self.0.iter().filter(is_lasting).try_for_each(|change| change.make(to))
     }
 
     /// Writes the changes behind what stands in `out`, as [`decode`](Self::decode) reads them.

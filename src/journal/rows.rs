@@ -12,7 +12,7 @@ use super::record::{
     AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
     StageRecord, TombstoneRecord,
 };
-use super::row_change::{RowChanges, RowStatement};
+use super::row_change::{RowChange, RowChanges, RowStatement};
 use super::row_ids::RowIds;
 use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
@@ -121,9 +121,19 @@ pub(super) fn write_history(to: &Connection, history: &RecordedHistory) -> rusql
 pub(super) fn delete_command(to: &mut RowChanges, row_ids: &mut RowIds, id: &CorrelationId) {
     // The eviction of a withdrawn command comes after its withdrawal.
     let Some(number) = row_ids.take(id) else { return };
-    to.add(RowStatement::DeleteCommand, [number.into()]);
+    to.extend(deletion_of(number));
+}
+
+/// The changes that delete the row of a command and all that belongs to it.
+pub(super) fn deletion_of(number: i64) -> [RowChange; 2] {
     let (work, value) = (LongValue::Work.row(number), LongValue::Outcome.row(number));
-    to.add(RowStatement::DeleteLongTexts, [work.into(), value.into()]);
+    [
+        RowChange {
+            statement: RowStatement::DeleteLongTexts,
+            values: vec![work.into(), value.into()],
+        },
+        RowChange { statement: RowStatement::DeleteCommand, values: vec![number.into()] },
+    ]
 }
 
 /// Which value of a command stands beside its record. SQLite writes a whole row again when a column

@@ -164,8 +164,8 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::hub::{ExtensionLink, Outbox, Submission, TargetSelector};
-    use crate::lifecycle::{Limits, Peer, limits};
+    use crate::hub::{ExtensionLink, Outbox, Submission};
+    use crate::lifecycle::{Limits, Peer};
     use crate::protocol::actions::TabListAction;
     use crate::protocol::{
         Action, Attempt, BrowserId, ExtensionReport, FromExtension, InstanceId, ReadyFrame,
@@ -220,15 +220,7 @@ mod tests {
         }
 
         async fn begin(&mut self, owner: &str, client: &str) -> (CorrelationId, Attempt) {
-            let call = Submission {
-                action: Action::TabList(TabListAction {}),
-                selector: TargetSelector::default(),
-                timeout: limits::EXECUTE,
-                idempotency_key: None,
-                takes_tab: false,
-                dialogs: None,
-                trace_context: None,
-            };
+            let call = Submission::of(Action::TabList(TabListAction {}));
             let id = self.hub.submit(&caller(owner, client), call).await.unwrap().id;
             loop {
                 if let ToExtension::Command { attempt, .. } = self.outbox.next().await.unwrap() {

@@ -75,8 +75,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::hub::{Caller, Submission, TargetSelector};
-    use crate::lifecycle::{Limits, limits};
+    use crate::hub::{Caller, Submission};
+    use crate::lifecycle::Limits;
     use crate::protocol::Action;
     use crate::protocol::actions::PageInfoAction;
 
@@ -84,15 +84,7 @@ mod tests {
     const ENDS: usize = WAITING_MAX + 700;
 
     fn submission() -> Submission {
-        Submission {
-            action: Action::PageInfo(PageInfoAction {}),
-            selector: TargetSelector::default(),
-            timeout: limits::EXECUTE,
-            idempotency_key: None,
-            takes_tab: false,
-            dialogs: None,
-            trace_context: None,
-        }
+        Submission::of(Action::PageInfo(PageInfoAction {}))
     }
 
     fn counted(hub: &Hub, fate: &str) -> usize {

@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use crate::edge::{EdgeServer, PeerUser};
     use crate::home::StateDirectory;
-    use crate::hub::{Caller, Hub, Submission, TargetSelector};
-    use crate::lifecycle::{Limits, limits};
+    use crate::hub::{Caller, Hub, Submission};
+    use crate::lifecycle::Limits;
     use crate::protocol::actions::PageInfoAction;
     use crate::protocol::{Action, StreamKind};
     use crate::streams::LegacyStream;
@@ -253,15 +253,7 @@ mod tests {
         let _viewers = all_stuck(&server, "").await;
         let begun = hub.now();
         for _ in 0..500 {
-            let call = Submission {
-                action: Action::PageInfo(PageInfoAction {}),
-                selector: TargetSelector::default(),
-                timeout: limits::EXECUTE,
-                idempotency_key: None,
-                takes_tab: false,
-                dialogs: None,
-                trace_context: None,
-            };
+            let call = Submission::of(Action::PageInfo(PageInfoAction {}));
             let caller = Caller { owner: "ann".into(), client: "ann".into() };
             hub.submit(&caller, call).await.unwrap();
         }

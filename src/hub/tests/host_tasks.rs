@@ -317,15 +317,7 @@ fn opening_for(wait: &CorrelationId) -> Submission {
         styles: None,
         prompt: None,
     });
-    Submission {
-        action,
-        selector: TargetSelector::default(),
-        timeout: limits::EXECUTE,
-        idempotency_key: None,
-        takes_tab: false,
-        dialogs: None,
-        trace_context: None,
-    }
+    Submission::of(action)
 }
 
 /// A wait whose drawing tools this browser has opened.
