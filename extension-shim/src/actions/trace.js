@@ -36,11 +36,11 @@ export async function trace({ phase }, context) {
 
 /** @param {number} tabId @param {Context} context */
 async function stopped(tabId, { client, signal }) {
-  const { events, isCut, hasEnded } = await traces.stop(tabId, client);
+  const { events, isCut, hasEnded, shown } = await traces.stop(tabId, client);
   signal.throwIfAborted();
   const url = await assertPage(tabId);
-  // The tab may have shown other pages meanwhile.
-  for (const shown of documentsIn(events)) await policy.admit(shown);
+  // The tab may have shown other pages meanwhile, and so may other tabs of the same process.
+  for (const page of new Set([...shown, ...documentsIn(events)])) await policy.admit(page);
   const cleaned = /** @type {TraceEvent[]} */ (cleanedTrace(events, (one) => policy.blocks(one)));
   const { frameTree } = await cdp(tabId, 'Page.getFrameTree');
   const told = summarizeTrace(cleaned);

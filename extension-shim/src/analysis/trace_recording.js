@@ -25,8 +25,10 @@ const CATEGORIES = ['blink.user_timing', 'devtools.timeline', 'disabled-by-defau
  * @property {Promise<{stream: string, dataLossOccurred?: boolean}>} complete
  * @property {ReturnType<typeof setTimeout>} timer
  * @property {boolean} hasEnded by itself
+ * @property {Set<string>} shown addresses of the pages that the tab has shown meanwhile
+ * @property {() => void} unread ends the noting of them
  *
- * @typedef {{events: TraceEvent[], isCut: boolean, hasEnded: boolean}} ReadTrace
+ * @typedef {{events: TraceEvent[], isCut: boolean, hasEnded: boolean, shown: Set<string>}} ReadTrace
  */
 
 class TraceRecorder {
@@ -46,6 +48,7 @@ class TraceRecorder {
     const trace = this.#expect(tabId, client);
     this.#open = trace;
     try {
+      trace.shown.add(addressOf((await cdp(tabId, 'Page.getFrameTree')).frameTree.frame));
       await begin(tabId);
     } catch (error) {
       this.#forget(trace);
@@ -64,7 +67,7 @@ class TraceRecorder {
       if (!trace.hasEnded) await cdp(tabId, 'Tracing.end');
       const { stream, dataLossOccurred } = await within(HAND_OVER_MS, trace.complete);
       const { traceEvents } = JSON.parse(await readStream(tabId, stream));
-      return { events: traceEvents, isCut: dataLossOccurred === true, hasEnded: trace.hasEnded };
+      return { events: traceEvents, isCut: dataLossOccurred === true, hasEnded: trace.hasEnded, shown: trace.shown };
     } catch (error) {
       throw error instanceof ActionError ? error : unsupported(error);
     } finally {
@@ -74,8 +77,11 @@ class TraceRecorder {
 
   /** @param {number} tabId @param {string} client @returns {OpenTrace} */
   #expect(tabId, client) {
+    const shown = new Set();
+    // A process that ends with its page takes its last events with it, the page's own arrival among them.
+    const unread = onEventOf(tabId, 'Page.frameNavigated', ({ frame }) => { if (!frame.parentId) shown.add(addressOf(frame)); });
     /** @type {OpenTrace} */
-    const trace = { tabId, client, startedAt: Date.now(), hasEnded: false, complete: new Promise((resolve) => {
+    const trace = { tabId, client, startedAt: Date.now(), hasEnded: false, shown, unread, complete: new Promise((resolve) => {
       const end = onEventOf(tabId, 'Tracing.tracingComplete', (told) => { end(); resolve(told); });
     }), timer: setTimeout(() => {
       trace.hasEnded = true;
@@ -100,6 +106,7 @@ class TraceRecorder {
   /** @param {OpenTrace} trace */
   #forget(trace) {
     clearTimeout(trace.timer);
+    trace.unread();
     if (this.#open === trace) this.#open = null;
   }
 
@@ -107,6 +114,11 @@ class TraceRecorder {
   handleDetach(tabId) {
     if (this.#open && this.#open.tabId === tabId) this.#forget(this.#open);
   }
+}
+
+/** @param {{url: string, unreachableUrl?: string}} frame @returns {string} of the browser's page for an error: the address that failed */
+function addressOf({ url, unreachableUrl }) {
+  return unreachableUrl ?? url;
 }
 
 /** @param {number} tabId */

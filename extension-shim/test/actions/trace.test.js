@@ -5,6 +5,11 @@ import test from 'node:test';
 
 import { cleanedTrace } from '../../src/analysis/trace_cleaning.js';
 import { summarizeTrace } from '../../src/analysis/trace_costs.js';
+import { installChrome } from '../support/fakes.js';
+
+installChrome();
+const { handleEvent } = await import('../../src/browser/debugger.js');
+const { traces } = await import('../../src/analysis/trace_recording.js');
 
 const main = { name: 'thread_name', ph: 'M', ts: 0, pid: 1, tid: 1, args: { name: 'CrRendererMain' } };
 const at = (name, ts, dur, data, tid = 1) => ({ name, ph: 'X', ts, dur, pid: 1, tid, args: { data } });
@@ -56,4 +61,26 @@ test('addresses lose queries, fragments and passwords, headers go, and closed si
     name: 'see https://a.test/x and closed-to-agents:', ts: 5,
     args: { data: { url: 'blob:https://a.test/1', list: ['data:…'] } },
   });
+});
+
+test('the pages that the tab has shown are known though their processes took the events with them', async () => {
+  const frame = (url, more) => handleEvent({ tabId: 7 }, 'Page.frameNavigated', { frame: { id: 'F', url, ...more } });
+  const answers = {
+    'Page.getFrameTree': { frameTree: { frame: { id: 'F', url: 'https://first.test/' } } },
+    'IO.read': { data: '{"traceEvents": []}', eof: true },
+  };
+  chrome.debugger = {
+    sendCommand: async (_, method) => {
+      if (method === 'Tracing.end') handleEvent({ tabId: 7 }, 'Tracing.tracingComplete', { stream: 's' });
+      return answers[method] ?? {};
+    },
+  };
+  frame('https://before.test/');
+  await traces.start(7, 'agent');
+  frame('https://bank.test/');
+  frame('https://frame.test/', { parentId: 'F' });
+  frame('chrome-error://chromewebdata/', { unreachableUrl: 'https://down.test/' });
+  const { shown } = await traces.stop(7, 'agent');
+  frame('https://after.test/');
+  assert.deepEqual([...shown], ['https://first.test/', 'https://bank.test/', 'https://down.test/']);
 });

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Stage;
-use testkit::{ExtensionBuilder, McpClient, TestDaemon, soon};
+use testkit::{ExtensionBuilder, LOOK, McpClient, TestDaemon, soon};
 
 /// What an analysis finds.
 async fn found(stage: &Stage, arguments: Value) -> Value {
@@ -192,6 +192,7 @@ async fn how_a_page_loaded_is_told_from_what_the_browser_has_noted() {
             if page["long_tasks"]["count"] != 0 {
                 return page;
             }
+            tokio::time::sleep(LOOK).await;
         }
     };
     let page = soon("the long task among the notes", noted).await;
