@@ -184,15 +184,17 @@ async fn a_summary_says_what_is_on_the_page_and_how_to_reach_it() {
 #[tokio::test]
 async fn how_a_page_loaded_is_told_from_what_the_browser_has_noted() {
     let stage = Stage::set().await;
-    stage.go("/heavy").await;
-    // A browser under load notes a long task some time after it.
+    // A browser under load notes a long task some time after it, and in one of some twenty loads none at all.
     let noted = async {
         loop {
-            let page = found(&stage, json!({"what": "performance"})).await;
-            if page["long_tasks"]["count"] != 0 {
-                return page;
+            stage.go("/heavy").await;
+            for _look in 0..5 {
+                let page = found(&stage, json!({"what": "performance"})).await;
+                if page["long_tasks"]["count"] != 0 {
+                    return page;
+                }
+                tokio::time::sleep(LOOK).await;
             }
-            tokio::time::sleep(LOOK).await;
         }
     };
     let page = soon("the long task among the notes", noted).await;
