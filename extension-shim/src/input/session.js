@@ -84,7 +84,8 @@ export async function withInput(context, { snapshot, takesChooser = false, hasSc
   try {
     return { ...await run, dialogs: watcher.dialogs };
   } catch (error) {
-    if (error instanceof ActionError || context.signal.aborted) throw error;
+    if (context.signal.aborted) throw error;
+    if (error instanceof ActionError) throw input.hasActed || error.more.mayHaveRun !== undefined ? error : error.after({ ran: false });
     if (input.scripted && await tabs.isOpen(tab.id)) throw error;
     throw await commandError(error, tab.id, await tabs.isOpen(tab.id));
   }
@@ -268,7 +269,11 @@ export class InputSession {
   async findParsed(wanted, options) {
     this.#context.begin();
     if (options.kind === 'click' && !this.scripted) this.#askRaising();
-    const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options });
+    const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options }).catch((error) => {
+      // A field in a frame has the focus before it is known that the frame is covered.
+      if (options.enter && error instanceof ActionError && error.code === 'covered') this.#hasActed = true;
+      throw error;
+    });
     if (target.entry) this.#hasActed = true;
     if (options.kind !== 'click' && options.kind !== 'hover') return target;
     if (target.isOverFrame && target.point) await this.admitPressAt(target.point);
@@ -347,7 +352,7 @@ export class InputSession {
   /** @param {ReadyTarget} target @returns {Promise<boolean>} whether it has the focus now */
   async focus(target) {
     await this.ready(target);
-    return focusTarget(target);
+    return this.byScript(() => focusTarget(target));
   }
 
   /** The element that gets keys now. Its events are watched from now on. @returns {Promise<ReadyTarget>} */

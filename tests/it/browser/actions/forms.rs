@@ -94,6 +94,7 @@ async fn a_field_that_cannot_be_filled_ends_the_form_and_is_named_with_those_bef
         assert_eq!(failed["reason"], reason, "{value}: {failed}");
         let error = failed["error"].as_str().unwrap();
         assert!(error.contains("field 2 of 3") && error.contains("filled before it: "), "{error}");
+        assert_ne!(failed["may_have_run"], false, "{failed}");
     }
     assert_eq!(stage.read("document.forms[0].elements.phone.value").await, "+47 1");
     let outside = json!({"fields": [field("#rich", "x")], "submit": true});

@@ -186,6 +186,7 @@ async fn a_card_with_data_and_a_knob_without_are_dragged_and_a_refused_drop_is_t
     let missing = json!({"startTarget": "#card", "endTarget": "#nowhere", "timeout_ms": 1_000});
     let missing = stage.fails("drag", missing).await;
     assert_says(&missing, "target_not_found", &["#nowhere"]);
+    assert_eq!(missing["may_have_run"], false, "{missing}");
     assert_eq!(log().await, json!([]), "nothing was picked up");
     let half = stage.fails("drag", json!({"startTarget": "#card", "endX": 3})).await;
     assert_says(&half, "invalid_params", &["both endX and endY"]);
@@ -288,6 +289,7 @@ async fn an_endless_list_that_never_finishes_loading_is_scrolled_until_a_text_ap
     assert_eq!(still["moved"], false, "{still}");
     let never = stage.fails("scroll", json!({"until_text": "Thimble", "timeout_ms": 8_000})).await;
     assert_says(&never, "target_not_found", &["Thimble", "down to the end"]);
+    assert_ne!(never["may_have_run"], false, "it has scrolled: {never}");
     let nowhere = stage.fails("scroll", json!({})).await;
     assert_says(&nowhere, "invalid_params", &["until_text"]);
 
