@@ -158,7 +158,8 @@ async fn a_navigation_that_is_cancelled_goes_no_further_and_the_tab_can_be_used(
     ] {
         let id = stage.client.submit(arguments.clone()).await;
         stage.asked_again(asked, hits).await;
-        if title.starts_with("Half") {
+        // What is asked for may be asked for before the page's beginning is read.
+        if title != "Quick At First" {
             let tabs = json!({"what": "tabs"});
             let arrived = async || {
                 stage.client.call("observe", tabs.clone()).await["tabs"][0]["title"] == title
