@@ -13,15 +13,19 @@ use crate::home::StateDirectory;
 use crate::install::{
     ChangePlan, DaemonService, LAUNCHD_LABEL, OperatingSystem, SERVICE, SOCKET, UserFolders,
 };
+use crate::span_export::{OtlpEndpoint, SpanExporter};
 use crate::terminal::{clean, print_line};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum ServiceCommand {
     /// Install the service and start it
     #[command(
-        after_help = "Linux: systemd listens on the port, and starts the daemon at the first connection. macOS: launchd starts\nthe daemon when you log in (untried so far). The command ends a daemon that runs already: running\ncommands get 2 s to finish, and commands that have not begun continue in the next daemon.\n\nExamples:\n  tabwire service install --print   show the files, and change nothing\n  tabwire service install"
+        after_help = "Linux: systemd listens on the port, and starts the daemon at the first connection. macOS: launchd starts\nthe daemon when you log in (untried so far). The command ends a daemon that runs already: running\ncommands get 2 s to finish, and commands that have not begun continue in the next daemon.\n\nExamples:\n  tabwire service install --print   show the files, and change nothing\n  tabwire service install\n  tabwire service install --otlp http://127.0.0.1:4318"
     )]
     Install {
+        /// Have the daemon send a span of each command to this OpenTelemetry collector; without the flag it sends none
+        #[arg(long, value_name = "URL")]
+        otlp: Option<OtlpEndpoint>,
         /// Print the files and the commands, and change nothing
         #[arg(long)]
         print: bool,
@@ -45,7 +49,14 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let manager = ServiceManager::of(UserFolders::current()?);
     match command {
-        ServiceCommand::Install { print } => install(location, &manager, print, json).await,
+        ServiceCommand::Install { otlp, print } => {
+            if otlp.is_some() {
+                SpanExporter::check_built()?;
+            }
+            let further = otlp.map(|url| vec!["--otlp".to_owned(), url.to_string()]);
+            let service = service(location, &manager, further.unwrap_or_default(), print)?;
+            install(location, &manager, &service, print, json).await
+        }
         ServiceCommand::Uninstall => uninstall(&manager, json),
         ServiceCommand::Status => status(location, &manager, json),
     }
@@ -192,12 +203,13 @@ fn agent() -> String {
     format!("{}/{LAUNCHD_LABEL}", domain())
 }
 
-async fn install(
+/// The service that is to be installed, or only printed.
+fn service(
     location: &DaemonLocation,
     manager: &ServiceManager,
+    further: Vec<String>,
     is_printed: bool,
-    json: bool,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<DaemonService> {
     if location.port == 0 {
         bail!("a service needs a port of its own: clients look for it there. Give one with --port");
     }
@@ -207,13 +219,23 @@ async fn install(
              nothing outside of that directory. Unset it, or use --print and write the files yourself"
         );
     }
-    let service = DaemonService {
+    Ok(DaemonService {
         user_folders: manager.folders.clone(),
         program: lasting_program(location)?,
         home: lasting_home(location)?,
         port: location.port,
+        further,
         has_ipv6: DaemonService::finds_ipv6(),
-    };
+    })
+}
+
+async fn install(
+    location: &DaemonLocation,
+    manager: &ServiceManager,
+    service: &DaemonService,
+    is_printed: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let plan = service.install()?;
     if is_printed {
         print_plan(&plan, json)?;

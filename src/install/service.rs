@@ -29,6 +29,8 @@ pub(crate) struct DaemonService {
     pub(crate) home: Option<PathBuf>,
     /// The port on which it listens.
     pub(crate) port: u16,
+    /// Further arguments of `tabwire serve`.
+    pub(crate) further: Vec<String>,
     /// Whether the computer has a loopback of IPv6: a socket that cannot listen everywhere does not
     /// listen at all.
     pub(crate) has_ipv6: bool,
@@ -138,10 +140,12 @@ impl DaemonService {
         let (program, port) = (unit_program(&self.program), self.port);
         let home = self.home.as_deref().map(|home| format!(" --home {}", unit_argument(home)));
         let home = home.unwrap_or_default();
+        let further = self.further.iter().map(|word| format!(" {}", unit_argument(word.as_ref())));
+        let further: String = further.collect();
         format!(
             "# {MARK}. `tabwire service uninstall` removes it.\n\
              [Unit]\nDescription=Tabwire daemon\nRequires={SOCKET}\nAfter={SOCKET}\n\n\
-             [Service]\nExecStart={program} serve --port {port}{home}\nRestart=on-failure\n\
+             [Service]\nExecStart={program} serve --port {port}{home}{further}\nRestart=on-failure\n\
              NoNewPrivileges=yes\nUMask=0077\n"
         )
     }
@@ -152,6 +156,7 @@ impl DaemonService {
         let mut words = vec![program, "serve", "--port", &port];
         let home = self.home.as_deref().map(Path::to_string_lossy);
         words.extend(home.iter().flat_map(|home| ["--home", home]));
+        words.extend(self.further.iter().map(String::as_str));
         let words: String =
             words.iter().map(|word| format!("\t\t<string>{}</string>\n", xml_text(word))).collect();
         let log = xml_text(&log.to_string_lossy());
@@ -187,7 +192,7 @@ fn unit_program(path: &Path) -> String {
     format!("\"{}\"", path.replace('%', "%%"))
 }
 
-/// A path as an argument of that program.
+/// A path or another word as an argument of that program.
 fn unit_argument(path: &Path) -> String {
     unit_program(path).replace('$', "$$")
 }
@@ -209,6 +214,7 @@ mod tests {
             program: "/opt/a <b> & c/tabwire".into(),
             home: Some("/var/a & b".into()),
             port: 7891,
+            further: vec!["--otlp".into(), "http://127.0.0.1:4318/%24$a".into()],
             has_ipv6: false,
         }
     }
@@ -226,9 +232,17 @@ mod tests {
         let read = python.wait_with_output().unwrap().stdout;
         let read: serde_json::Value = serde_json::from_slice(&read).unwrap();
         let words = ["/opt/a <b> & c/tabwire", "serve", "--port", "7891", "--home", "/var/a & b"];
+        let words = [&words[..], &["--otlp", "http://127.0.0.1:4318/%24$a"]].concat();
         assert_eq!(read["ProgramArguments"], serde_json::json!(words));
         assert_eq!(read["Umask"], 0o077);
         assert_eq!(read["KeepAlive"]["SuccessfulExit"], false);
+    }
+
+    #[test]
+    fn no_word_of_a_unit_is_replaced_by_its_manager() {
+        let text = &service(OperatingSystem::Linux).files()[1].1;
+        let words = r#" --home "/var/a & b" "--otlp" "http://127.0.0.1:4318/%%24$$a""#;
+        assert!(text.lines().any(|line| line.ends_with(words)), "{text}");
     }
 
     #[test]

@@ -93,6 +93,15 @@ async fn a_service_is_installed_shown_brought_up_to_date_and_taken_away() {
     );
     session.does(&["service", "install", "--port", "47891"]).await;
     assert!(fs::read_to_string(&socket).unwrap().contains("127.0.0.1:47891"));
+    let otlp = ["service", "install", "--otlp", "http://127.0.0.1:4318"];
+    session.does(&otlp).await;
+    let unit = fs::read_to_string(&service).unwrap();
+    assert!(unit.contains(r#""--otlp" "http://127.0.0.1:4318/v1/traces""#), "{unit}");
+    let refused = session.run(&["service", "install", "--otlp", "https://127.0.0.1:4318"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_eq!(fs::read_to_string(&service).unwrap(), unit, "nothing was changed");
+    session.does(&["service", "install"]).await;
+    assert!(!fs::read_to_string(&service).unwrap().contains("otlp"), "it sends none any more");
     let status = session.does(&["service", "status", "--json"]).await;
     let status: Value = serde_json::from_str(&status).unwrap();
     assert_eq!((&status["installed"], &status["active"]), (&true.into(), &true.into()));
