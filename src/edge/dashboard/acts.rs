@@ -99,22 +99,29 @@ pub(in crate::edge) async fn deny_site(
     };
     let Some(sites) = edge.tools.sites() else { return no_site_rules() };
     let Ok(DeniedSite { deny }) = serde_json::from_slice(&body) else {
-        return invalid_site("The body names no site to deny");
+        return invalid_site("The body names no site to deny", PATTERN_HINT);
     };
     let pattern = match SitePattern::parse(&deny) {
         Ok(pattern) => pattern,
-        Err(why) => return invalid_site(&why.to_string()),
+        Err(why) => return invalid_site(&why.to_string(), PATTERN_HINT),
     };
     let told = json!({"denied": pattern}).to_string();
     match sites.change(&SiteChange::Add { list: SiteList::Deny, pattern }) {
         Ok(_rules) => json_response(StatusCode::OK, told),
-        Err(SiteRulesError::Change(why)) => invalid_site(&why.to_string()),
+        Err(SiteRulesError::Change(why)) => invalid_site(&why.to_string(), RULES_HINT),
         Err(SiteRulesError::Home(why)) => storage_unavailable(&why),
     }
 }
 
-fn invalid_site(why: &str) -> Response {
-    let hint = "Write a host such as example.com, *.example.com or https://example.com:8443.";
+/// For a text that is no pattern.
+const PATTERN_HINT: &str =
+    "Write a host such as example.com, *.example.com or https://example.com:8443.";
+
+/// For a rule that does not fit in.
+const RULES_HINT: &str =
+    "`tabwire sites` lists the rules, and `tabwire sites remove SITE` removes one.";
+
+fn invalid_site(why: &str, hint: &str) -> Response {
     let told = json!({"error": "invalid_site", "message": why, "hint": hint});
     json_response(StatusCode::BAD_REQUEST, told.to_string())
 }
