@@ -10,7 +10,7 @@ use hyper::StatusCode;
 use super::daemon_finder::FoundDaemon;
 use super::request::{CallHeaders, ForwardError, HttpClient, request};
 use crate::home::DaemonRecord;
-use crate::mcp::LEGACY_VERSIONS;
+use crate::mcp::{self, LEGACY_VERSIONS, RpcRequest};
 
 /// How long a daemon may take to hear it. Calls wait no longer for it.
 const HEAR: Duration = Duration::from_secs(2);
@@ -23,17 +23,28 @@ pub(super) struct ClientHandshake {
     repeated: tokio::sync::Mutex<Option<(InitializeLine, DaemonRecord)>>,
 }
 
-/// An `initialize` as it was written, and the version that was agreed on.
+/// An `initialize` as it was written, the version that was agreed on, and whether the client shows
+/// views of commands.
 #[derive(Clone, PartialEq, Eq)]
 struct InitializeLine {
     line: Bytes,
     version: &'static str,
+    shows_views: bool,
 }
 
 impl ClientHandshake {
     /// Notes an `initialize`. A later one replaces it.
-    pub(super) fn note(&self, line: Vec<u8>, version: &'static str) {
-        *self.said() = Some(InitializeLine { line: line.into(), version });
+    pub(super) fn note(&self, line: Vec<u8>, request: &RpcRequest) {
+        *self.said() = Some(InitializeLine {
+            line: line.into(),
+            version: mcp::negotiate(request),
+            shows_views: mcp::declares_views(request),
+        });
+    }
+
+    /// Whether the client shows views of commands.
+    pub(super) fn shows_views(&self) -> bool {
+        self.said().as_ref().is_some_and(|said| said.shows_views)
     }
 
     /// The version that was agreed on; the newest, for a client that never asked.

@@ -270,7 +270,7 @@ impl StdioBridge {
             }
         };
         if request.method == "initialize" {
-            self.daemon.handshake.note(line.clone(), mcp::negotiate(&request));
+            self.daemon.handshake.note(line.clone(), &request);
             if mcp::declares_roots(&request) {
                 self.daemon.listener.expect_questions();
             }
@@ -278,7 +278,11 @@ impl StdioBridge {
                 self.listen(true);
             }
         }
-        match mcp::answer_alone(&request, generation, &self.surface) {
+        let shows_views = match generation {
+            ProtocolGeneration::Modern => mcp::declares_views(&request),
+            ProtocolGeneration::Legacy => self.daemon.handshake.shows_views(),
+        };
+        match mcp::answer_alone(&request, generation, &self.surface, shows_views) {
             Some(Ok(text)) => self.answer(text).await,
             Some(Err(error)) => self.answer(error.to_json(Some(&request.id))).await,
             None => {

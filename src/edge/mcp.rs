@@ -235,7 +235,16 @@ fn mcp_headers(headers: &HeaderMap) -> McpHeaders {
 /// 200 away, so there an error that has one is a 200.
 fn status(error: Option<&RpcError>, generation: ProtocolGeneration) -> StatusCode {
     match (error.map(|error| error.kind), generation) {
-        (None | Some(RpcErrorKind::Params | RpcErrorKind::Refused | RpcErrorKind::Internal), _)
+        (
+            None
+            | Some(
+                RpcErrorKind::Params
+                | RpcErrorKind::Resource
+                | RpcErrorKind::Refused
+                | RpcErrorKind::Internal,
+            ),
+            _,
+        )
         | (Some(_), ProtocolGeneration::Legacy) => StatusCode::OK,
         (Some(RpcErrorKind::Method), ProtocolGeneration::Modern) => StatusCode::NOT_FOUND,
         (

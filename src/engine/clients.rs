@@ -40,6 +40,8 @@ pub(super) struct ClientState {
     wants_jobs: bool,
     /// Whether it says in which folders it works, if it is asked.
     has_roots: bool,
+    /// Whether it shows views of commands.
+    shows_views: bool,
     /// What becomes of the dialogs that its commands meet.
     dialogs: DialogHandling,
     calls: TokenBucket,
@@ -107,6 +109,7 @@ impl ClientState {
             program: None,
             wants_jobs: false,
             has_roots: false,
+            shows_views: false,
             dialogs: DialogHandling::default(),
             calls,
         }
@@ -317,6 +320,12 @@ impl Engine {
         self.clients.0.get(&caller.client).is_some_and(|known| known.has_roots)
     }
 
+    /// Whether a client shows views of commands. False for a forgotten client.
+    #[must_use]
+    pub fn shows_views(&self, caller: &Caller) -> bool {
+        self.clients.0.get(&caller.client).is_some_and(|known| known.shows_views)
+    }
+
     /// The owner's clients that are at work or were heard of in the last 10 minutes, the one heard
     /// of last first. Others are remembered for longer, and are listed again with their next call.
     #[must_use]
@@ -353,6 +362,13 @@ impl Transaction<'_> {
     pub fn note_has_roots(&mut self, caller: &Caller, has_roots: bool) {
         if has_roots || self.clients.0.contains_key(&caller.client) {
             self.client(caller).has_roots = has_roots;
+        }
+    }
+
+    /// Notes whether a client shows views of commands.
+    pub fn note_shows_views(&mut self, caller: &Caller, shows_views: bool) {
+        if shows_views || self.clients.0.contains_key(&caller.client) {
+            self.client(caller).shows_views = shows_views;
         }
     }
 

@@ -151,6 +151,19 @@ impl Hub {
             }
         }
     }
+
+    /// The phases of a command of this client itself, without the files that pages got of it. `None`:
+    /// it is another client's, or its record is gone.
+    #[must_use]
+    pub fn timeline(&self, caller: &Caller, id: &CorrelationId) -> Option<Box<CommandStory>> {
+        match self.story(caller, id) {
+            StoryLookup::Story(mut story) if story.summary.client == caller.client => {
+                story.files.clear();
+                Some(story)
+            }
+            StoryLookup::Story(_) | StoryLookup::Evicted(_) | StoryLookup::NotFound => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -126,6 +126,17 @@ impl Hub {
         self.view(|engine| engine.has_roots(caller))
     }
 
+    /// Notes whether a client shows views of commands.
+    pub fn note_shows_views(&self, caller: &Caller, shows_views: bool) {
+        self.transact(|tx| tx.note_shows_views(caller, shows_views));
+    }
+
+    /// Whether a client shows views of commands. False for a forgotten client.
+    #[must_use]
+    pub fn shows_views(&self, caller: &Caller) -> bool {
+        self.view(|engine| engine.shows_views(caller))
+    }
+
     /// For how long no client has called and no command was pending, counted from
     /// `since` at the earliest.
     #[must_use]

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::command_view;
 use super::generation::ProtocolGeneration;
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::methods::server_info;
@@ -133,6 +134,9 @@ impl<'a> CallResult<'a> {
         let (result_type, mut meta) = modern_parts(generation);
         if let Some(context) = &result.trace_context {
             trace_meta::add_to(meta.get_or_insert_default(), Some(context));
+        }
+        if let Some(story) = &result.timeline {
+            command_view::add_to(meta.get_or_insert_default(), story);
         }
         Self { result_type, content, structured, is_error: *is_error, meta }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use super::command_view;
 use super::generation::ProtocolGeneration;
 use super::message::{RpcError, RpcRequest};
 use crate::hub::{Caller, Hub};
@@ -55,15 +56,25 @@ pub struct ExtraTools {
 pub type ExtraReply<'a> = BoxFuture<'a, Result<ToolReply, RpcError>>;
 
 impl ToolCatalogue {
-    /// The catalogue of the program's own tools, on this surface.
+    /// The catalogue of the program's own tools, on this surface. It names the view of commands if
+    /// its client shows views.
     #[must_use]
-    pub fn own(surface: &ToolSurface) -> Cow<'static, Self> {
+    pub fn own(surface: &ToolSurface, shows_views: bool) -> Cow<'static, Self> {
         static OWN: LazyLock<ToolCatalogue> =
             LazyLock::new(|| ToolCatalogue::of(&ToolSurface::default()));
+        if shows_views {
+            return Cow::Owned(Self::of(surface).with_views());
+        }
         if *surface == ToolSurface::default() {
             return Cow::Borrowed(&OWN);
         }
         Cow::Owned(Self::of(surface))
+    }
+
+    fn with_views(mut self) -> Self {
+        command_view::name_in(&mut self.tools);
+        self.capabilities["resources"] = json!({});
+        self
     }
 
     fn of(surface: &ToolSurface) -> Self {

@@ -84,6 +84,8 @@ pub enum RpcErrorKind {
     Method,
     /// Parameters that the method cannot work with.
     Params,
+    /// No such resource. The modern generation has [`Params`](Self::Params) for it.
+    Resource,
     /// The client does not declare a capability that the method needs.
     Capability,
     /// Not now: too much at once, or nothing can be recorded.
@@ -101,6 +103,7 @@ impl RpcErrorKind {
             Self::Shape => -32_600,
             Self::Method => -32_601,
             Self::Envelope | Self::Params => -32_602,
+            Self::Resource => -32_002,
             Self::HeaderMismatch => -32_020,
             Self::Capability => -32_021,
             Self::Version => -32_022,

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{RpcAnswer, RpcResponse, result};
 use super::calls::{CallInProgress, CallRegistry};
-use super::client_info;
 use super::extra_tools::{ExtraTools, ToolCall, ToolCatalogue};
 use super::generation::{MODERN_VERSION, ProtocolGeneration, negotiate};
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
@@ -16,6 +15,7 @@ use super::notices::asks_for_jobs;
 use super::progress::{CallProgress, progress_token};
 use super::roots::declares_roots;
 use super::subscription::{self, LISTEN};
+use super::{client_info, command_view};
 use super::{tasks, trace_meta};
 use crate::hub::{Caller, Hub, RequestContext};
 use crate::protocol::{CorrelationId, SERVER_VERSION};
@@ -24,14 +24,16 @@ use crate::tools::{NowOrLater, ResponseMode, ToolReply, ToolResult, ToolSet, Too
 /// How long clients may keep the list of tools, in ms: it changes with the version only.
 const LIST_TTL_MS: u64 = 300_000;
 
-/// Answers a request that needs no daemon: `None` for any other.
+/// Answers a request that needs no daemon: `None` for any other. `shows_views`: whether the client has
+/// [declared](declares_views) so.
 #[must_use]
 pub fn answer_alone(
     request: &RpcRequest,
     generation: ProtocolGeneration,
     surface: &ToolSurface,
+    shows_views: bool,
 ) -> Option<Result<String, RpcError>> {
-    answer_from(|| ToolCatalogue::own(surface), request, generation)
+    answer_from(|| ToolCatalogue::own(surface, shows_views), request, generation, shows_views)
 }
 
 /// Answers a request from the catalogue alone.
@@ -39,15 +41,14 @@ fn answer_from<'a>(
     shown: impl FnOnce() -> Cow<'a, ToolCatalogue>,
     request: &RpcRequest,
     generation: ProtocolGeneration,
+    shows_views: bool,
 ) -> Option<Result<String, RpcError>> {
-    let body = match (request.method.as_str(), generation) {
+    let method = request.method.as_str();
+    let body = match (method, generation) {
         ("initialize", ProtocolGeneration::Legacy) => initialize(request, &shown()),
         ("ping", ProtocolGeneration::Legacy) => json!({}),
-        ("server/discover", ProtocolGeneration::Modern) => discover(&shown()),
-        ("tools/list", _) => match list_tools(&request.params, generation, &shown()) {
-            Ok(list) => list,
-            Err(error) => return Some(Err(error)),
-        },
+        ("server/discover", ProtocolGeneration::Modern) => discover(&shown(), shows_views),
+        ("tools/list", _) => json!({"tools": shown().tools}),
         ("tools/call", _) => return None,
         (LISTEN, ProtocolGeneration::Modern) => {
             return subscription::task_ids(request).err().map(Err);
@@ -56,11 +57,19 @@ fn answer_from<'a>(
             return tasks::check(request).err().map(Err);
         }
         (method, _) => {
-            return Some(Err(RpcError::new(
-                RpcErrorKind::Method,
-                format!("Method not found: {method}"),
-            )));
+            match command_view::answer(method, &request.params, generation, shows_views) {
+                Some(Ok(body)) => body,
+                Some(Err(error)) => return Some(Err(error)),
+                None => {
+                    let message = format!("Method not found: {method}");
+                    return Some(Err(RpcError::new(RpcErrorKind::Method, message)));
+                }
+            }
         }
+    };
+    let body = match check_cursor(request) {
+        Ok(()) => cacheable(method, generation, body),
+        Err(error) => return Some(Err(error)),
     };
     Some(Ok(result(request, generation, body)))
 }
@@ -71,15 +80,16 @@ fn answer_at_once(
     request: &RpcRequest,
     generation: ProtocolGeneration,
     surface: &ToolSurface,
+    shows_views: bool,
 ) -> Option<Result<String, RpcError>> {
     match extra.and_then(|extra| (extra.answer)(request, generation)) {
         Some(answered) => Some(answered.map(|body| result(request, generation, body))),
         None => {
             let shown = || match extra {
                 Some(extra) => Cow::Borrowed(&extra.catalogue),
-                None => ToolCatalogue::own(surface),
+                None => ToolCatalogue::own(surface, shows_views),
             };
-            answer_from(shown, request, generation)
+            answer_from(shown, request, generation, shows_views)
         }
     }
 }
@@ -101,7 +111,8 @@ pub async fn handle(
     if let Some(program) = client_info::program(&request) {
         hub.note_program(caller, program);
     }
-    if let Some(answer) = answer_at_once(extra, &request, generation, surface) {
+    let shows_views = shows_views(hub, caller, &request, generation);
+    if let Some(answer) = answer_at_once(extra, &request, generation, surface, shows_views) {
         note_abilities(hub, caller, &request, generation);
         return match answer {
             Ok(text) => RpcAnswer::text(text),
@@ -151,6 +162,7 @@ pub async fn handle(
         submitted: submitted.clone(),
         hub: hub.clone(),
         caller: caller.clone(),
+        shows_views,
     };
     let outcome = match outcome {
         // Refusals, failures and results are answers already; only a queued command becomes a task.
@@ -159,11 +171,10 @@ pub async fn handle(
         }
         NowOrLater::Now(result) => {
             call.cancel_if_asked();
-            NowOrLater::Now(RpcResponse::of(call.in_trace(result), &id, generation))
+            NowOrLater::Now(RpcResponse::of(call.in_full(result), &id, generation))
         }
         NowOrLater::Later(result) => NowOrLater::Later(Box::pin(async move {
-            let result = call.finish(result).await;
-            RpcResponse::of(result, &id, generation)
+            RpcResponse::of(call.finish(result).await, &id, generation)
         })),
     };
     RpcAnswer { submitted, progress, outcome }
@@ -179,6 +190,22 @@ fn note_abilities(
     if request.method == "initialize" && generation == ProtocolGeneration::Legacy {
         hub.note_wants_jobs(caller, asks_for_jobs(request));
         hub.note_has_roots(caller, declares_roots(request));
+        hub.note_shows_views(caller, command_view::declares_views(request));
+    }
+}
+
+/// Whether the client of a request shows views.
+fn shows_views(
+    hub: &Hub,
+    caller: &Caller,
+    request: &RpcRequest,
+    generation: ProtocolGeneration,
+) -> bool {
+    match (generation, request.method.as_str()) {
+        (ProtocolGeneration::Modern, _) | (ProtocolGeneration::Legacy, "initialize") => {
+            command_view::declares_views(request)
+        }
+        (ProtocolGeneration::Legacy, _) => hub.shows_views(caller),
     }
 }
 
@@ -197,14 +224,28 @@ fn take_call(
 }
 
 /// A call that a tool has taken.
-struct SubmittedCall {
+pub(super) struct SubmittedCall {
     in_progress: CallInProgress<Caller>,
     submitted: Option<CorrelationId>,
-    hub: Hub,
-    caller: Caller,
+    pub(super) hub: Hub,
+    pub(super) caller: Caller,
+    shows_views: bool,
 }
 
 impl SubmittedCall {
+    /// The result of a call that did not wait, with the parts that stand in its `_meta`.
+    fn in_full(&self, result: ToolResult) -> ToolResult {
+        self.with_timeline(self.in_trace(result))
+    }
+
+    /// The result with the phases of the command that it tells of, for a client that shows them.
+    pub(super) fn with_timeline(&self, result: ToolResult) -> ToolResult {
+        let about = result.about.as_ref().or(self.submitted.as_ref());
+        let timeline =
+            about.filter(|_| self.shows_views).and_then(|id| self.hub.timeline(&self.caller, id));
+        ToolResult { timeline, ..result }
+    }
+
     /// The result with the command's place in a trace, which a result has that tells how the command
     /// stands.
     fn in_trace(&self, result: ToolResult) -> ToolResult {
@@ -218,7 +259,7 @@ impl SubmittedCall {
         tokio::select! {
             biased;
             () = self.in_progress.cancelled() => {}
-            result = &mut result => return result,
+            result = &mut result => return self.with_timeline(result),
         }
         // A call that reads another call's command has no right to cancel it.
         if self.submitted.is_none() {
@@ -226,7 +267,8 @@ impl SubmittedCall {
         }
         self.cancel_if_asked();
         // It waits for the end of the command.
-        result.await
+        let result = result.await;
+        self.with_timeline(result)
     }
 
     /// Whether a result says no more than that a command was submitted.
@@ -238,7 +280,7 @@ impl SubmittedCall {
         let Some(command) = &self.submitted else {
             return RpcResponse::of(queued, &id, ProtocolGeneration::Modern);
         };
-        let done = tasks::answer_call(&self.hub, &self.caller, command, queued, &id).await;
+        let done = tasks::answer_call(&self, command, queued, &id).await;
         self.cancel_if_asked();
         done
     }
@@ -259,10 +301,13 @@ fn initialize(request: &RpcRequest, shown: &ToolCatalogue) -> Value {
     })
 }
 
-fn discover(shown: &ToolCatalogue) -> Value {
+fn discover(shown: &ToolCatalogue, shows_views: bool) -> Value {
     let mut capabilities = shown.capabilities.clone();
     // Only `server/discover` has a place for extensions.
     capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+    if shows_views {
+        capabilities["extensions"][command_view::EXTENSION] = json!({});
+    }
     json!({
         "supportedVersions": [MODERN_VERSION],
         "capabilities": capabilities,
@@ -272,23 +317,24 @@ fn discover(shown: &ToolCatalogue) -> Value {
     })
 }
 
-fn list_tools(
-    params: &Map<String, Value>,
-    generation: ProtocolGeneration,
-    shown: &ToolCatalogue,
-) -> Result<Value, RpcError> {
-    let tools = &shown.tools;
-    // No page of ours ever names one.
-    if params.contains_key("cursor") {
+/// Refuses a cursor of a list: no page of ours ever names one.
+fn check_cursor(request: &RpcRequest) -> Result<(), RpcError> {
+    if request.method.ends_with("/list") && request.params.contains_key("cursor") {
         let message = "Unknown cursor: the list has one page";
         return Err(RpcError::new(RpcErrorKind::Params, message));
     }
-    Ok(match generation {
-        ProtocolGeneration::Legacy => json!({"tools": tools}),
-        ProtocolGeneration::Modern => {
-            json!({"tools": tools, "ttlMs": LIST_TTL_MS, "cacheScope": "private"})
-        }
-    })
+    Ok(())
+}
+
+/// The answer with how long a client may keep it, which the modern generation has for what changes with
+/// the version only.
+fn cacheable(method: &str, generation: ProtocolGeneration, mut body: Value) -> Value {
+    let is_kept = method.ends_with("/list") || method.starts_with("resources/");
+    if is_kept && generation == ProtocolGeneration::Modern {
+        body["ttlMs"] = LIST_TTL_MS.into();
+        body["cacheScope"] = "private".into();
+    }
+    body
 }
 
 /// Who answers.

@@ -5,6 +5,7 @@
 mod answer;
 mod calls;
 mod client_info;
+mod command_view;
 mod extra_tools;
 mod followed;
 mod generation;
@@ -22,6 +23,7 @@ mod trace_meta;
 
 pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_shutdown_refusal};
 pub use calls::{CallInProgress, CallRegistry};
+pub use command_view::declares_views;
 pub use extra_tools::{ExtraReply, ExtraTools, ToolCall, ToolCatalogue};
 pub use generation::{
     LEGACY_VERSIONS, META_VERSION, MODERN_VERSION, McpHeaders, ProtocolGeneration, encode_name,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer;
+use super::command_view::declares_views;
 use super::followed::FollowedCommands;
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::progress::notification;
@@ -26,6 +27,8 @@ const TASKS: usize = 100;
 pub struct TaskSubscription {
     id: RequestId,
     hub: Hub,
+    /// Whose it is, if that shows views of commands.
+    viewer: Option<Caller>,
     /// The first message.
     acknowledgement: Option<String>,
     tasks: FollowedCommands,
@@ -86,7 +89,9 @@ impl TaskSubscription {
         let id = request.id.clone();
         let params = json!({"notifications": agreed, "_meta": answer::of_subscription(&id)});
         let text = notification("notifications/subscriptions/acknowledged", &params);
-        Ok(Self { id, hub: hub.clone(), acknowledgement: Some(text), tasks, is_over: false })
+        let viewer = declares_views(request).then(|| caller.clone());
+        let (hub, acknowledgement) = (hub.clone(), Some(text));
+        Ok(Self { id, hub, viewer, acknowledgement, tasks, is_over: false })
     }
 
     /// The next message, as it goes out: that the subscription is open; then how a task stands,
@@ -104,7 +109,10 @@ impl TaskSubscription {
         tokio::select! {
             biased;
             Some((report, term)) = self.tasks.next() => {
-                let task = TaskView::of(report, term, self.hub.agent_files());
+                let viewer = self.viewer.as_ref().filter(|_| !report.is_pending());
+                let timeline =
+                    viewer.and_then(|caller| self.hub.timeline(caller, &report.correlation_id));
+                let task = TaskView::of(report, term, self.hub.agent_files(), timeline);
                 let mut meta = answer::of_subscription(&self.id);
                 trace_meta::add_to(&mut meta, task.trace_context.as_ref());
                 let changed = TaskChange { task, meta };

@@ -8,13 +8,16 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::answer::{COMPLETE, CallResult, RpcAnswer, RpcResponse};
+use super::command_view::declares_views;
 use super::generation::{META_CAPABILITIES, ProtocolGeneration};
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
+use super::methods::SubmittedCall;
 use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, Caller, CommandLifetime, CommandLookup, Hub};
 use crate::lifecycle::limits;
 use crate::protocol::{
-    CommandReport, CommandStatus, CorrelationId, ReportedError, Timestamp, TraceContext,
+    CommandReport, CommandStatus, CommandStory, CorrelationId, ReportedError, Timestamp,
+    TraceContext,
 };
 use crate::tools::{DetailLevel, ToolResult};
 
@@ -157,12 +160,12 @@ async fn cancel(hub: &Hub, caller: &Caller, request: &RpcRequest) -> Result<RpcR
 /// The answer to a call that has submitted a command and does not wait for it, `queued` to
 /// anybody else: the command's result if that is there at once, else a task.
 pub(super) async fn answer_call(
-    hub: &Hub,
-    caller: &Caller,
+    call: &SubmittedCall,
     command: &CorrelationId,
     queued: ToolResult,
     id: &RequestId,
 ) -> RpcResponse {
+    let (hub, caller) = (&call.hub, &call.caller);
     // Evicted in the meantime: the plain answer still names the command.
     let Some(following) = hub.follow(caller, command) else {
         return RpcResponse::of(queued, id, ProtocolGeneration::Modern);
@@ -174,7 +177,7 @@ pub(super) async fn answer_call(
         Ok(CommandLookup::Command(report)) if report.is_pending() => {
             let task = TaskView {
                 status_message: message(&queued),
-                ..TaskView::of(*report, term, hub.agent_files())
+                ..TaskView::of(*report, term, hub.agent_files(), None)
             };
             RpcResponse::modern_in_trace(id, "task", &task, task.trace_context.as_ref())
         }
@@ -189,7 +192,7 @@ pub(super) async fn answer_call(
                     DetailLevel::Brief,
                     hub.agent_files(),
                 );
-                RpcResponse::of(result, id, ProtocolGeneration::Modern)
+                RpcResponse::of(call.with_timeline(result), id, ProtocolGeneration::Modern)
             }
         },
         Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) | Err(_) => {
@@ -206,11 +209,12 @@ fn message(result: &ToolResult) -> Option<String> {
 }
 
 impl TaskView {
-    /// A command as a task.
+    /// A command as a task. `timeline` is for a client that shows it, with the result.
     pub(super) fn of(
         report: CommandReport,
         term: CommandLifetime,
         files: Option<&AgentFiles>,
+        timeline: Option<Box<CommandStory>>,
     ) -> Self {
         let ended_at = report.status.ended_at();
         // A running task may last to its deadline, and its record is kept for `RETAIN` from its
@@ -227,7 +231,7 @@ impl TaskView {
             poll_interval_ms: POLL_INTERVAL_MS,
             error: internal_error(&report.status).map(|error| error.to_object()),
             trace_context: report.trace_context.clone(),
-            result: (status == TaskStatus::Completed).then(|| result(report, files)),
+            result: (status == TaskStatus::Completed).then(|| result(report, files, timeline)),
         }
     }
 
@@ -237,7 +241,10 @@ impl TaskView {
         let id = task_id(request)?;
         let term = hub.follow(caller, &id).ok_or_else(not_found)?.lifetime();
         match hub.get(caller, &id, false).await {
-            Ok(CommandLookup::Command(report)) => Ok(Self::of(*report, term, hub.agent_files())),
+            Ok(CommandLookup::Command(report)) => {
+                let timeline = declares_views(request).then(|| hub.timeline(caller, &id)).flatten();
+                Ok(Self::of(*report, term, hub.agent_files(), timeline))
+            }
             Ok(CommandLookup::Evicted(_) | CommandLookup::NotFound) => Err(not_found()),
             Err(why) => Err(refused(&why)),
         }
@@ -290,12 +297,17 @@ fn internal_error(status: &CommandStatus) -> Option<RpcError> {
 }
 
 /// The result that the tool's call would have had.
-fn result(report: CommandReport, files: Option<&AgentFiles>) -> Box<RawValue> {
+fn result(
+    report: CommandReport,
+    files: Option<&AgentFiles>,
+    timeline: Option<Box<CommandStory>>,
+) -> Box<RawValue> {
     let result = ToolResult::of_own_command(
         CommandLookup::Command(report.into()),
         DetailLevel::Brief,
         files,
     );
+    let result = ToolResult { timeline, ..result };
     to_raw_value(&CallResult::of(&result, ProtocolGeneration::Modern)).unwrap_or_default()
 }
 

@@ -250,7 +250,8 @@ fn what_the_daemon_cannot_answer_is_a_failed_call_of_a_tool_and_an_error_of_anyt
 fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}});
     assert!(
-        answer_alone(&request(call), ProtocolGeneration::Modern, &ToolSurface::default()).is_none()
+        answer_alone(&request(call), ProtocolGeneration::Modern, &ToolSurface::default(), false)
+            .is_none()
     );
     for (method, generation) in [
         ("initialize", ProtocolGeneration::Legacy),
@@ -260,7 +261,8 @@ fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
         ("server/discover", ProtocolGeneration::Modern),
     ] {
         let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        let text = answer_alone(&request, generation, &ToolSurface::default()).unwrap().unwrap();
+        let text =
+            answer_alone(&request, generation, &ToolSurface::default(), false).unwrap().unwrap();
         let answer: Value = serde_json::from_str(&text).unwrap();
         let is_modern = answer["result"]["resultType"] == "complete";
         assert_eq!(is_modern, generation == ProtocolGeneration::Modern, "{method}");
@@ -272,8 +274,9 @@ fn what_needs_no_daemon_is_answered_without_one_and_only_a_call_needs_one() {
         ("prompts/list", ProtocolGeneration::Legacy),
     ] {
         let request = request(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        let error =
-            answer_alone(&request, generation, &ToolSurface::default()).unwrap().unwrap_err();
+        let error = answer_alone(&request, generation, &ToolSurface::default(), false)
+            .unwrap()
+            .unwrap_err();
         assert_eq!(error.kind, RpcErrorKind::Method, "{method}");
     }
 }
@@ -291,9 +294,10 @@ fn a_client_gets_the_version_that_it_asked_for_or_the_newest_of_its_era() {
         let params = json!({"protocolVersion": asked});
         let initialize =
             request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
-        let text = answer_alone(&initialize, ProtocolGeneration::Legacy, &ToolSurface::default())
-            .unwrap()
-            .unwrap();
+        let text =
+            answer_alone(&initialize, ProtocolGeneration::Legacy, &ToolSurface::default(), false)
+                .unwrap()
+                .unwrap();
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(answer["result"]["protocolVersion"], got, "{asked}");
     }

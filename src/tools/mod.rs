@@ -279,6 +279,19 @@ pub fn submits(tool: &str) -> bool {
     choice_of(tool).is_some_and(|(tool, _)| submits_commands(tool) || begins_job(tool))
 }
 
+/// Whether answers of this tool tell of a command: of the one that the call submits, or of an earlier
+/// one.
+#[must_use]
+pub fn tells_of_commands(tool: &str) -> bool {
+    match choice_of(tool) {
+        Some((observe::NAME, choice)) => {
+            choice.is_none_or(|choice| choice == observe::COMMAND_RESULT)
+        }
+        Some((tool, _)) => submits_commands(tool) || begins_job(tool),
+        None => false,
+    }
+}
+
 /// Whether calls of this tool of the five submit commands for a browser or a person.
 fn submits_commands(tool: &str) -> bool {
     matches!(tool, interact::NAME | analyze::NAME)

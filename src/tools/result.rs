@@ -15,7 +15,7 @@ use crate::home::AgentFiles;
 use crate::hub::{CallRefusal, CommandLookup, RefusalReason};
 use crate::lifecycle::Tombstone;
 use crate::protocol::{
-    CommandReport, CommandStatus, CorrelationId, Timestamp, TraceContext, WorkKind,
+    CommandReport, CommandStatus, CommandStory, CorrelationId, Timestamp, TraceContext, WorkKind,
 };
 
 /// The result of a tool call.
@@ -36,6 +36,10 @@ pub struct ToolResult {
     pub has_failed_step: bool,
     /// The place, in a trace of the client, of the call whose command this tells of.
     pub trace_context: Option<TraceContext>,
+    /// The command that it tells of.
+    pub about: Option<CorrelationId>,
+    /// The phases of that command, for clients that show them.
+    pub timeline: Option<Box<CommandStory>>,
 }
 
 /// The words that an answer's `status` can be, each a type, so that its schema names it.
@@ -113,6 +117,8 @@ impl ToolResult {
             lacks_browser: false,
             has_failed_step: false,
             trace_context: None,
+            about: None,
+            timeline: None,
         }
     }
 
@@ -194,6 +200,7 @@ impl ToolResult {
             CommandLookup::Command(mut report) => {
                 let has_failed_step = note_failed_step(&mut report);
                 let trace_context = report.trace_context.take();
+                let about = Some(report.correlation_id.clone());
                 let is_brief = detail == DetailLevel::Brief
                     && part.is_none()
                     && report.kind == WorkKind::Browser;
@@ -202,7 +209,7 @@ impl ToolResult {
                 } else {
                     Self::of_report(*report, part, files)
                 };
-                Self { has_failed_step, trace_context, ..told }
+                Self { has_failed_step, trace_context, about, ..told }
             }
             CommandLookup::Evicted(gone) => Self::of(&CommandAnswer::of_gone(&gone)),
             CommandLookup::NotFound => Self::failed(&NotFound::command()),

@@ -40,8 +40,9 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 17] = [
+static FILES: [PageFile; 19] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
+    ("palette.css", "text/css; charset=utf-8", include_bytes!("page/palette.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
     ("commands.js", JAVASCRIPT, include_bytes!("page/commands.js")),
     ("deny_site.js", JAVASCRIPT, include_bytes!("page/deny_site.js")),
@@ -53,6 +54,7 @@ static FILES: [PageFile; 17] = [
     ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
+    ("phases.js", JAVASCRIPT, include_bytes!("page/phases.js")),
     ("pictures.js", JAVASCRIPT, include_bytes!("page/pictures.js")),
     ("recordings.js", JAVASCRIPT, include_bytes!("page/recordings.js")),
     ("rows.js", JAVASCRIPT, include_bytes!("page/rows.js")),

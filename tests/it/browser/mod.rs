@@ -13,6 +13,7 @@ mod call;
 mod cancel;
 mod capture;
 mod capture_observed;
+mod command_view;
 mod crash;
 mod dashboard;
 mod dashboard_recordings;

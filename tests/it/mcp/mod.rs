@@ -2,6 +2,7 @@
 
 mod answers;
 mod bridge;
+mod command_view;
 mod conformance;
 mod golden_answers;
 mod handshakes;

@@ -59,6 +59,7 @@ pub use handshake::ExtensionIdentity;
 pub use health::past_health;
 pub use mcp_client::{
     HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, split_tools, tasks_meta,
+    views_extension,
 };
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};

@@ -41,6 +41,7 @@ pub struct McpClient {
     name: Option<String>,
     is_modern: bool,
     has_tasks: bool,
+    has_views: bool,
     /// Whether what it calls are the program's own tools, whose answers are published.
     calls_published: bool,
     ids: AtomicI64,
@@ -84,6 +85,11 @@ pub fn tasks_meta() -> Value {
     meta
 }
 
+/// What a client declares that shows views.
+pub fn views_extension() -> Value {
+    json!({"mimeTypes": ["text/html;profile=mcp-app"]})
+}
+
 impl McpClient {
     /// One of the era up to 2025-11-25.
     pub fn legacy(daemon: &TestDaemon) -> Self {
@@ -110,6 +116,7 @@ impl McpClient {
             name: None,
             is_modern,
             has_tasks: false,
+            has_views: false,
             calls_published: true,
             ids: AtomicI64::new(0),
         }
@@ -125,6 +132,11 @@ impl McpClient {
         Self { has_tasks: true, ..self }
     }
 
+    /// Declares the extension for views. A legacy client has to say so with `initialize` as well.
+    pub fn with_views(self) -> Self {
+        Self { has_views: true, ..self }
+    }
+
     /// The same client, as one of 2026-07-28 that declares the extension for tasks.
     pub fn as_one_with_tasks(&self) -> Self {
         let (url, token) = (self.url.clone(), self.token.clone());
@@ -136,6 +148,7 @@ impl McpClient {
             name,
             is_modern: true,
             has_tasks: true,
+            has_views: self.has_views,
             calls_published: self.calls_published,
             ids,
         }
@@ -247,7 +260,11 @@ impl McpClient {
             if let Some(name) = named_by.iter().find_map(|field| params[field].as_str()) {
                 headers.push(("mcp-name", name.to_owned()));
             }
-            let meta = if self.has_tasks { tasks_meta() } else { modern_meta() };
+            let mut meta = if self.has_tasks { tasks_meta() } else { modern_meta() };
+            if self.has_views {
+                let capabilities = &mut meta["io.modelcontextprotocol/clientCapabilities"];
+                capabilities["extensions"]["io.modelcontextprotocol/ui"] = views_extension();
+            }
             let Value::Object(modern) = meta else { unreachable!("it is an object") };
             if params["_meta"].is_null() {
                 params["_meta"] = json!({});

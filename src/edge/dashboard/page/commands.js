@@ -2,8 +2,10 @@
 // The commands: what a row of the list says of one, and which of them it shows.
 
 import { byId, clock, element, hostOf, length, offerChoice, say } from './parts.js';
+import { endOf, segmentsOf } from './phases.js';
 import { RowList, RowStore } from './rows.js';
 
+/** @import {CommandEnd} from './phases.js' */
 /** @import {TimedRow} from './rows.js' */
 
 /**
@@ -15,12 +17,8 @@ import { RowList, RowStore } from './rows.js';
  * @property {string} target
  * @property {string} where
  * @property {string} status
- * @property {'open' | 'held' | 'done' | 'bad'} end
+ * @property {CommandEnd} end
  */
-
-/** Which part of the way begins with a phase. @type {Record<string, string>} */
-const KINDS = { queued: 'queue', requeued: 'queue', delivered: 'way', claimed: 'way', held: 'held', started: 'run', first_pending: 'run' };
-const LATER = new Set(['late_result', 'first_read']);
 
 /** @type {Record<string, ((row: Row) => boolean) | null>} */
 const SHOWS = { all: null, open: ({ end }) => end === 'open' || end === 'held', failed: ({ end }) => end === 'bad' };
@@ -35,34 +33,9 @@ export function rowOf(told) {
   const where = told.tab_id === undefined ? '' : `tab ${told.tab_id}`;
   return {
     id: told.correlation_id, action: told.command, agent, target, where, status: told.status, end, from, to, told,
-    segments: segmentsOf(told, from, to, end),
+    segments: segmentsOf(told.trace, from, to, end),
     text: [told.command, agent, told.owner, target, hostOf(target), where, told.reason, told.correlation_id].join(' ').toLowerCase(),
   };
-}
-
-/** @param {string} status @returns {Row['end']} */
-function endOf(status) {
-  if (status === 'pending') return 'open';
-  if (status === 'waiting_for_user') return 'held';
-  return status === 'complete' ? 'done' : 'bad';
-}
-
-/** @param {any} told @param {number} from @param {number | undefined} to @param {Row['end']} end @returns {Row['segments']} */
-function segmentsOf({ trace }, from, to, end) {
-  const marks = trace.filter((/** @type {any} */ { phase }) => !LATER.has(phase) && phase !== 'done');
-  /** @type {Row['segments']} */
-  const segments = [];
-  for (const { phase, after_ms } of marks) {
-    const kind = KINDS[phase] ?? 'queue';
-    const last = segments.at(-1);
-    if (last?.kind === kind) continue;
-    if (last) last.to = from + after_ms;
-    segments.push({ kind, from: from + after_ms, to });
-  }
-  const last = segments.at(-1);
-  // The colour of the last part tells how it ended.
-  if (last && (end === 'done' || end === 'bad')) last.kind = end;
-  return segments;
 }
 
 /** @extends {RowStore<Row>} */

@@ -4,17 +4,11 @@
 import { facts, part } from './detail_panel.js';
 import { act, ask } from './feed.js';
 import { byId, clock, element, length, say } from './parts.js';
+import { drawSegments, phaseTable } from './phases.js';
 import { PictureStrip } from './pictures.js';
-import { drawSegments } from './rows.js';
 
 /** @import {Row} from './commands.js' */
 /** @import {DetailPanel} from './detail_panel.js' */
-
-/** @type {Record<string, string>} */
-const PHASES = {
-  queued: 'accepted', delivered: 'sent to the browser', requeued: 'back in the queue', claimed: 'claimed', held: 'waits for you', started: 'began',
-  first_pending: 'still runs', done: 'over', late_result: 'a late report', first_read: 'read by the agent',
-};
 
 export class CommandDetail {
   #panel;
@@ -112,7 +106,7 @@ export class CommandDetail {
     if (told.hint && row.end === 'bad') parts.push(part('Next step for the agent', element('p', {}, told.hint)));
     const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
     drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });
-    parts.push(part('Phases', whole, phasesOf(row)));
+    parts.push(part('Phases', whole, phaseTable(row.told.trace)));
     const pictures = this.#pictures.of(row.id, more?.pictures);
     if (pictures) parts.push(part(pictures.childElementCount === 1 ? 'Picture' : 'Pictures', pictures));
     if (more?.arguments) parts.push(part('Arguments', element('pre', { tabindex: '0' }, more.arguments)));
@@ -120,15 +114,4 @@ export class CommandDetail {
     if (more?.isGone) parts.push(element('p', { class: 'hint' }, 'The daemon has dropped the arguments and the result: it keeps them for a minute after the end.'));
     this.#panel.draw(row.id, parts);
   }
-}
-
-/** @param {Row} row */
-function phasesOf({ told }) {
-  const rows = told.trace.map((/** @type {any} */ { phase, after_ms, carrier }, /** @type {number} */ number) => {
-    const before = number === 0 ? 0 : told.trace[number - 1].after_ms;
-    const name = (PHASES[phase] ?? phase) + (carrier ? ` by ${carrier}` : '');
-    return element('tr', {}, element('td', {}, name), element('td', {}, number === 0 ? '' : `+${length(after_ms - before)}`), element('td', {}, length(after_ms)));
-  });
-  const head = element('tr', {}, element('th', { scope: 'col' }, 'Phase'), element('th', { scope: 'col' }, 'Step'), element('th', { scope: 'col' }, 'In all'));
-  return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows));
 }

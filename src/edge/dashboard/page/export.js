@@ -2,7 +2,7 @@
 // A session as one file: all that the list shows, as a page that needs nothing else, or as JSON for programs.
 
 import { clock, element, length } from './parts.js';
-import { drawSegments } from './rows.js';
+import { drawSegments } from './phases.js';
 
 /** @import {Row} from './commands.js' */
 

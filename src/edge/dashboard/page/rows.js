@@ -2,6 +2,9 @@
 // Rows on one time axis: all that the page has seen of them, and a list that shows those on the screen only.
 
 import { byId, clock, element, length, say } from './parts.js';
+import { drawSegments } from './phases.js';
+
+/** @import {Segment} from './phases.js' */
 
 /** The page forgets the oldest beyond this many. */
 const KEPT = 10_000;
@@ -14,7 +17,7 @@ const FINEST_MS = 20;
  * @property {string} id
  * @property {number} from
  * @property {number | undefined} to when it was over
- * @property {{kind: string, from: number, to: number | undefined}[]} segments
+ * @property {Segment[]} segments
  * @property {string} text for the search
  * @property {any} told as the daemon sends it
  */
@@ -289,20 +292,6 @@ let numbered = 0;
 function emptyRow(cells) {
   numbered += 1;
   return element('div', { class: 'row', role: 'option', id: `row-${numbered}` }, ...cells);
-}
-
-/** @param {HTMLElement} track @param {TimedRow['segments']} segments @param {{from: number, to: number}} range of its whole width */
-export function drawSegments(track, segments, range) {
-  const whole = range.to - range.from;
-  segments.forEach((segment, number) => {
-    const bar = /** @type {HTMLElement} */ (track.children[number] ?? track.appendChild(element('i')));
-    const [from, to] = [segment.from, segment.to ?? Date.now()];
-    bar.hidden = to < range.from || from > range.to;
-    if (bar.className !== segment.kind) bar.className = segment.kind;
-    bar.style.left = `${(from - range.from) / whole * 100}%`;
-    bar.style.width = `${Math.max(0, to - from) / whole * 100}%`;
-  });
-  for (const extra of [...track.children].slice(segments.length)) /** @type {HTMLElement} */ (extra).hidden = true;
 }
 
 /** @param {number} least @returns {number} a round length of at least this */
