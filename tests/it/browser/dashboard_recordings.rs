@@ -226,3 +226,49 @@ async fn axe_finds_nothing_serious_in_the_entries_and_in_one_of_them() {
     viewing.is_accessible().await;
     viewing.end().await;
 }
+
+#[tokio::test]
+async fn the_entries_of_the_list_are_saved_as_json_without_secrets() {
+    let mut viewing = Viewing::recording().await;
+    let address = viewing.pages.url("/second?token=tok_in_the_address");
+    let script = format!(
+        "console.log('password=hunter22 of oak'); console.error('beech');
+         await fetch('{address}', {{method: 'POST', body: 'a secret body'}})"
+    );
+    viewing.page_does(&script).await;
+    for words in ["oak", "beech", "POST"] {
+        viewing.lists(words).await;
+    }
+    let keep = "URL.createObjectURL = (file) => { window.saved = file; return '#'; }; 1";
+    viewing.hand.read(keep).await;
+    let mut saved = async |viewing: &mut Viewing| {
+        viewing.hand.read("(window.saved = undefined, 1)").await;
+        viewing.hand.click("#save-entries").await;
+        viewing.becomes("window.saved?.type === 'application/json'").await;
+        let text = viewing.hand.read("window.saved.text()").await.as_str().unwrap().to_owned();
+        (serde_json::from_str::<Value>(&text).unwrap(), text)
+    };
+    let (all, text) = saved(&mut viewing).await;
+    let entries = all["entries"].as_array().unwrap();
+    let of = |stream: &str| entries.iter().filter(|one| one["stream"] == stream).count();
+    assert!(of("logs") >= 2 && of("network") >= 1, "{all}");
+    assert_eq!(all["dropped"], 0);
+    assert!(
+        all["saved_at"].is_string() && all["daemon"].as_str().unwrap().contains("port"),
+        "{all}"
+    );
+    assert!(entries.iter().all(|one| one["tab"] == "Home Page"), "{all}");
+    let token = viewing.hand.read("sessionStorage.getItem('tabwire-token')").await;
+    for secret in ["hunter22", "tok_in_the_address", "a secret body", token.as_str().unwrap()] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    // Of what is chosen, those alone.
+    viewing.hand.click("[data-stream=logs]").await;
+    viewing.hand.click("#only-failures").await;
+    viewing.becomes(&format!("{SHOWN}.length === 1")).await;
+    let (chosen, text) = saved(&mut viewing).await;
+    assert_eq!(chosen["entries"].as_array().unwrap().len(), 1, "{text}");
+    assert!(text.contains("beech") && !text.contains("oak"), "{text}");
+    viewing.is_accessible().await;
+    viewing.end().await;
+}

@@ -1,10 +1,11 @@
 // @ts-check
-// A session as one file: all that the list shows, as a page that needs nothing else, or as JSON for programs.
+// What a list shows as one file: a session as a page that needs nothing else, or as JSON for programs; recordings as JSON.
 
 import { clock, element, length } from './parts.js';
 import { drawSegments } from './phases.js';
 
 /** @import {Row} from './commands.js' */
+/** @import {EntryRow, TabNames} from './recordings.js' */
 
 /** No script runs in the file, and it asks for nothing. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -35,17 +36,32 @@ td, th { padding: 0 18px 0 0; text-align: left; font-weight: 400; }
 /** @param {'html' | 'json'} kind @param {Row[]} rows oldest first @param {string} daemon its version and port */
 export function save(kind, rows, daemon) {
   const at = new Date();
-  const [type, text] = kind === 'json' ? ['application/json', asJson(rows, daemon, at)] : ['text/html', asPage(rows, daemon, at)];
+  if (kind === 'html') return keep('', kind, 'text/html', asPage(rows, daemon, at), at);
+  return keepJson('', { daemon, saved_at: at.toISOString(), commands: rows.map(({ told }) => told) }, at);
+}
+
+/** @param {EntryRow[]} rows oldest first @param {TabNames} tabs @param {number} dropped entries that the daemon dropped before this page had them @param {string} daemon */
+export function saveEntries(rows, tabs, dropped, daemon) {
+  const at = new Date();
+  const entries = rows.map(({ told }) => {
+    const [tab, label] = tabs.of(told);
+    return { ...told, tab, browser_label: label };
+  });
+  keepJson('-recordings', { daemon, saved_at: at.toISOString(), dropped, entries }, at);
+}
+
+/** @param {string} what @param {object} told @param {Date} at */
+function keepJson(what, told, at) {
+  keep(what, 'json', 'application/json', `${JSON.stringify(told, null, 1)}\n`, at);
+}
+
+/** Has the browser download a file. @param {string} what @param {string} ending @param {string} type @param {string} text @param {Date} at */
+function keep(what, ending, type, text, at) {
   const address = URL.createObjectURL(new Blob([text], { type }));
-  const name = `tabwire-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${kind}`;
+  const name = `tabwire${what}-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${ending}`;
   element('a', { href: address, download: name }).click();
   // The browser has taken the file over by then.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
-}
-
-/** @param {Row[]} rows @param {string} daemon @param {Date} at */
-function asJson(rows, daemon, at) {
-  return `${JSON.stringify({ daemon, saved_at: at.toISOString(), commands: rows.map(({ told }) => told) }, null, 1)}\n`;
 }
 
 /** @param {Row[]} rows @param {string} daemon @param {Date} at */

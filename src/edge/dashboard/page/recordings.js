@@ -1,6 +1,7 @@
 // @ts-check
 // The recorded entries of all tabs: logs, requests on one time axis, WebSockets, the person's actions.
 
+import { saveEntries } from './export.js';
 import { byId, clock, element, length, offerChoice, say } from './parts.js';
 import { RowList, RowStore } from './rows.js';
 
@@ -105,6 +106,7 @@ export class EntryList extends RowList {
       this.#choose();
     });
     byId('of-tab').addEventListener('change', () => this.#choose());
+    byId('save-entries').addEventListener('click', () => saveEntries(this.shown, tabs, this.#dropped, byId('daemon').textContent));
   }
 
   #choose() {
