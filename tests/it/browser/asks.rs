@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::form_stage::{FormStage, settled};
 use super::popup::{Profile, popup, shows};
 use testkit::{
-    DisplayUser, LOOK, McpClient, TestDaemon, TestPages, VirtualDisplay, cli_of, finish,
-    kill_worker, soon, until,
+    LOOK, McpClient, TestDaemon, TestPages, VirtualDisplay, cli_of, finish, kill_worker, soon,
+    until,
 };
 
 impl FormStage {
@@ -165,17 +165,16 @@ async fn a_question_is_a_notification_of_the_system_with_the_permission_alone_an
     let shown = "globalThis.chrome.notifications?.getAll().then((all) => Object.keys(all))";
     let is_shown = json!([format!("ask:{first}")]);
     soon("the notification", until(async || hand.read(shown).await == is_shown)).await;
-    let notification = async |person: &mut DisplayUser| {
-        soon("its window", until(async || person.windows().len() == 2)).await;
-        let top = *person.windows().last().unwrap();
-        person.place_of(top)
-    };
-    let [x, y, _, height] = notification(&mut person).await;
-    // A click there is the person's alone: no page and no agent reaches a window of the system.
+    // A click there is the person's alone: no page and no agent reaches a window of the system. The window comes in
+    // from the side, so its place is asked for before each click.
     let (right, up) = BUTTON;
     let pressed = async {
         while client.status(&first).await["status"] == "pending" {
-            person.click_at(x + right, y + height - up);
+            if let [_, top] = person.windows()[..]
+                && let Some([x, y, _, height]) = person.place_of(top)
+            {
+                person.click_at(x + right, y + height - up);
+            }
             tokio::time::sleep(LOOK).await;
         }
     };
@@ -190,7 +189,7 @@ async fn a_question_is_a_notification_of_the_system_with_the_permission_alone_an
     let second = ask().await;
     let is_shown = json!([format!("ask:{second}")]);
     soon("the next one", until(async || hand.read(shown).await == is_shown)).await;
-    notification(&mut person).await;
+    soon("its window", until(async || person.windows().len() == 2)).await;
     let ran = finish(cli_of(&daemon, &["asks", "choose", &second, "red"])).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     soon("no notification", until(async || hand.read(shown).await == json!([]))).await;

@@ -176,10 +176,10 @@ impl DisplayUser {
         self.focused();
     }
 
-    /// Where a window is, and its width and height.
-    pub fn place_of(&mut self, window: u32) -> [u16; 4] {
-        let told = self.ask(GET_GEOMETRY, 0, &window.to_le_bytes());
-        [12, 14, 16, 18].map(|at| u16_at(&told, at))
+    /// Where a window is, and its width and height; `None` if it has gone.
+    pub fn place_of(&mut self, window: u32) -> Option<[u16; 4]> {
+        let told = self.try_ask(GET_GEOMETRY, 0, &window.to_le_bytes()).ok()?;
+        Some([12, 14, 16, 18].map(|at| u16_at(&told, at)))
     }
 
     /// The windows that can be seen, the topmost last.
