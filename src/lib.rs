@@ -48,6 +48,9 @@ pub mod hub;
 /// The person's history of agents' acts: kept for 30 days, off the way of commands.
 pub mod past_acts;
 
+/// Whose tokens count: listed at the update, and kept up to date in a running daemon.
+pub mod owners;
+
 /// Spans on their way to a collector: in the background, bounded, only if one was named.
 pub mod span_export;
 

@@ -13,6 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
+pub use crate::protocol::DEFAULT_OWNER;
 use crate::protocol::{InstanceId, Owner};
 
 /// The length of keys and nonces, in bytes.
@@ -41,9 +42,6 @@ pub struct HandshakeTranscript<'a> {
     pub instance: &'a InstanceId,
 }
 
-/// The owner that a token without a name belongs to.
-pub const DEFAULT_OWNER: &str = "user";
-
 impl AuthKey {
     /// A new secret.
     #[must_use]
@@ -70,14 +68,25 @@ impl AuthKey {
     }
 
     /// The bearer token of an owner. The default owner's is a bare key; another's
-    /// carries its name before a dot, so that the daemon knows whose to expect.
+    /// carries its name before a dot, so that the daemon knows whose to expect. The generation of
+    /// an owner that has one is in the key: the token of a removed owner never counts again.
     #[must_use]
     pub fn token(&self, owner: &Owner) -> String {
-        let name = owner.as_str();
-        if name == DEFAULT_OWNER {
+        if owner.as_str() == DEFAULT_OWNER {
             return encode(&self.derive("tabwire mcp"));
         }
-        format!("{name}.{}", encode(&self.derive(&format!("tabwire mcp {name}"))))
+        let name = owner.name();
+        let info = owner.generation().map_or_else(
+            || format!("tabwire mcp {name}"),
+            |generation| format!("tabwire mcp {name} {generation}"),
+        );
+        format!("{name}.{}", encode(&self.derive(&info)))
+    }
+
+    /// Whether a token is this owner's. The comparison takes constant time.
+    #[must_use]
+    pub fn is_token_of(&self, owner: &Owner, token: &str) -> bool {
+        same(&self.token(owner), token)
     }
 
     /// The key with which `tabwire open` asks for a code. It is no token of an owner: a program that has
@@ -93,13 +102,12 @@ impl AuthKey {
         encode(&self.derive("tabwire metrics"))
     }
 
-    /// The owner of a token, if it is valid. All wrong tokens of one form take the same time, so that
-    /// time gives nothing away.
+    /// The owner of a token without a generation, if it is that. All wrong tokens of one form take
+    /// the same time, so that time gives nothing away.
     #[must_use]
     pub fn owner_of(&self, token: &str) -> Option<Owner> {
-        let name = token.split_once('.').map_or(DEFAULT_OWNER, |(name, _)| name);
-        let owner = valid_owner(name)?;
-        same(&self.token(&owner), token).then_some(owner)
+        let owner = valid_owner(owner_named_by(token))?;
+        self.is_token_of(&owner, token).then_some(owner)
     }
 
     fn derive(&self, info: &str) -> [u8; KEY_LENGTH] {
@@ -114,9 +122,13 @@ impl AuthKey {
 /// An owner's name: 1 to 64 letters, digits, `-` or `_`.
 #[must_use]
 pub fn valid_owner(name: &str) -> Option<Owner> {
-    let fits = (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    fits.then(|| name.into())
+    Owner::is_name(name).then(|| name.into())
+}
+
+/// The name that a token carries. It proves nothing.
+#[must_use]
+pub fn owner_named_by(token: &str) -> &str {
+    token.split_once('.').map_or(DEFAULT_OWNER, |(name, _)| name)
 }
 
 impl ExtensionKey {
@@ -273,6 +285,11 @@ mod tests {
                 auth.token(&text("owner").into()),
                 format!("{}.{}", text("owner"), text("owner_token"))
             );
+            let listed = Owner::of_generation(&text("owner"), &text("generation"));
+            assert_eq!(
+                auth.token(&listed),
+                format!("{}.{}", text("owner"), text("generation_token"))
+            );
             let port = vector["port"].as_u64().unwrap().try_into().unwrap();
             let (challenge, hello) = (challenge.as_str(), hello.as_str());
             let said = HandshakeTranscript { port, challenge, hello, instance: &instance };
@@ -320,6 +337,18 @@ mod tests {
         assert_eq!(AuthKey::generate().owner_of(&auth.token(&user)), None);
         assert_eq!(auth.owner_of(""), None);
         assert_eq!(auth.owner_of(".x"), None);
+    }
+
+    #[test]
+    fn the_token_of_one_generation_is_none_of_another_and_none_without() {
+        let auth = AuthKey::generate();
+        let [first, second] = ["01", "02"].map(|it| Owner::of_generation("ci", it));
+        let token = auth.token(&first);
+        assert!(auth.is_token_of(&first, &token));
+        assert!(!auth.is_token_of(&second, &token) && !auth.is_token_of(&"ci".into(), &token));
+        assert_eq!(owner_named_by(&token), "ci");
+        assert_eq!(auth.owner_of(&token), None);
+        assert!(!auth.is_token_of(&first, &auth.token(&"ci".into())));
     }
 
     #[test]

@@ -155,7 +155,8 @@ const TERMS = { session: 'This session', always: 'Always', never: 'Never' };
 /** @param {KeptWord} word @param {number} now @returns {{says: string, whose: string}} both are of an agent and a page: text, never HTML */
 export function keptWordLine({ word, kind, site, client, owner, at }, now) {
   // The owner of a person with one alone says nothing to them.
-  const of = owner === 'user' ? '' : `owner ${owner}`;
+  // An owner's id is its name, and behind a `~` which owner of this name it is.
+  const of = owner === 'user' ? '' : `owner ${owner.split('~')[0]}`;
   const age = since(Date.parse(at), now);
   return { says: `${TERMS[word]}: ${purposeOf({ kind, site })}`, whose: [client || 'An agent', of, `${age} ago`].filter(Boolean).join(' · ') };
 }

@@ -1678,7 +1678,7 @@ export type OpenAsk = {
   need: ConsentNeed;
 });
 
-/** The principal behind a token. Only the owner of a command can read it, wait for it or cancel it. */
+/** The principal behind a token. Only the owner of a command can read it, wait for it or cancel it. It is a name, and for an owner of the list its generation besides, so that a name that was removed and added again is another owner. */
 export type Owner = string;
 
 /** The speed of a page. */

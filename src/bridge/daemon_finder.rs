@@ -15,10 +15,10 @@ use tokio::process::Command;
 use tokio::sync::{Mutex, watch};
 
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
-use crate::home::{DaemonRecord, StateDirectory, StateDirectoryError};
+use crate::home::{DaemonRecord, OwnersError, OwnersStamp, StateDirectory, StateDirectoryError};
 use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
-use crate::protocol::{BrowserName, Owner, SERVER_VERSION, is_newer_version};
+use crate::protocol::{BrowserName, DEFAULT_OWNER, Owner, SERVER_VERSION, is_newer_version};
 use crate::tools::ToolSurface;
 
 /// How long a daemon may take to start.
@@ -66,6 +66,14 @@ pub struct DaemonTarget {
     pub surface: ToolSurface,
 }
 
+impl DaemonTarget {
+    /// A look at the list of owners. `None`: the default owner is in none, and needs no look.
+    fn look_at_owners(&self, home: &StateDirectory) -> Option<OwnersStamp> {
+        let is_named = self.owner.as_str() != DEFAULT_OWNER;
+        is_named.then(|| OwnersStamp::of(&home.owners().path())).flatten()
+    }
+}
+
 /// Finds the daemon, and remembers where it was.
 pub(super) struct DaemonFinder {
     target: DaemonTarget,
@@ -81,6 +89,8 @@ pub(super) struct FoundDaemon {
     pub(super) record: DaemonRecord,
     pub(super) url: String,
     pub(super) authorization: String,
+    /// The look at the list of owners with which the token was made; `None`: it is in no list.
+    listed: Option<OwnersStamp>,
     /// The client name that the bridge sends.
     pub(super) client: String,
     /// The browser that the client is pinned to, as the header names it.
@@ -90,13 +100,25 @@ pub(super) struct FoundDaemon {
 }
 
 impl FoundDaemon {
-    fn at(record: DaemonRecord, home: &StateDirectory, target: &DaemonTarget) -> Self {
-        let token = home.auth().token(&target.owner);
+    /// The daemon of this record, with the token that the owner's name has now.
+    fn at(
+        record: DaemonRecord,
+        home: &StateDirectory,
+        target: &DaemonTarget,
+    ) -> Result<Self, ForwardError> {
+        // The look precedes the read: a change during the read is found by the next call.
+        let listed = target.look_at_owners(home);
+        // The default owner is in no list.
+        let owner = match target.owner.as_str() {
+            DEFAULT_OWNER => target.owner.clone(),
+            name => home.owners().owner(name)?,
+        };
+        let token = home.auth().token(&owner);
         let url = format!("http://127.0.0.1:{}/mcp", record.port);
         let authorization = format!("Bearer {token}");
         let (client, surface) = (target.client.clone(), target.surface.clone());
         let browser = target.browser.as_ref().map(BrowserName::to_header);
-        Self { record, url, authorization, client, browser, surface }
+        Ok(Self { record, url, authorization, listed, client, browser, surface })
     }
 }
 
@@ -120,7 +142,10 @@ impl DaemonFinder {
         let running = home.running_daemon()?;
         // Asked each time: the port of a daemon that has ended is anybody's, and what is sent
         // there has the token in it.
-        let is_running = |found: &&FoundDaemon| running.as_ref() == Some(&found.record);
+        let listed = self.target.look_at_owners(&home);
+        let is_running = |found: &&FoundDaemon| {
+            running.as_ref() == Some(&found.record) && found.listed == listed
+        };
         if let Some(found) =
             known.as_ref().filter(|found| Some(&found.record) != gone).filter(is_running)
         {
@@ -132,7 +157,7 @@ impl DaemonFinder {
         };
         // The secret may have been replaced while another daemon ended.
         let home = StateDirectory::open(&self.target.home)?;
-        let mut found = FoundDaemon::at(record, &home, &self.target);
+        let mut found = FoundDaemon::at(record, &home, &self.target)?;
         // A busy daemon is left alone: replacing it would break off what runs.
         if is_newer_version(SERVER_VERSION, &found.record.version) && self.is_free(&found).await {
             found = self.replace(&home, found.record).await?;
@@ -155,7 +180,7 @@ impl DaemonFinder {
         let _known = self.known.lock().await;
         let home = StateDirectory::find(&self.target.home).ok()??;
         let record = home.running_daemon().ok()??;
-        Some(FoundDaemon::at(record, &home, &self.target))
+        FoundDaemon::at(record, &home, &self.target).ok()
     }
 
     /// Whether this daemon still runs, so that its port is its own.
@@ -217,7 +242,7 @@ impl DaemonFinder {
             }
             tokio::time::sleep(RECORD_LOOK).await;
         }
-        Ok(FoundDaemon::at(self.start(home, old.port).await?, home, &self.target))
+        FoundDaemon::at(self.start(home, old.port).await?, home, &self.target)
     }
 
     async fn start(&self, home: &StateDirectory, port: u16) -> Result<DaemonRecord, ForwardError> {
@@ -285,6 +310,15 @@ impl DaemonFinder {
             "" => io::Error::other(last_words(home)),
             said => io::Error::other(said.to_owned()),
         })
+    }
+}
+
+impl From<OwnersError> for ForwardError {
+    fn from(error: OwnersError) -> Self {
+        match error {
+            OwnersError::List(why) => Self::NoOwner(why.to_string()),
+            OwnersError::Home(error) => error.into(),
+        }
     }
 }
 

@@ -153,6 +153,7 @@ impl DaemonLink {
             Ok(_)
             | Err(
                 ForwardError::NoDaemon(_)
+                | ForwardError::NoOwner(_)
                 | ForwardError::TimedOut { .. }
                 | ForwardError::Refused { .. },
             ) => false,

@@ -49,6 +49,9 @@ pub(super) enum ForwardError {
     /// There is no daemon, and none could be started.
     #[error("the Tabwire daemon cannot be started: {0}")]
     NoDaemon(String),
+    /// The owner of the bridge is not listed, or is suspended.
+    #[error("{0}")]
+    NoOwner(String),
     /// The daemon went away in the middle.
     #[error("the Tabwire daemon went away before it answered ({detail})")]
     Lost {
@@ -79,6 +82,7 @@ impl ForwardError {
     pub(super) fn to_json(&self, submits: bool, surface: &ToolSurface) -> Value {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
+            Self::NoOwner(_) => "not_allowed",
             Self::Lost { .. } => "daemon_lost",
             Self::TimedOut { .. } => "daemon_timeout",
             Self::Refused { body } => return body.clone(),
@@ -104,13 +108,17 @@ impl ForwardError {
             Self::NoDaemon(_) if sent_before => {
                 Self::Lost { detail: self.to_string(), was_sent: true }
             }
-            other @ (Self::NoDaemon(_) | Self::TimedOut { .. } | Self::Refused { .. }) => other,
+            other @ (Self::NoDaemon(_)
+            | Self::NoOwner(_)
+            | Self::TimedOut { .. }
+            | Self::Refused { .. }) => other,
         }
     }
 
     const fn hint(&self, submits: bool) -> &'static str {
         match self {
             Self::NoDaemon(_) => "Run `tabwire serve` in a terminal to see the cause.",
+            Self::NoOwner(_) => "Ask the person to add the owner, then call again.",
             Self::Lost { was_sent: true, .. } | Self::TimedOut { was_sent: true, .. }
                 if submits =>
             {
@@ -221,6 +229,7 @@ mod tests {
     fn every_call_that_gets_no_answer_is_told_the_next_step() {
         let all = [
             ForwardError::NoDaemon("no room".to_owned()),
+            ForwardError::NoOwner("there is no owner ci".to_owned()),
             lost(true),
             lost(false),
             ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent: true },

@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
+use super::owner::listed_owner;
 use super::{ExitFailure, NOT_RUNNING};
 use crate::config::DaemonLocation;
 use crate::home::{DaemonRecord, StateDirectory};
@@ -59,7 +60,8 @@ impl DaemonClient {
     /// The same with the token of this owner.
     pub(super) fn of_owner(location: &DaemonLocation, owner: &Owner) -> anyhow::Result<Self> {
         let (home, record) = Self::running(location)?;
-        let token = home.auth().token(owner);
+        let owner = listed_owner(&home, owner.as_str())?;
+        let token = home.auth().token(&owner);
         Ok(Self::with_token(record, &token))
     }
 

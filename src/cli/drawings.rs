@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::owner::owner_with_files;
 use crate::config::DaemonLocation;
 use crate::home::{DrawingStore, KeptDrawing, StateDirectory};
 use crate::protocol::{DrawingId, Owner, SessionName, TabScope};
@@ -56,7 +57,7 @@ pub(super) fn run(
     let Some(home) = StateDirectory::find(&location.home()?)? else {
         return run_without_home(&command, json);
     };
-    let (drawings, owner) = (home.drawings(), Owner::from(owner));
+    let (drawings, owner) = (home.drawings(), owner_with_files(&home, owner)?);
     match command {
         DrawingsCommand::List => list(&drawings, &owner, json)?,
         DrawingsCommand::Delete { id } => {

@@ -21,6 +21,7 @@ mod monitor_roots;
 mod open;
 mod output_file;
 mod overview;
+mod owner;
 mod pair;
 mod person;
 mod scope;
@@ -48,6 +49,7 @@ use crate::protocol::{BrowserName, Owner};
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
+use owner::NewOwnerConsent;
 
 /// Exit code: no daemon runs.
 const NOT_RUNNING: u8 = 3;
@@ -283,7 +285,7 @@ enum CliCommand {
     },
     /// Print the JSON entry for an MCP client's configuration
     #[command(
-        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client. The command changes nothing: `tabwire scope OWNER own` chooses\nwhich tabs the programs of an owner see.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config --owner work\n  tabwire mcp-config | jq .mcpServers.tabwire"
+        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client. The command changes no settings: it adds the owner, if it is a new one,\nand `tabwire scope OWNER own` chooses which tabs the programs of an owner see.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config --owner work\n  tabwire mcp-config | jq .mcpServers.tabwire"
     )]
     McpConfig {
         /// Give the program this owner: `tabwire scope` chooses which tabs it sees
@@ -321,6 +323,17 @@ enum CliCommand {
         #[command(subcommand)]
         command: Option<sites::SitesCommand>,
         /// Print the rules as JSON
+        #[arg(long, global = true)]
+        json: bool,
+    },
+    /// List, add or remove owners: whose tokens count
+    #[command(
+        after_help = "An owner keeps its programs apart: others cannot read its commands, stored values and drawings.\n`tabwire mcp --owner NAME` and `tabwire token --owner NAME` give a program one. `user`, the owner of the\nprograms that were given none, is always there.\n\nExamples:\n  tabwire owner add ci --label \"Nightly tests\"\n  tabwire owner list --json\n  tabwire owner remove ci --purge"
+    )]
+    Owner {
+        #[command(subcommand)]
+        command: owner::OwnerCommand,
+        /// Print the result as JSON
         #[arg(long, global = true)]
         json: bool,
     },
@@ -496,6 +509,7 @@ impl Cli {
             CliCommand::Confirm { json } => confirm::run(&location, json),
             CliCommand::Files { command, json } => files::run(&location, command, json),
             CliCommand::Sites { command, json } => sites::run(&location, command, json).await,
+            CliCommand::Owner { command, json } => owner::run(&location, command, json).await,
             CliCommand::Scope(given) => scope::run(&location, given).await,
             CliCommand::Completions { shell } => completions::print(shell),
             CliCommand::Man { dir } => completions::write_manual(&dir),
@@ -510,10 +524,12 @@ fn read_owner(name: &str) -> anyhow::Result<Owner> {
 }
 
 fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let owner = read_owner(owner)?;
-    let token = StateDirectory::open(&location.home()?)?.auth().token(&owner);
+    let name = read_owner(owner)?;
+    let home = StateDirectory::open(&location.home()?)?;
+    let owner = owner::owner_to_use(&home, name.as_str(), NewOwnerConsent::Implied)?;
+    let token = home.auth().token(&owner);
     if json {
-        print_line(json!({"owner": owner, "token": token}))?;
+        print_line(json!({"owner": name, "token": token}))?;
     } else {
         print_line(token)?;
     }
@@ -532,6 +548,8 @@ fn mcp_config(
         args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }
     if let Some(owner) = owner {
+        let home = StateDirectory::open(&location.home()?)?;
+        owner::owner_to_use(&home, owner.as_str(), NewOwnerConsent::Implied)?;
         args.extend([OWNER_FLAG.to_owned(), owner.as_str().to_owned()]);
     }
     let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::daemon_client::DaemonClient;
+use super::owner::{NewOwnerConsent, owner_to_use};
 use super::person::{UnattendedFlag, require_consent_to_reversible};
 use super::read_owner;
 use crate::config::DaemonLocation;
@@ -42,11 +43,14 @@ pub(super) async fn run(
         let scopes = home.map(|home| home.scopes().read()).transpose()?;
         return print_scopes(&scopes.unwrap_or_default(), json);
     };
-    let owner = read_owner(&owner)?;
+    let name = read_owner(&owner)?;
+    let name = name.as_str();
     let home = StateDirectory::open(&dir)?;
+    // First: with a damaged file of scopes no owner is added.
+    home.scopes().read()?;
+    let owner = owner_to_use(&home, name, NewOwnerConsent::Implied)?;
     let before = home.scopes().read()?.of(&owner);
     if scope > before {
-        let name = owner.as_str();
         require_consent_to_reversible(
             &home,
             &format!("the programs of owner {name} see {}", scope.tabs_in_words()),
@@ -69,12 +73,12 @@ fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
     let all: Vec<_> = std::iter::once((&default, scopes.of(&default))).chain(others).collect();
     if json {
         let owners: Map<_, _> =
-            all.iter().map(|(owner, scope)| (owner.as_str().to_owned(), json!(scope))).collect();
+            all.iter().map(|(owner, scope)| (owner.name().to_owned(), json!(scope))).collect();
         print_line(json!({"owners": Value::Object(owners)}))?;
         return Ok(ExitCode::SUCCESS);
     }
     for (owner, scope) in all {
-        print_line(format!("{}  {scope}  ({})", owner.as_str(), scope.tabs_in_words()))?;
+        print_line(format!("{}  {scope}  ({})", owner.name(), scope.tabs_in_words()))?;
     }
     print_line(
         "All other owners: all. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",

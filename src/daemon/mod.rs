@@ -26,6 +26,7 @@ use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
 use crate::lifecycle::Limits;
 use crate::mcp::ExtraTools;
+use crate::owners;
 use crate::past_acts::{HistoryKeeper, PastActFile};
 use crate::protocol::SERVER_VERSION;
 use crate::renewals;
@@ -170,6 +171,8 @@ impl Daemon {
         } else {
             open_journal(&home)?
         };
+        // Before anybody connects: from here on only the tokens of listed owners count.
+        owners::read_or_seed(&home, &history)?;
         // Late, so that nobody connects to a daemon that does not start.
         let (port, listeners) = match handed {
             Some(HandedListeners { port, listeners }) => (port, listeners),
@@ -215,6 +218,9 @@ impl Daemon {
     ) -> io::Result<()> {
         let Self { settings, home, lock, port, listeners, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
+        // Commands of an owner that was removed meanwhile must not reach a browser.
+        let list = home.owners().read().map_err(io::Error::other)?.unwrap_or_default();
+        hub.set_owners(Arc::new(list));
         hub.set_browser_names(home.browser_names().read().map_err(io::Error::other)?);
         let history = HistoryKeeper::start(hub.clone(), PastActFile::at(&home.history_path()));
         let spans = settings.otlp.map(|endpoint| SpanExporter::start(hub.clone(), endpoint));

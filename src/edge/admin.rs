@@ -244,6 +244,10 @@ pub(super) async fn reload_sites(
     Extension(principal): Extension<Principal>,
 ) -> Response {
     let Principal::Caller(_) = principal else { return HttpError::Undeclared.into_response() };
+    // First: a name that was removed and added again must not get the scope of the old one.
+    if let Err(why) = edge.guard.owners().refresh() {
+        return storage_unavailable(&why);
+    }
     let reloaded = edge.tools.sites().map(crate::sites::LiveSiteRules::reload);
     match reloaded {
         Some(Ok(rules)) => json_response(StatusCode::OK, json!(*rules).to_string()),

@@ -57,6 +57,8 @@ struct ConnectionRecord {
     number: u64,
     user: PeerUser,
     holder: OnceLock<ConnectionHolder>,
+    /// Further owners whose tokens came: a connection may serve several.
+    others: Mutex<Vec<Owner>>,
     closing: CancellationToken,
     /// How far the task is that serves it.
     served: watch::Sender<ServingStage>,
@@ -98,7 +100,10 @@ impl ConnectionRegistry {
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
         let served = watch::Sender::new(ServingStage::Accepted);
-        let known = ConnectionRecord { number, user, holder, closing, served, open: self.clone() };
+        let others = Mutex::default();
+        let open_ones = self.clone();
+        let known =
+            ConnectionRecord { number, user, holder, others, closing, served, open: open_ones };
         let connection = ConnectionHandle(Arc::new(known));
         // Every connection starts unproven: the first valid token or proof moves it.
         open.unproven.insert(number, connection.clone());
@@ -115,6 +120,20 @@ impl ConnectionRegistry {
     pub(super) fn make_room(&self) -> Vec<ConnectionHandle> {
         let mut open = self.lock();
         (0..ROOM).map_while(|_| open.close_one()).collect()
+    }
+
+    /// Closes the connections on which a token of one of these owners came.
+    pub(super) fn close_of(&self, is_gone: impl Fn(&Owner) -> bool) {
+        let mut open = self.lock();
+        let RegistryState { all, unproven, proven, .. } = &mut *open;
+        for held in std::iter::once(unproven).chain(proven.values_mut()) {
+            for (_, connection) in held.extract_if(.., |_, held| held.0.is_of(&is_gone)) {
+                // As `close` does: it counts no more, also if it takes a moment to go.
+                *all -= 1;
+                connection.0.closing.cancel();
+            }
+        }
+        proven.retain(|_, held| !held.is_empty());
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
@@ -181,10 +200,14 @@ impl ConnectionHandle {
     /// Notes the holder that a request has proved: the connection keeps its place. The first
     /// holder counts.
     pub(super) fn prove(&self, holder: ConnectionHolder) {
-        if self.0.holder.set(holder).is_ok()
-            && let Some(holder) = self.0.holder.get()
-        {
-            self.0.open.lock().prove(self.0.number, holder);
+        match self.0.holder.set(holder) {
+            Ok(()) => {
+                if let Some(holder) = self.0.holder.get() {
+                    self.0.open.lock().prove(self.0.number, holder);
+                }
+            }
+            Err(ConnectionHolder::Owner(other)) => self.0.note_other(other),
+            Err(ConnectionHolder::Extension(_)) => {}
         }
     }
 
@@ -222,6 +245,26 @@ impl ConnectionHandle {
 }
 
 impl ConnectionRecord {
+    /// Notes a further owner, once.
+    fn note_other(&self, owner: Owner) {
+        if self.holder.get() == Some(&ConnectionHolder::Owner(owner.clone())) {
+            return;
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if !others.contains(&owner) {
+            others.push(owner);
+        }
+    }
+
+    fn is_of(&self, is_it: impl Fn(&Owner) -> bool) -> bool {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = match self.holder.get() {
+            Some(ConnectionHolder::Owner(owner)) => Some(owner),
+            Some(ConnectionHolder::Extension(_)) | None => None,
+        };
+        first.into_iter().chain(others.iter()).any(is_it)
+    }
+
     fn note(&self, now: ServingStage) {
         self.served.send_if_modified(|served| {
             let is_news = now > *served;
@@ -284,6 +327,23 @@ mod tests {
         }
         let lock = open.lock();
         assert_eq!((lock.all, lock.unproven.len()), (0, 0));
+    }
+
+    #[test]
+    fn every_connection_on_which_a_removed_owners_token_came_is_closed_and_no_other() {
+        let open = ConnectionRegistry::default();
+        let owner = |name: &str| ConnectionHolder::Owner(name.into());
+        let permits: Vec<_> = (0..4).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
+        permits[0].connection().prove(owner("ci"));
+        permits[1].connection().prove(owner("user"));
+        permits[2].connection().prove(owner("user"));
+        permits[2].connection().prove(owner("ci"));
+        open.close_of(|owner| owner.as_str() == "ci");
+        let closing: Vec<_> = permits.iter().map(is_closing).collect();
+        assert_eq!(closing, [true, false, true, false]);
+        drop(permits);
+        let lock = open.lock();
+        assert_eq!((lock.all, lock.proven.len(), lock.unproven.len()), (0, 0, 0));
     }
 
     fn of(number: usize) -> ConnectionHolder {

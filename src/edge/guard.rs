@@ -19,9 +19,11 @@ use crate::admission::PollerAdmission;
 use crate::home::{LegacyAnswer, StateDirectory};
 use crate::hub::{Caller, Hub};
 use crate::lifecycle::TokenBucket;
-use crate::proof::DEFAULT_OWNER;
+use crate::owners::LiveOwners;
+use crate::proof::{DEFAULT_OWNER, owner_named_by};
 use crate::protocol::{
-    BROWSER_HEADER, BrowserName, CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, is_extension_id,
+    BROWSER_HEADER, BrowserName, CLIENT_HEADER, ClientId, EXTENSION_ID, Owner, OwnerEntry,
+    is_extension_id,
 };
 
 /// The largest body that `/mcp` takes, in bytes.
@@ -109,6 +111,7 @@ pub(super) struct RequestGuard {
     wrong_tokens: Mutex<TokenBucket>,
     admission: PollerAdmission,
     dashboard: DashboardAccess,
+    owners: LiveOwners,
 }
 
 impl RequestGuard {
@@ -117,7 +120,8 @@ impl RequestGuard {
         let wrong_tokens = Mutex::new(TokenBucket::new(WRONG_TOKENS, hub.now()));
         let admission = PollerAdmission::new(hub.clone(), home.legacy());
         let dashboard = DashboardAccess::default();
-        Self { home, port, hub, token, wrong_tokens, admission, dashboard }
+        let owners = LiveOwners::new(hub.clone(), home.owners());
+        Self { home, port, hub, token, wrong_tokens, admission, dashboard, owners }
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -136,6 +140,11 @@ impl RequestGuard {
     /// Who may open the dashboard.
     pub(super) const fn dashboard(&self) -> &DashboardAccess {
         &self.dashboard
+    }
+
+    /// Whose tokens count.
+    pub(super) const fn owners(&self) -> &LiveOwners {
+        &self.owners
     }
 
     /// Whether a request may pass, whose it is, and its route.
@@ -339,8 +348,18 @@ impl RequestGuard {
         if is_same(token, &self.token) {
             return Ok(DEFAULT_OWNER.into());
         }
-        if let Some(owner) = self.home.auth().owner_of(token) {
+        let (auth, list) = (self.home.auth(), self.owners.list());
+        let entry = list.entry(owner_named_by(token));
+        let owner = entry.map_or_else(|| Owner::of_generation("", ""), OwnerEntry::owner);
+        // Compared for a name that is not listed, too: time must not tell which names are.
+        let is_its = auth.is_token_of(&owner, token) && entry.is_some();
+        if is_its && list.has(&owner) {
             return Ok(owner);
+        }
+        // Only a token that counts no more, or not yet, is told why.
+        let name = auth.owner_of(token).or_else(|| is_its.then_some(owner));
+        if let Some(name) = name.map(|owner| owner.name().to_owned()) {
+            return Err(HttpError::UnlistedOwner { name });
         }
         Err(self.note_wrong_token())
     }
@@ -458,7 +477,7 @@ fn caller(owner: Owner, headers: &HeaderMap) -> Result<Caller, HttpError> {
     }
     let client = match owner.as_str() {
         DEFAULT_OWNER => ClientId::from(name),
-        other => ClientId::from(format!("{other}·{name}")),
+        _ => ClientId::from(format!("{}·{name}", owner.name())),
     };
     let pin = single(headers, &HeaderName::from_static(BROWSER_HEADER));
     let pin = pin.map_err(|()| HttpError::BadBrowser)?.map(BrowserName::from_header).transpose();

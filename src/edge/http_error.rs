@@ -60,6 +60,11 @@ pub(super) enum HttpError {
     SlowBody,
     /// No token, or a wrong one.
     NoToken,
+    /// The token is that of an owner that is not listed, or is suspended.
+    UnlistedOwner {
+        /// The owner's name.
+        name: String,
+    },
     /// Too many wrong tokens.
     TooManyWrongTokens {
         /// When the guard checks the next token.
@@ -121,6 +126,7 @@ impl HttpError {
             | Self::UnknownPoller { .. }
             | Self::PollingSwitchedOff
             | Self::UnknownUser
+            | Self::UnlistedOwner { .. }
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
@@ -156,6 +162,7 @@ impl HttpError {
             Self::TooLarge { .. } => "too_large",
             Self::SlowBody => "slow_body",
             Self::NoToken => "unauthorized",
+            Self::UnlistedOwner { .. } => "unlisted_owner",
             Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
             Self::TooManyBytes { .. } => "rate_limited",
             Self::BadClient => "bad_client",
@@ -208,6 +215,11 @@ impl HttpError {
             }
             Self::SlowBody => "The body did not arrive within 15 s".to_owned(),
             Self::NoToken => "The request has no valid bearer token".to_owned(),
+            Self::UnlistedOwner { name } => {
+                format!(
+                    "The token is that of owner {name} from before it was removed or suspended, or of no listed owner"
+                )
+            }
             Self::TooManyWrongTokens { .. } => "Too many bad tokens".to_owned(),
             Self::TooManyBytes { .. } => {
                 "All clients of this owner together exceeded their bytes per minute".to_owned()
@@ -271,6 +283,12 @@ impl HttpError {
             Self::TooLarge { .. } => "Send a smaller body",
             Self::SlowBody => "Send the body again, without a pause",
             Self::NoToken => "`tabwire token` prints the token",
+            Self::UnlistedOwner { name } => {
+                return format!(
+                    "A person adds the owner with `tabwire owner add {name}`; \
+                     `tabwire token --owner {name}` then prints its token"
+                );
+            }
             Self::TooManyWrongTokens { retry_after_secs } => {
                 return format!("Run `tabwire token`; retry in {retry_after_secs} s");
             }
@@ -309,6 +327,7 @@ impl HttpError {
             | Self::UnknownPoller { .. }
             | Self::PollingSwitchedOff
             | Self::UnknownUser
+            | Self::UnlistedOwner { .. }
             | Self::NotJson
             | Self::NotForm
             | Self::NotEvents
@@ -409,6 +428,7 @@ mod tests {
             HttpError::TooLarge { limit: 8_192 },
             HttpError::SlowBody,
             HttpError::NoToken,
+            HttpError::UnlistedOwner { name: "ci".to_owned() },
             HttpError::TooManyWrongTokens { retry_after_secs: 7 },
             HttpError::TooManyBytes { retry_after: Duration::from_secs(7) },
             HttpError::BadClient,

@@ -155,6 +155,23 @@ impl EdgeServer {
         Some(connection)
     }
 
+    /// Closes the connections of owners that are removed, until the server ends.
+    async fn close_removed(self) {
+        let owners = self.edge.guard.owners().clone();
+        let mut changes = owners.changes();
+        let following = async {
+            while changes.changed().await.is_ok() {
+                let list = changes.borrow_and_update().clone();
+                self.connections.close_of(|owner| !list.has(owner));
+            }
+        };
+        tokio::select! {
+            () = self.ending.cancelled() => {}
+            () = following => {}
+            () = owners.watch() => {}
+        }
+    }
+
     /// Lets running commands finish, for [`limits::DRAIN`] at most, and ends all connections:
     /// sockets are closed with 1001, or with 4401 if the secret was replaced, requests get their
     /// answer, all in under 2 s more.
@@ -199,6 +216,7 @@ pub async fn serve(
         None => return Ok(()),
     };
     let server = EdgeServer::new(port, home, tools, extra, browser_folders);
+    server.tasks.spawn(server.clone().close_removed());
     let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
     for listener in listeners {
         server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));

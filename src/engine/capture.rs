@@ -105,6 +105,16 @@ impl CaptureChange {
 
 impl CaptureRequests {
     /// The streams that a browser is to record now.
+    /// The owners who have asked for tabs of their own.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.owners.keys()
+    }
+
+    /// An owner was removed.
+    pub(super) fn forget_owner(&mut self, owner: &Owner) {
+        self.owners.remove(owner);
+    }
+
     fn settings_of(&self, browser: &BrowserId, inside: &OwnerTabs) -> CaptureSettings {
         let mut all = self.all.clone();
         let own = self.browsers.get(browser);

@@ -186,6 +186,11 @@ impl ClientRegistry {
         self.0.iter().filter(move |(_, client)| client.owner == *owner)
     }
 
+    /// The owners of all clients.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.values().map(|client| &client.owner)
+    }
+
     /// The commands of an owner's clients that are not over.
     pub(super) fn active_of(&self, owner: &Owner) -> impl Iterator<Item = &CorrelationId> {
         self.of(owner).flat_map(|(_, client)| &client.active)
@@ -420,6 +425,10 @@ impl Transaction<'_> {
     pub(super) fn client(&mut self, caller: &Caller) -> &mut ClientState {
         let Caller { owner, client: id } = caller;
         let now = self.now();
+        // An owner that was removed and added again has clients of the same names.
+        if self.clients.0.get(id).is_some_and(|known| !self.is_listed(&known.owner)) {
+            self.drop_client(id);
+        }
         // Anyone can make up client names, so their number is limited.
         if !self.clients.0.contains_key(id) && self.clients.len() >= self.limits.clients {
             let idlest = self.clients.drop_idlest();
@@ -461,6 +470,12 @@ impl Transaction<'_> {
         for client in clients.drop_forgotten(now, has_kept) {
             self.forget_client(&client);
         }
+    }
+
+    /// Drops a client whose owner was removed.
+    pub(super) fn drop_client(&mut self, client: &ClientId) {
+        self.clients.0.remove(client);
+        self.forget_client(client);
     }
 
     /// Forgets the history of a client that was dropped.

@@ -99,6 +99,11 @@ impl ConsentTerm {
 }
 
 impl KeptConsents {
+    /// The owners whose clients they are about.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.keys().map(|subject| &subject.owner)
+    }
+
     fn of_client<'a>(
         &'a self,
         owner: &'a Owner,
@@ -473,6 +478,11 @@ impl Transaction<'_> {
                 && site.is_none_or(|site| *subject.site == *site)
         });
         before - self.consents.0.len()
+    }
+
+    /// An owner was removed, which ends the words about all of its clients.
+    pub(super) fn end_consents_of(&mut self, owner: &Owner) {
+        self.drop_consents(|subject, _, _| subject.owner == *owner);
     }
 
     /// The person looks at the kept words in a page of the extension, or takes one back there.

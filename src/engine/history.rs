@@ -42,6 +42,21 @@ pub struct RecordedHistory {
     pub moved_aside: Option<PathBuf>,
 }
 
+impl RecordedHistory {
+    /// The owners of whom it tells, some more than once.
+    pub fn owners(&self) -> impl Iterator<Item = &Owner> {
+        let commands = self.commands.iter().map(|kept| &kept.saved.spec.owner);
+        commands
+            .chain(self.gone.iter().map(|(_, _, gone)| &gone.owner))
+            .chain(self.keys.iter().map(|key| &key.owner))
+            .chain(self.clients.iter().map(|current| &current.owner))
+            .chain(self.leases.iter().map(|lease| &lease.holder.owner))
+            .chain(self.opened_tabs.iter().map(|opened| &opened.opener.owner))
+            .chain(self.owner_tabs.iter().map(|owned| &owned.owner))
+            .chain(self.consents.iter().map(|kept| &kept.subject.owner))
+    }
+}
+
 /// A command with a record.
 #[derive(Debug)]
 pub struct RecordedCommand {

@@ -24,7 +24,7 @@ use super::scopes::OwnerTab;
 use super::{Caller, Engine, Transaction};
 use crate::lifecycle::{Command, Lane, TargetSelector, limits};
 use crate::protocol::actions::ActionEffect;
-use crate::protocol::{Action, BrowserId, HeldTab, TabId, Timestamp, ToExtension};
+use crate::protocol::{Action, BrowserId, HeldTab, Owner, TabId, Timestamp, ToExtension};
 
 /// How a client came by a tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
@@ -114,6 +114,11 @@ impl TabLeases {
     }
 
     /// The leases for which this is so.
+    /// The owners of all holders.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.values().map(|lease| &lease.holder.owner)
+    }
+
     fn matching(&self, is_it: impl Fn(&TabLease) -> bool) -> Vec<TabPlace> {
         let found = self.0.iter().filter(|(_, lease)| is_it(lease));
         found.map(|(place, _)| place.clone()).collect()
@@ -512,6 +517,11 @@ impl Transaction<'_> {
         for place in self.leases.matching(is_outside) {
             self.end_lease(&place);
         }
+    }
+
+    /// An owner was removed, which ends its leases.
+    pub(super) fn end_leases_of(&mut self, owner: &Owner) {
+        self.end_leases(|lease| lease.holder.owner == *owner);
     }
 
     /// Ends the leases that time has ended.

@@ -28,6 +28,7 @@ mod links;
 mod opened_tabs;
 mod overview;
 mod own_pages;
+mod owners;
 mod page_states;
 mod past_acts;
 mod polling;
@@ -105,7 +106,7 @@ use sites::PersonDecisions;
 
 use crate::lifecycle::{Limits, Retention};
 use crate::proof::NameSource;
-use crate::protocol::{BrowserId, ClientId, Owner, Timestamp};
+use crate::protocol::{BrowserId, ClientId, Owner, OwnerList, Timestamp};
 
 /// Who makes a call. The owner decides which commands are visible; the client has its own lists and
 /// limits.
@@ -130,6 +131,8 @@ pub struct Engine {
     leases: TabLeases,
     opened_tabs: ClientTabs,
     owner_tabs: OwnerTabs,
+    /// The owners that may call; `None`: no list has come, and every owner may.
+    owners: Option<Arc<OwnerList>>,
     consents: KeptConsents,
     page_states: PageStates,
     deadlines: DeadlineQueue,
@@ -172,6 +175,7 @@ impl Engine {
             leases: TabLeases::default(),
             opened_tabs: ClientTabs::default(),
             owner_tabs: OwnerTabs::default(),
+            owners: None,
             consents: KeptConsents::default(),
             page_states: PageStates::default(),
             deadlines: DeadlineQueue::default(),

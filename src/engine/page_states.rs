@@ -80,6 +80,14 @@ impl Transaction<'_> {
         self.put_back(&place.browser, over);
     }
 
+    /// The owner of a client was removed.
+    pub(super) fn end_page_states_of_client(&mut self, client: &ClientId) {
+        for browser in self.page_states.0.keys().cloned().collect::<Vec<_>>() {
+            let over = self.page_states.take(&browser, |state, _| state.client_id == *client);
+            self.put_back(&browser, over);
+        }
+    }
+
     /// The person takes a tab back.
     pub(super) fn end_page_states_in(&mut self, place: &TabPlace) {
         let over = self.page_states.take(&place.browser, |state, _| state.tab_id == place.tab);

@@ -25,7 +25,7 @@ impl Transaction<'_> {
         let label = self.clients.label_of(client);
         let act = PastAct {
             at: summary.ended_at.unwrap_or_else(|| self.now()),
-            owner: command.spec().owner.as_str().into(),
+            owner: command.spec().owner.name().into(),
             client: if label.is_empty() { client.as_str().into() } else { label },
             browser: self.browser_label_of(command),
             action: action_words(command),

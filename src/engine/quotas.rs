@@ -43,8 +43,13 @@ impl Quotas {
         self.retained.check(owner, limits.kept_mib)
     }
 
+    /// An owner was removed.
+    pub(super) fn forget_owner(&mut self, owner: &Owner) {
+        self.rates.remove(owner);
+    }
+
     fn rates_of(&mut self, owner: &Owner, limits: &Limits, now: Timestamp) -> &mut OwnerRates {
-        // Never removed: only a person can create an owner, so there are few.
+        // Kept until the owner is removed: only a person can add one, so there are few.
         self.rates.entry(owner.clone()).or_insert_with(|| OwnerRates::new(limits, now))
     }
 }
@@ -74,6 +79,9 @@ impl Transaction<'_> {
     ///
     /// [`RefusalReason::RateLimited`].
     pub fn admit(&mut self, caller: &Caller) -> Result<(), CallRefusal> {
+        if !self.is_listed(&caller.owner) {
+            return Err(self.refuse(caller, RefusalReason::OwnerRemoved));
+        }
         let now = self.now();
         let of_client = self.client(caller).take_call(now);
         let limits = self.limits;

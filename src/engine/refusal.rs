@@ -161,6 +161,8 @@ pub enum RefusalReason {
         /// Why.
         why: Arc<str>,
     },
+    /// The owner was removed, or suspended, since the call came.
+    OwnerRemoved,
     /// The daemon is about to end.
     ShuttingDown,
 }
@@ -201,6 +203,18 @@ impl RefusalReason {
     /// The next step where a tab shows no page for the person's step.
     const OPEN_PAGE_FIRST: &str = "Open the page with interact({action:\"navigate\", url}) first, or \
                                    name another tab in `tab_id`.";
+
+    /// The next step where an old extension may not be controlled.
+    const SWITCH_CONTROL_ON: &str =
+        "Ask the person to switch AI control on in the extension's popup.";
+
+    /// The cause where a program's owner is listed no more.
+    const OWNER_REMOVED: &str =
+        "The owner of this program was removed, so the program may not use the browser";
+
+    /// The next step there.
+    const ASK_FOR_OWNER: &str = "Ask the person: `tabwire owner list` shows the owners, and \
+         `tabwire owner add NAME` adds one.";
 
     /// How the person renews it.
     const RENEW_EXTENSION: &str = "Ask the person to install this version's extension with \
@@ -260,6 +274,7 @@ impl RefusalReason {
             Self::ExtensionChanged { .. } => Self::EXTENSION_CHANGED,
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
+            Self::OwnerRemoved => "not_allowed",
             Self::ShuttingDown => "shutting_down",
         }
     }
@@ -334,6 +349,7 @@ impl RefusalReason {
             Self::StorageUnavailable { why } => {
                 format!("The journal cannot be written, so new commands are rejected: {why}")
             }
+            Self::OwnerRemoved => Self::OWNER_REMOVED.to_owned(),
             Self::ShuttingDown => "The daemon is shutting down".to_owned(),
         }
     }
@@ -378,9 +394,7 @@ impl RefusalReason {
             Self::UnsupportedAction { polls: false, .. } => {
                 "Install this version's extension with `tabwire install` and reload it in the browser."
             }
-            Self::ControlSwitchedOff { .. } => {
-                "Ask the person to switch AI control on in the extension's popup."
-            }
+            Self::ControlSwitchedOff { .. } => Self::SWITCH_CONTROL_ON,
             Self::NoChoiceOfTab { .. } => {
                 "Leave `tab_id` out to act in the tab that it follows, or install the Tabwire extension \
                  (`tabwire install` says how)."
@@ -408,6 +422,7 @@ impl RefusalReason {
                 "Free space on the disk of the state directory, or make it writable; then call \
                  again. `tabwire doctor` says where it is."
             }
+            Self::OwnerRemoved => Self::ASK_FOR_OWNER,
             Self::ShuttingDown => "Call again in a moment.",
         };
         fixed.into()
@@ -441,6 +456,7 @@ impl RefusalReason {
             | Self::ExtensionChanged { .. }
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
+            | Self::OwnerRemoved
             | Self::ShuttingDown => None,
         }
     }
@@ -561,6 +577,7 @@ mod tests {
             RefusalReason::ExtensionChanged { browser },
             RefusalReason::KeyReused { id: "exec_1".into() },
             RefusalReason::StorageUnavailable { why: "full".into() },
+            RefusalReason::OwnerRemoved,
             RefusalReason::ShuttingDown,
         ]
     }

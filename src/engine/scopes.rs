@@ -106,6 +106,11 @@ impl OwnerTabs {
         self.shared.contains_key(place)
     }
 
+    /// The owners who have tabs of their own.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.tabs.values().map(|state| &state.tab.owner)
+    }
+
     fn places_of(&self, browser: &BrowserId) -> Vec<TabPlace> {
         self.tabs.keys().filter(|place| place.browser == *browser).cloned().collect()
     }
@@ -397,6 +402,17 @@ impl Transaction<'_> {
         self.owner_tabs.acts.retain(|(of, _), _| of != place);
         self.record(JournalEntry::OwnedTabGone(place.browser.clone(), place.tab));
         self.tell_capture(&place.browser, &before);
+    }
+
+    /// An owner was removed: its tabs are no owner's any more.
+    pub(super) fn disown_all_of(&mut self, owner: &Owner) {
+        let own = self.owner_tabs.tabs.iter().filter(|(_, state)| state.tab.owner == *owner);
+        let mut own: Vec<_> = own.map(|(place, _)| place.clone()).collect();
+        own.sort_by(|one, other| (&one.browser, one.tab).cmp(&(&other.browser, other.tab)));
+        for place in own {
+            self.disown(&place);
+        }
+        self.owner_tabs.acts.retain(|(_, of), _| of != owner);
     }
 
     /// The person takes a tab back: it is no owner's any more.

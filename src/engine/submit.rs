@@ -286,6 +286,9 @@ impl Transaction<'_> {
 
     /// Checks that the daemon accepts new commands from this caller.
     pub(super) fn check_accepting(&self, caller: &Caller) -> Result<(), RefusalReason> {
+        if !self.is_listed(&caller.owner) {
+            return Err(RefusalReason::OwnerRemoved);
+        }
         if self.is_shutting_down {
             return Err(RefusalReason::ShuttingDown);
         }
@@ -344,7 +347,10 @@ impl Transaction<'_> {
             message: None,
         };
         let limits = self.limits;
-        self.retention.list_failure(&caller.client, failure, &limits);
+        // The list is the client's, and the next owner of this name may have a client called the same.
+        if self.is_listed(&caller.owner) {
+            self.retention.list_failure(&caller.client, failure, &limits);
+        }
         CallRefusal { id, why }
     }
 

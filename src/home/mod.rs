@@ -1,5 +1,5 @@
 //! The state directory: the secret, the lock and the address of the one daemon, further extensions
-//! that may connect, the rules for sites and files, unconfirmed widenings, values that agents store,
+//! that may connect, the rules for sites and files, the list of owners, unconfirmed widenings, values that agents store,
 //! drawings, and copies of files for pages.
 //!
 //! It belongs to one user and is closed to all others; if it is not, nothing runs.
@@ -13,6 +13,7 @@ mod legacy;
 mod local_files;
 mod lock;
 mod noise;
+mod owners;
 mod removal;
 mod scopes;
 mod site_rules;
@@ -49,6 +50,7 @@ pub use legacy::{
 pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
+pub use owners::{OwnersError, OwnersFile, OwnersStamp};
 pub use removal::StateDirectoryRemoval;
 pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
@@ -136,6 +138,16 @@ pub enum StateDirectoryError {
         "{path} does not hold the scopes of owners: {source}. Correct it, or move it away to show every tab to every owner"
     )]
     DamagedScopes {
+        /// The file.
+        path: PathBuf,
+        /// The error in it.
+        source: serde_json::Error,
+    },
+    /// The list of owners cannot be read. Without it only the default owner's token may count.
+    #[error(
+        "{path} does not hold the list of owners: {source}. Correct it, or put a copy of it back. Without the file Tabwire lists the owners anew that it finds in its other files, also removed ones"
+    )]
+    DamagedOwners {
         /// The file.
         path: PathBuf,
         /// The error in it.
@@ -439,6 +451,21 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDirectory
     write_private(&aside, &text)
         .and_then(|()| fs::rename(&aside, path))
         .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
+}
+
+/// The same, also over a power failure.
+fn write_json_synced<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDirectoryError> {
+    let io = |source| StateDirectoryError::Io { path: path.to_owned(), source };
+    let aside = aside(path);
+    let text = serde_json::to_vec_pretty(value).map_err(|error| io(error.into()))?;
+    let written = write_private(&aside, &text)
+        .and_then(|()| File::open(&aside)?.sync_all())
+        .and_then(|()| fs::rename(&aside, path));
+    if written.is_err() {
+        // The error that counts is the one above.
+        let _ = fs::remove_file(&aside);
+    }
+    written.map_err(io)
 }
 
 /// A state directory for a test, and the guard that removes it.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, REDO_ENDINGS, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
+use crate::protocol::Owner;
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
@@ -19,6 +20,7 @@ const FILES: [&str; 19] = [
     "legacy.json",
     "local_files.json",
     "native-host",
+    "owners.json",
     "program.json",
     "scopes.json",
     "settings.lock",
@@ -53,8 +55,14 @@ const OWNERS_FOLDERS: [OwnersFolder; 4] = [
     ("noise", noise::is_own_file),
     ("store", store::is_own_file),
     // Each copy has a folder of its own there.
-    ("uploads", uploads::is_own_file),
+    (UPLOADS, uploads::is_own_file),
 ];
+
+/// The folder of copies for pages, which are nobody's for longer than an hour.
+const UPLOADS: &str = "uploads";
+
+/// The owner of a folder, the folder, and which files in it are ours.
+type FolderOfOwner = (Owner, PathBuf, fn(&Path) -> bool);
 
 /// The plan of removing a state directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +107,53 @@ impl StateDirectory {
         Ok(removal)
     }
 
+    /// The owners who have stored values, noise rules or drawings, listed or not.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`].
+    pub fn owners_with_files(&self) -> Result<Vec<Owner>, StateDirectoryError> {
+        let folders = self.folders_of_owners()?;
+        Ok(folders.into_iter().map(|(owner, _, _)| owner).collect())
+    }
+
+    /// Removes the stored values, noise rules and drawings of these owners. Other programs' files in
+    /// their folders stay, and are named.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`].
+    pub fn remove_files_of(
+        &self,
+        is_meant: impl Fn(&Owner) -> bool,
+    ) -> Result<StateDirectoryRemoval, StateDirectoryError> {
+        let mut removal = StateDirectoryRemoval::default();
+        for (owner, folder, is_own) in self.folders_of_owners()? {
+            if is_meant(&owner) {
+                removal.add_owner_folder(folder, is_own)?;
+            }
+        }
+        removal.carry_out()?;
+        Ok(removal)
+    }
+
+    /// The folders of all owners, and which of the files in them are ours.
+    fn folders_of_owners(&self) -> Result<Vec<FolderOfOwner>, StateDirectoryError> {
+        let mut folders = Vec::new();
+        for (name, is_own) in OWNERS_FOLDERS.into_iter().filter(|(name, _)| *name != UPLOADS) {
+            let folder = self.dir.join(name);
+            if owners_folder(&folder).is_none() {
+                continue;
+            }
+            for path in sorted_entries(&folder)?.into_iter().filter(|path| is_folder(path)) {
+                if let Some(owner) = name_of(&path).and_then(decode) {
+                    folders.push((Owner::from(owner), path, is_own));
+                }
+            }
+        }
+        Ok(folders)
+    }
+
     /// Removes all of Tabwire's files but unconfirmed widenings, and the directory if it is empty then.
     /// Returns what it did. No daemon may run on the directory.
     ///
@@ -107,15 +162,20 @@ impl StateDirectory {
     /// [`StateDirectoryError::Io`].
     pub fn remove(self) -> Result<StateDirectoryRemoval, StateDirectoryError> {
         let removal = self.removal(&[])?;
-        for path in &removal.goes {
-            remove(path)
-                .map_err(|source| StateDirectoryError::Io { path: path.clone(), source })?;
-        }
+        removal.carry_out()?;
         Ok(removal)
     }
 }
 
 impl StateDirectoryRemoval {
+    fn carry_out(&self) -> Result<(), StateDirectoryError> {
+        for path in &self.goes {
+            remove(path)
+                .map_err(|source| StateDirectoryError::Io { path: path.clone(), source })?;
+        }
+        Ok(())
+    }
+
     /// Adds a folder that holds a folder for each owner.
     fn add_owners_folder(
         &mut self,
@@ -129,19 +189,28 @@ impl StateDirectoryRemoval {
                 self.stays.push(owner);
                 continue;
             }
-            let before = self.stays.len();
-            for file in sorted_entries(&owner)? {
-                let is_ours = is_own(&file) || name_of(&file) == Some(ASIDE);
-                let list =
-                    if is_ours && !is_folder(&file) { &mut self.goes } else { &mut self.stays };
-                list.push(file);
-            }
-            if self.stays.len() == before {
-                self.goes.push(owner);
-            }
+            self.add_owner_folder(owner, is_own)?;
         }
         if self.stays.len() == before {
             self.goes.push(folder.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Adds the folder of one owner.
+    fn add_owner_folder(
+        &mut self,
+        owner: PathBuf,
+        is_own: fn(&Path) -> bool,
+    ) -> Result<(), StateDirectoryError> {
+        let before = self.stays.len();
+        for file in sorted_entries(&owner)? {
+            let is_ours = is_own(&file) || name_of(&file) == Some(ASIDE);
+            let list = if is_ours && !is_folder(&file) { &mut self.goes } else { &mut self.stays };
+            list.push(file);
+        }
+        if self.stays.len() == before {
+            self.goes.push(owner);
         }
         Ok(())
     }

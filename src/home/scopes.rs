@@ -53,6 +53,20 @@ impl ScopesFile {
         }
         Ok((scopes, is_changed))
     }
+
+    /// Forgets the scope of an owner that was removed.
+    ///
+    /// # Errors
+    ///
+    /// See [`read`](Self::read); nothing changed.
+    pub fn forget(&self, owner: &Owner) -> Result<(), StateDirectoryError> {
+        let _others_wait = lock_settings(&self.dir)?;
+        let mut scopes = self.read()?;
+        if scopes.forget(owner) {
+            write_json(&self.dir.join(SCOPES), &scopes)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

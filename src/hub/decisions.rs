@@ -7,8 +7,8 @@ use super::Hub;
 use crate::engine::KnockList;
 use crate::home::PollingPolicy;
 use crate::protocol::{
-    BrowserId, BrowserName, InstanceId, LocalFileRules, Owner, OwnerScopes, SiteRules, TabId,
-    TabScope, UnconfirmedWidening,
+    BrowserId, BrowserName, InstanceId, LocalFileRules, Owner, OwnerList, OwnerScopes, SiteRules,
+    TabId, TabScope, UnconfirmedWidening,
 };
 
 impl Hub {
@@ -30,6 +30,11 @@ impl Hub {
     /// Offers the person a name for a browser: that of its profile in the browser itself.
     pub fn offer_browser_name(&self, browser: &BrowserId, name: Option<BrowserName>) {
         self.transact(|tx| tx.offer_browser_name(browser, name));
+    }
+
+    /// Sets the owners whose tokens count. What belongs to others ends.
+    pub fn set_owners(&self, list: Arc<OwnerList>) {
+        self.transact(|tx| tx.set_owners(list));
     }
 
     /// Sets which tabs the clients of owners see. Commands for others are stopped.

@@ -7,8 +7,8 @@ use super::Hub;
 use crate::engine::{Overview, OverviewCommand};
 use crate::lifecycle::{Command, Lane};
 use crate::protocol::{
-    BrowserId, CommandProgress, CommandStatus, CommandStory, CorrelationId, Owner, TabId,
-    Timestamp, WorkKind,
+    BrowserId, CommandProgress, CommandStatus, CommandStory, CorrelationId, TabId, Timestamp,
+    WorkKind,
 };
 use crate::streams::redact;
 
@@ -17,7 +17,8 @@ use crate::streams::redact;
 pub struct CommandRow {
     #[serde(flatten)]
     story: CommandStory,
-    owner: Owner,
+    /// The name of its owner.
+    owner: Arc<str>,
     /// The name of its client.
     agent: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +46,7 @@ impl CommandRow {
         let target = spec.work.target().filter(|_| !spec.is_private);
         Self {
             story,
-            owner: spec.owner.clone(),
+            owner: spec.owner.name().into(),
             agent: agent.clone(),
             browser_label: browser_label.clone(),
             target: target.map(|target| redact(&target).into_owned()),

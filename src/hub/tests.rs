@@ -31,6 +31,7 @@ mod leases;
 mod links;
 mod opened_tabs;
 mod own_pages;
+mod owners;
 mod page_states;
 mod pollers;
 mod private_tabs;

@@ -11,7 +11,8 @@ use super::own_copy::{copy_program, remove_program};
 use super::{McpClient, PlanError, ProgramOrigin, is_missing};
 use crate::extension::{self, UnpackError};
 use crate::home::{
-    InstalledProgram, PERSON_FOLDER, StateDirectory, StateDirectoryError, write_private,
+    InstalledProgram, OwnersError, PERSON_FOLDER, StateDirectory, StateDirectoryError,
+    write_private,
 };
 use crate::proof;
 use crate::protocol::{EXTENSION_ID, Owner, TabScope};
@@ -76,6 +77,9 @@ pub(crate) enum ApplyError {
     /// The state directory cannot be used.
     #[error(transparent)]
     Home(#[from] StateDirectoryError),
+    /// The list of owners cannot be used.
+    #[error(transparent)]
+    Owners(#[from] OwnersError),
 }
 
 impl ChangePlan {
@@ -111,7 +115,9 @@ impl PlannedChange {
             }
             Self::File(change) | Self::Edit(_, change) => change.apply(),
             Self::Scope { owner, scope } => {
-                StateDirectory::open(state)?.scopes().choose(owner, *scope)?;
+                let home = StateDirectory::open(state)?;
+                let owner = home.owners().owner(owner.as_str())?;
+                home.scopes().choose(&owner, *scope)?;
                 Ok(())
             }
         }

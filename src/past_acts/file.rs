@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, named_params, params};
 
 use crate::home::move_damaged_database;
-use crate::protocol::{PastAct, Timestamp};
+use crate::protocol::{Owner, PastAct, Timestamp};
 
 /// The schema's version. A file without the tables of this one is moved aside.
 const VERSION: i64 = 2;
@@ -82,6 +82,18 @@ impl PastActFile {
             return Ok(PastActList { is_on: true, acts: Vec::new() });
         }
         self.open().and_then(|file| read(&file, filter)).map_err(|why| self.trouble(&why))
+    }
+
+    /// The owners of the acts that are kept. Without a file there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`PastActError`].
+    pub fn owners(&self) -> Result<Vec<Owner>, PastActError> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        self.open().and_then(|file| owners(&file)).map_err(|why| self.trouble(&why))
     }
 
     /// Keeps acts, unless the history is off, and removes the acts that are too old or too many.
@@ -283,6 +295,12 @@ fn read(file: &Connection, filter: &PastActFilter) -> rusqlite::Result<PastActLi
     )?;
     let acts = rows.collect::<Result<_, _>>()?;
     Ok(PastActList { is_on: !is_off(file)?, acts })
+}
+
+fn owners(file: &Connection) -> rusqlite::Result<Vec<Owner>> {
+    let mut asked = file.prepare("SELECT DISTINCT owner FROM act")?;
+    let rows = asked.query_map([], |row| row.get::<_, Arc<str>>(0))?;
+    rows.map(|name| Ok(Owner::from(name?))).collect()
 }
 
 fn act(row: &Row<'_>) -> rusqlite::Result<PastAct> {

@@ -64,12 +64,49 @@ text_id! {
 }
 text_id! {
     /// The principal behind a token. Only the owner of a command can read it, wait for it or
-    /// cancel it.
+    /// cancel it. It is a name, and for an owner of the list its generation besides, so that a
+    /// name that was removed and added again is another owner.
     Owner
 }
 text_id! {
     /// One bridge process or one HTTP caller. Lists, caps and rate limits apply to each client.
     ClientId
+}
+
+/// The owner that a token without a name belongs to. It is always there.
+pub const DEFAULT_OWNER: &str = "user";
+
+/// The longest name of an owner, in bytes.
+const OWNER_NAME_MAX: usize = 64;
+
+/// Stands between an owner's name and its generation. No name has it.
+const GENERATION: char = '~';
+
+impl Owner {
+    /// The owner of this name in this generation.
+    #[must_use]
+    pub fn of_generation(name: &str, generation: &str) -> Self {
+        Self(format!("{name}{GENERATION}{generation}").into())
+    }
+
+    /// Its name, as a person knows it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.split_once(GENERATION).map_or(&self.0, |(name, _)| name)
+    }
+
+    /// Its generation; `None`: its name is from before there was a list, or the default one.
+    #[must_use]
+    pub fn generation(&self) -> Option<&str> {
+        self.0.split_once(GENERATION).map(|(_, generation)| generation)
+    }
+
+    /// Whether this can be the name of an owner: 1 to 64 letters, digits, `-` or `_`.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        (1..=OWNER_NAME_MAX).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    }
 }
 
 /// Stands between a client and the browser that it is pinned to. No header can carry it, so that no

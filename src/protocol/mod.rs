@@ -21,6 +21,7 @@ mod local_files;
 mod name;
 mod older;
 mod own_pages;
+mod owner_list;
 mod page_mark;
 mod page_state;
 mod past_act;
@@ -59,8 +60,8 @@ pub use frame::{
 };
 pub use held_tab::HeldTab;
 pub use ids::{
-    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DrawingId, InstanceId, Owner,
-    QueryId, TabId,
+    Attempt, BrowserId, BrowserSession, ClientId, CorrelationId, DEFAULT_OWNER, DrawingId,
+    InstanceId, Owner, QueryId, TabId,
 };
 pub use image_format::{ImageFormat, SavedFormat};
 pub use job::{Job, MonitorSync};
@@ -80,6 +81,7 @@ pub use older::{
     plain_version,
 };
 pub use own_pages::is_own_page;
+pub use owner_list::{OwnerEntry, OwnerGeneration, OwnerKind, OwnerList, OwnerListError};
 pub use page_mark::PageMark;
 pub use page_state::PageState;
 pub use past_act::{HistoryWish, PastAct, site_of_address, web_host};

@@ -98,6 +98,11 @@ impl OwnerScopes {
         self.owners.insert(owner, scope) != Some(scope)
     }
 
+    /// Forgets the choice for an owner. Returns whether there was one.
+    pub fn forget(&mut self, owner: &Owner) -> bool {
+        self.owners.remove(owner).is_some()
+    }
+
     /// The owners for whom a person has chosen, in the order of their names.
     pub fn chosen(&self) -> impl Iterator<Item = (&Owner, TabScope)> {
         self.owners.iter().map(|(owner, scope)| (owner, *scope))

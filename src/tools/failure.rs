@@ -177,6 +177,7 @@ impl RefusedCall {
             | RefusalReason::ExtensionChanged { .. }
             | RefusalReason::KeyReused { .. }
             | RefusalReason::StorageUnavailable { .. }
+            | RefusalReason::OwnerRemoved
             | RefusalReason::ShuttingDown => plain,
         }
     }

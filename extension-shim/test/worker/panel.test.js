@@ -279,6 +279,8 @@ test('a word is told with what it says, whose agent it is about and its age', ()
   assert.deepEqual(keptWordLine(KEPT_WORDS[0], now), { says: 'Always: act on https://shop.example', whose: 'Claude Code · 5 s ago' });
   const other = { ...KEPT_WORDS[0], word: 'never', kind: 'close', owner: 'work', client: '' };
   assert.deepEqual(keptWordLine(other, now), { says: 'Never: close a tab on https://shop.example', whose: 'An agent · owner work · 5 s ago' });
+  const listed = { ...other, owner: `work~${'0f'.repeat(16)}` };
+  assert.deepEqual(keptWordLine(listed, now), keptWordLine(other, now), 'its name alone');
   assert.match(keptWordLine({ ...other, word: 'session' }, now).says, /^This session: /);
   assert.equal(wordsSummary(3), 'Your words to agents: 3');
   assert.equal(moreWords(0), '');

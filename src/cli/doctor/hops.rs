@@ -142,6 +142,7 @@ fn remedy(error: &StateDirectoryError) -> String {
             path.display()
         ),
         StateDirectoryError::DamagedSiteRules { path, .. }
+        | StateDirectoryError::DamagedOwners { path, .. }
         | StateDirectoryError::DamagedScopes { path, .. } => {
             format!("correct {}", path.display())
         }

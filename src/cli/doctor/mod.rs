@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::output_file::check_new;
+use super::owner::name_old_owners;
 use crate::config::DaemonLocation;
 use crate::terminal::{ProgressNotice, TextStyle, clean, print_line, wrapped_behind};
 pub(super) use extensions::{CHANGED, RESTORE, UPDATE, label};
@@ -193,6 +194,17 @@ pub(super) async fn doctor(
     let mut told = findings.to_json();
     if !json {
         findings.show()?;
+    }
+    let old_owners = name_old_owners(location)?;
+    if json && !old_owners.is_empty() {
+        told["old_owners"] = json!(old_owners);
+    } else if !old_owners.is_empty() {
+        let named = old_owners.join(", owner ");
+        let text = format!(
+            "Programs have used the browser as owner {named} before Tabwire listed owners. Their tokens are \
+             valid as they were. `tabwire owner remove NAME` ends one that you do not know. This is said once."
+        );
+        print_line(format!("\n{}", wrapped_behind(&text, 0)))?;
     }
     if let Some(file) = report {
         let path = report::write(location, &told, file).await?;

@@ -151,6 +151,7 @@ pub(super) async fn install(
     }
     owners.require_consent(&installation, arguments)?;
     let is_new = StateDirectory::find(&installation.state)?.is_none();
+    owners.add_missing(&installation)?;
     plan.apply(&installation.state)?;
     owners.tell_daemon(location).await?;
     if arguments.json {
@@ -347,7 +348,7 @@ fn bounded_scopes(installation: &Installation) -> anyhow::Result<BTreeMap<String
     // A damaged file has been named where a scope is read; the removal goes on.
     let scopes = home.scopes().read().unwrap_or_else(|_| OwnerScopes::default());
     let bounded = scopes.chosen().filter(|(_, scope)| scope.is_bounded());
-    Ok(bounded.map(|(owner, scope)| (owner.as_str().to_owned(), scope)).collect())
+    Ok(bounded.map(|(owner, scope)| (owner.name().to_owned(), scope)).collect())
 }
 
 pub(super) fn installation(location: &DaemonLocation) -> anyhow::Result<Installation> {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{InstallArguments, is_asked};
 use crate::cli::daemon_client::DaemonClient;
+use crate::cli::owner::{NewOwnerConsent, owner_to_use};
 use crate::cli::person::{nobody_to_ask, require_consent_to_reversible};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
@@ -37,11 +38,33 @@ struct ProgramOwner {
 
 /// What the person has chosen for the programs.
 struct ProgramChoice<'a> {
-    scopes: &'a OwnerScopes,
+    scopes: &'a ScopesByName,
     /// The owner of the command line.
     owner: Option<&'a Owner>,
     /// The scope of the command line, or of the question.
     scope: Option<TabScope>,
+}
+
+/// The scopes of owners by their names.
+struct ScopesByName {
+    home: Option<StateDirectory>,
+    scopes: OwnerScopes,
+}
+
+impl ScopesByName {
+    fn read(installation: &Installation) -> anyhow::Result<Self> {
+        let home = StateDirectory::find(&installation.state)?;
+        let scopes = home.as_ref().map(|home| home.scopes().read()).transpose()?;
+        // An error in the list of owners is told before anything is changed.
+        home.as_ref().map(|home| home.owners().read()).transpose()?;
+        Ok(Self { home, scopes: scopes.unwrap_or_default() })
+    }
+
+    /// The scope of the owner of this name: every tab, if none is listed.
+    fn of(&self, name: &Owner) -> TabScope {
+        let listed = self.home.as_ref().and_then(|it| it.owners().owner(name.as_str()).ok());
+        listed.map_or(TabScope::All, |owner| self.scopes.of(&owner))
+    }
 }
 
 impl ProgramOwners {
@@ -53,14 +76,10 @@ impl ProgramOwners {
         picked: &[McpClient],
         had: &[McpClient],
     ) -> anyhow::Result<Self> {
-        let home = StateDirectory::find(&installation.state)?;
-        let scopes = home.map(|home| home.scopes().read()).transpose()?.unwrap_or_default();
-        let of_line = ProgramChoice {
-            scopes: &scopes,
-            owner: arguments.owner.as_ref(),
-            scope: arguments.scope,
-        };
-        let of_none = ProgramChoice { scopes: &scopes, owner: None, scope: None };
+        let scopes = &ScopesByName::read(installation)?;
+        let of_line =
+            ProgramChoice { scopes, owner: arguments.owner.as_ref(), scope: arguments.scope };
+        let of_none = ProgramChoice { scopes, owner: None, scope: None };
         let with_server = installation.clients_with_server();
         let is_new = |client: &McpClient| !with_server.contains(client);
         // An owner that is bounded itself has been chosen for already.
@@ -151,6 +170,18 @@ impl ProgramOwners {
             let home = StateDirectory::open(&installation.state)?;
             let take_back = format!("tabwire scope {name} {now}");
             require_consent_to_reversible(&home, &what, &take_back, arguments.consent.unattended)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the owners that are not listed.
+    pub(super) fn add_missing(&self, installation: &Installation) -> anyhow::Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let home = StateDirectory::open(&installation.state)?;
+        for ProgramOwner { owner, .. } in &self.0 {
+            owner_to_use(&home, owner.as_str(), NewOwnerConsent::Given)?;
         }
         Ok(())
     }

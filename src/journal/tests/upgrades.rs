@@ -1,6 +1,7 @@
 //! Files of older schemas: everything that they delivery reads as it did when they were written.
 //! `journal-5.db` holds commands in every stage and with every end, and `journal-5.json` how the
 //! build that wrote it read them. `journal-9.db` is that file, upgraded by a build of schema 9.
+//! `journal-12.db` is of a build that had no list of owners: `tests/it/cli/owner.rs` opens it.
 
 use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ use tokio::process::Command;
 use super::person::{PORT, Person};
 use testkit::{
     ExtensionBuilder, McpClient, ProgramOutput, ProgramSandbox, StdioClient, Terminal, TestPages,
-    finish, free_port, signal, soon,
+    finish, free_port, signal, soon, token_of,
 };
 
 fn json_of(ran: &ProgramOutput) -> Value {
@@ -390,7 +390,7 @@ async fn a_running_daemon_hides_tabs_from_a_program_as_soon_as_it_is_installed_w
                      "active": true, "focused": true});
     let shim = ExtensionBuilder::at(daemon.port, &home).tabs(vec![tab]);
     let _extension = shim.connect().await.auto(|_| json!({"success": true, "value": []}));
-    let program = McpClient::at(daemon.port, home.auth().token(&"cursor".into()));
+    let program = McpClient::at(daemon.port, token_of(&home, "cursor"));
     let list = async || program.call("observe", json!({"what": "tabs"})).await.to_string();
     assert!(list().await.contains("Bank"));
     let ran = person.run(&["install", "--client", "cursor", "--scope", "own"]).await;

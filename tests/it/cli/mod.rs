@@ -8,6 +8,7 @@ mod files;
 mod install;
 mod lasting;
 mod open;
+mod owner;
 mod person;
 mod service;
 mod subcommands;

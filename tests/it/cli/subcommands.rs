@@ -18,7 +18,7 @@ use testkit::{
     finish, raw, signal, soon,
 };
 
-const SUBCOMMANDS: [&[&str]; 38] = [
+const SUBCOMMANDS: [&[&str]; 42] = [
     &["install"],
     &["uninstall"],
     &["pair"],
@@ -57,6 +57,10 @@ const SUBCOMMANDS: [&[&str]; 38] = [
     &["drawings", "delete"],
     &["drawings", "clear"],
     &["demo"],
+    &["owner"],
+    &["owner", "add"],
+    &["owner", "list"],
+    &["owner", "remove"],
 ];
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use testkit::{
     ExtensionBuilder, FrozenClock, McpClient, ProgramSandbox, RawConnection, RowReport,
-    ServedDaemon, Stopwatch, TestDaemon, authorized, finish, soon,
+    ServedDaemon, Stopwatch, TestDaemon, authorized, finish, soon, token_of,
 };
 
 /// A request that is answered without a token.
@@ -229,7 +229,7 @@ async fn an_owner_who_takes_all_places_locks_nobody_out() {
     let daemon = serve_with_files(&place, 128).await;
     let home = place.home();
     let mut extension = ExtensionBuilder::at(daemon.port, &home).connect().await;
-    let token = home.auth().token(&"greedy".into());
+    let token = token_of(&home, "greedy");
     let status = authorized("GET /api/status", daemon.port, &token) + "\r\n";
     let mut kept = Vec::new();
     for _ in 0..200 {

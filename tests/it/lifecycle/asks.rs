@@ -208,6 +208,7 @@ async fn a_terminal_lists_questions_and_answers_those_that_allow_nothing() {
     assert_eq!(unfit.code, Some(1), "{unfit:?}");
     let gone = finish(cli_of(&daemon, &["asks", "choose", &choice, "1"])).await;
     assert!(gone.stderr.contains("no open question"), "{gone:?}");
+    listed(&["token", "--owner", "ci"]).await;
     let other = listed(&["asks", "--owner", "ci"]).await;
     assert_eq!(other, "no agent asks anything\n");
     daemon.stop().await;

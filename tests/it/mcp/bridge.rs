@@ -429,6 +429,7 @@ async fn a_bridge_calls_as_the_owner_that_it_was_started_for_and_its_name_makes_
     let start = |arguments: &[&str]| {
         StdioClient::spawn(place.command(&[&["mcp", "--client", "same"], arguments].concat()))
     };
+    assert_eq!(place.run(&["token", "--owner", "research"]).await.code, Some(0));
     let mut own = start(&["--owner", "research"]);
     let mut others = start(&[]);
     let script = json!({"action": "execute_js", "script": "1", "wait_ms": 8_000, "trace": true});

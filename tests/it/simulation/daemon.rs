@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::engine::JournalEntry;
+use tabwire::home::StateDirectoryError;
 use tabwire::hub::{CallRefusal, Caller, CommandLookup, Hub, Submission};
 use tabwire::install::BrowserFolders;
 use tabwire::journal::{Journal, JournalReader};
@@ -59,6 +60,9 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     *world.life.borrow_mut() = Some(Life { hub: hub.clone(), door, stop: stop.clone() });
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
+    // The agents' owners, so that their tokens count.
+    let known = || Ok::<_, StateDirectoryError>(vec!["ci".into()]);
+    world.home().owners().read_or_seed(Timestamp::from_unix_micros(0), known)?;
     let tools = ToolSet::new(hub, Duration::ZERO);
     let server = EdgeServer::new(PORT, world.home(), tools, None, BrowserFolders::default());
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;

@@ -12,6 +12,7 @@ use tabwire::home::{StateDirectory, UsualFolder};
 use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
 use tabwire::proof::DEFAULT_OWNER;
+use tabwire::protocol::{OwnerKind, Timestamp};
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,13 @@ impl StateDir {
     pub fn home(&self) -> StateDirectory {
         StateDirectory::open(self.path()).unwrap()
     }
+}
+
+/// The token of an owner, who is added if none of this name is listed.
+pub fn token_of(home: &StateDirectory, owner: &str) -> String {
+    let known = home.owners().read().unwrap().unwrap_or_default().owner(owner);
+    let add = || home.owners().add(owner, None, OwnerKind::Local, Timestamp::from_unix_micros(0));
+    home.auth().token(&known.unwrap_or_else(|_| add().unwrap().owner()))
 }
 
 /// Where daemons run: on the test's own thread, as in the program, or on so many of their own as
@@ -127,7 +135,7 @@ impl TestDaemon {
 
     /// Another owner's.
     pub fn token_of(&self, owner: &str) -> String {
-        self.home().auth().token(&owner.into())
+        token_of(&self.home(), owner)
     }
 
     /// Asks for a shutdown; what is connected finds out.

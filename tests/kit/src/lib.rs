@@ -42,7 +42,7 @@ mod worker;
 pub use attempts::{AttemptStage, CommandAttempt, DeliveryReaction, ExtensionAttempts};
 pub use contents::{body, png};
 pub use cutter::CuttingRelay;
-pub use daemon::{StateDir, TestDaemon};
+pub use daemon::{StateDir, TestDaemon, token_of};
 pub use dice::{SeededRandom, any_seed};
 pub use disk::SimulatedDisk;
 pub use display::VirtualDisplay;

@@ -1,0 +1,77 @@
+//! Whose tokens count. When an owner was removed, all that was its own in memory and in the journal ends:
+//! commands, words of the person, leases, tabs of its own, requests to record.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Engine, Transaction};
+use crate::lifecycle::LifecycleEvent;
+use crate::protocol::{ClientId, CorrelationId, Owner, OwnerList};
+
+/// The hint of a result whose owner was removed.
+const OWNER_REMOVED: &str = "Result dropped: its owner was removed (never retrieved)";
+
+impl Engine {
+    /// Whether an owner may call. Before a list came, every owner may.
+    #[must_use]
+    pub fn is_listed(&self, owner: &Owner) -> bool {
+        self.owners.as_ref().is_none_or(|list| list.has(owner))
+    }
+
+    /// The owners of whom something is known and who may not call, in the order of their names.
+    fn removed_owners(&self) -> BTreeSet<Owner> {
+        let commands = self.commands.all().map(|command| &command.spec().owner);
+        let known = commands
+            .chain(self.clients.owners())
+            .chain(self.consents.owners())
+            .chain(self.leases.owners())
+            .chain(self.owner_tabs.owners())
+            .chain(self.capture.owners());
+        known.filter(|owner| !self.is_listed(owner)).cloned().collect()
+    }
+}
+
+impl Transaction<'_> {
+    /// Sets the owners whose tokens count. Of one that is not among them nothing goes on and nothing
+    /// stays.
+    pub fn set_owners(&mut self, list: Arc<OwnerList>) {
+        if self.owners.as_ref() == Some(&list) {
+            return;
+        }
+        self.owners = Some(list);
+        for owner in self.removed_owners() {
+            self.end_owner(&owner);
+        }
+    }
+
+    fn end_owner(&mut self, owner: &Owner) {
+        self.end_commands_of(owner);
+        self.end_consents_of(owner);
+        self.end_leases_of(owner);
+        self.disown_all_of(owner);
+        let before = self.captures();
+        self.capture.forget_owner(owner);
+        self.tell_captures(before);
+        self.quotas.forget_owner(owner);
+        let clients: Vec<ClientId> = self.clients.of(owner).map(|(id, _)| id.clone()).collect();
+        for client in clients {
+            self.end_page_states_of_client(&client);
+            self.drop_client(&client);
+        }
+    }
+
+    /// Stops the commands of an owner, and drops them with their results.
+    fn end_commands_of(&mut self, owner: &Owner) {
+        let own = self.commands.all().filter(|command| command.spec().owner == *owner);
+        let mut own: Vec<_> = own.map(|c| (c.phase().holds_lane(), c.spec().id.clone())).collect();
+        // Those that wait first: a lane that becomes free must not begin the next one.
+        own.sort();
+        let ids: Vec<CorrelationId> = own.into_iter().map(|(_, id)| id).collect();
+        for id in &ids {
+            self.apply(id, LifecycleEvent::Stop);
+        }
+        for id in &ids {
+            self.forget(id, OWNER_REMOVED);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Owners that are removed, and others that are added under the same name.
+
+use super::*;
+use crate::protocol::{OwnerEntry, OwnerGeneration, OwnerList};
+
+/// A list with the owner `ci` of one generation, and a client of it.
+fn listed(digit: char) -> (Arc<OwnerList>, Caller) {
+    let digits: String = std::iter::repeat_n(digit, 32).collect();
+    let generation = OwnerGeneration::Added(digits.into());
+    let mut list = OwnerList::default();
+    list.add(OwnerEntry { generation, ..OwnerEntry::tried("ci") }).unwrap();
+    let owner = list.owner("ci").unwrap();
+    (Arc::new(list), Caller { owner, client: "ci·nightly".into() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_came_before_the_removal_of_its_owner_begins_nothing_after_it() {
+    let hub = Hub::start(Limits::default());
+    let (list, ci) = listed('1');
+    hub.set_owners(list);
+    hub.submit(&ci, script()).await.unwrap();
+    let user = hub.submit(&agent("a"), script()).await.unwrap();
+    hub.set_owners(Arc::default());
+    assert!(hub.commands(&ci.owner).is_empty() && hub.clients(&ci.owner).is_empty());
+    assert_eq!(hub.submit(&ci, script()).await.unwrap_err().why.code(), "not_allowed");
+    assert_eq!(hub.admit(&ci).await.unwrap_err().why.code(), "not_allowed");
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let ToExtension::Command { command, .. } = browser.frame().await else { panic!() };
+    assert_eq!(command.correlation_id, user.id, "the removed owner's command is not sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_the_same_name_begins_anew_for_the_next_owner_of_a_name() {
+    let hub = Hub::start(Limits::default());
+    let (list, first) = listed('1');
+    hub.set_owners(list);
+    let key = |call: Submission| Submission { idempotency_key: Some("k".into()), ..call };
+    let before = hub.submit(&first, key(script())).await.unwrap();
+    let (list, second) = listed('2');
+    hub.set_owners(list);
+    assert_eq!(first.client, second.client);
+    let after = hub.submit(&second, key(script_of("other"))).await.unwrap();
+    assert_ne!(before.id, after.id, "the key is no one's");
+    let ids: Vec<_> =
+        hub.commands(&second.owner).into_iter().map(|command| command.correlation_id).collect();
+    assert_eq!(ids, [after.id]);
+    // A call of the first owner that is still on its way changes nothing of the second one's.
+    assert!(hub.submit(&first, script()).await.is_err());
+    assert_eq!(hub.clients(&second.owner).len(), 1);
+}
