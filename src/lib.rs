@@ -93,6 +93,9 @@ pub mod edge;
 /// The daemon: one for each state directory, on one port of the loopback.
 pub mod daemon;
 
+/// How a program of this computer connects to the daemon: by its socket, or else by its port.
+mod daemon_connector;
+
 /// `tabwire mcp`: MCP over stdio, forwarded to the daemon.
 pub mod bridge;
 

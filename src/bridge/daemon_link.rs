@@ -57,7 +57,7 @@ impl OutgoingCall {
 
 impl DaemonLink {
     pub(super) fn new(target: DaemonTarget) -> Self {
-        let http = http();
+        let http = http(&target.home);
         let (listener, handshake) = (NoticeListener::default(), ClientHandshake::default());
         Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
     }

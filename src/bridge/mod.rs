@@ -114,7 +114,8 @@ pub async fn relay(
 ///
 /// There is no daemon, and none can be started: why.
 pub async fn find_daemon(target: DaemonTarget) -> io::Result<DaemonRecord> {
-    let found = DaemonFinder::new(target, http()).find(None).await;
+    let http = http(&target.home);
+    let found = DaemonFinder::new(target, http).find(None).await;
     found.map(|found| found.record).map_err(|error| io::Error::other(error.to_string()))
 }
 

@@ -1,5 +1,6 @@
 //! A request to the daemon, its answer, and the reasons for a missing one.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,12 +9,12 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
 use super::daemon_finder::FoundDaemon;
 use super::events::{EventReader, ProgressLines};
+use crate::daemon_connector::DaemonConnector;
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
     BROWSER_HEADER, CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER,
@@ -22,14 +23,11 @@ use crate::protocol::{
 use crate::tools::{ToolSurface, with_calls_of};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
-pub(super) type HttpClient = Client<HttpConnector, Full<Bytes>>;
+pub(super) type HttpClient = Client<DaemonConnector, Full<Bytes>>;
 
-/// A new HTTP client.
-pub(super) fn http() -> HttpClient {
-    let mut connector = HttpConnector::new();
-    // Small requests would wait for an acknowledgement otherwise.
-    connector.set_nodelay(true);
-    Client::builder(TokioExecutor::new()).build(connector)
+/// A new HTTP client for the daemon of this state directory.
+pub(super) fn http(home: &Path) -> HttpClient {
+    Client::builder(TokioExecutor::new()).build(DaemonConnector::new(home))
 }
 
 /// The headers of a call.

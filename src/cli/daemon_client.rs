@@ -8,13 +8,13 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
 use super::owner::listed_owner;
 use super::{ExitFailure, NOT_RUNNING};
 use crate::config::DaemonLocation;
+use crate::daemon_connector::DaemonConnector;
 use crate::home::{DaemonRecord, StateDirectory};
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::proof::DEFAULT_OWNER;
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Sends requests to one daemon.
 pub(super) struct DaemonClient {
     pub(super) record: DaemonRecord,
-    http: Client<HttpConnector, Full<Bytes>>,
+    http: Client<DaemonConnector, Full<Bytes>>,
     authorization: String,
 }
 
@@ -62,19 +62,19 @@ impl DaemonClient {
         let (home, record) = Self::running(location)?;
         let owner = listed_owner(&home, owner.as_str())?;
         let token = home.auth().token(&owner);
-        Ok(Self::with_token(record, &token))
+        Ok(Self::with_token(&home, record, &token))
     }
 
     /// The same with the key that opens the dashboard.
     pub(super) fn for_dashboard(location: &DaemonLocation) -> anyhow::Result<Self> {
         let (home, record) = Self::running(location)?;
-        Ok(Self::with_token(record, &home.auth().dashboard_key()))
+        Ok(Self::with_token(&home, record, &home.auth().dashboard_key()))
     }
 
     /// The same with the token that reads metrics.
     pub(super) fn for_metrics(location: &DaemonLocation) -> anyhow::Result<Self> {
         let (home, record) = Self::running(location)?;
-        Ok(Self::with_token(record, &home.auth().metrics_token()))
+        Ok(Self::with_token(&home, record, &home.auth().metrics_token()))
     }
 
     fn running(location: &DaemonLocation) -> anyhow::Result<(StateDirectory, DaemonRecord)> {
@@ -105,11 +105,12 @@ impl DaemonClient {
     /// A client for the daemon of this record. A daemon must hold the lock of the state directory:
     /// otherwise another program may listen on the port and would get the token.
     pub(super) fn new(home: &StateDirectory, record: DaemonRecord) -> Self {
-        Self::with_token(record, &home.auth().token(&DEFAULT_OWNER.into()))
+        Self::with_token(home, record, &home.auth().token(&DEFAULT_OWNER.into()))
     }
 
-    fn with_token(record: DaemonRecord, token: &str) -> Self {
-        let http = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+    fn with_token(home: &StateDirectory, record: DaemonRecord, token: &str) -> Self {
+        let connector = DaemonConnector::new(home.dir());
+        let http = Client::builder(TokioExecutor::new()).build(connector);
         Self { record, http, authorization: format!("Bearer {token}") }
     }
 

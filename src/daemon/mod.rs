@@ -16,9 +16,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::admission::PollerAdmission;
 use crate::annotations::AnnotationService;
-use crate::edge;
+use crate::edge::{self, EdgeListeners};
 use crate::engine::RecordedHistory;
-use crate::home::{DaemonLock, DaemonRecord, StateDirectory, StateDirectoryError, UsualFolder};
+use crate::home::{
+    DaemonLock, DaemonRecord, DaemonSocket, DaemonSocketError, StateDirectory, StateDirectoryError,
+    UsualFolder,
+};
 use crate::hub::{ClockSample, Hub};
 use crate::install::BrowserFolders;
 use crate::jobs::JobRunner;
@@ -82,6 +85,7 @@ pub struct Daemon {
     lock: DaemonLock,
     port: u16,
     listeners: Vec<TcpListener>,
+    socket: Result<DaemonSocket, DaemonSocketError>,
     journal: Journal,
     history: RecordedHistory,
 }
@@ -178,11 +182,12 @@ impl Daemon {
             Some(HandedListeners { port, listeners }) => (port, listeners),
             None => listen(settings.port).await?,
         };
+        let socket = lock.listen();
         let record =
             DaemonRecord { pid: std::process::id(), port, version: SERVER_VERSION.to_owned() };
         // From here on bridges find this daemon, and their connections wait in the backlog.
         lock.announce(&record)?;
-        Ok(Self { settings, home, lock, port, listeners, journal, history })
+        Ok(Self { settings, home, lock, port, listeners, socket, journal, history })
     }
 
     /// The port that it listens on.
@@ -216,7 +221,7 @@ impl Daemon {
         shutdown: CancellationToken,
         extra: Option<ExtraTools>,
     ) -> io::Result<()> {
-        let Self { settings, home, lock, port, listeners, journal, history } = self;
+        let Self { settings, home, lock, port, listeners, socket, journal, history } = self;
         let hub = Hub::open(settings.limits, journal, history, &ClockSample::now());
         // Commands of an owner that was removed meanwhile must not reach a browser.
         let list = home.owners().read().map_err(io::Error::other)?.unwrap_or_default();
@@ -246,6 +251,11 @@ impl Daemon {
         // An idle exit must not cancel the caller's own token.
         let stop = shutdown.child_token();
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
+        // Programs that find no socket use the port, so this is no reason to end.
+        let socket = socket.inspect_err(|why| {
+            tracing::warn!(%why, "the daemon listens on its port alone");
+        });
+        let listeners = EdgeListeners { ports: listeners, socket: socket.ok() };
         let serving =
             edge::serve(listeners, home, tools, extra, settings.browser_folders, stop.clone());
         tokio::pin!(serving);

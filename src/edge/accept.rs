@@ -2,16 +2,19 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::RecvFlags;
-use tokio::net::{TcpListener, TcpStream};
+use rustix::process::{Uid, geteuid};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::EdgeServer;
 use super::connections::ConnectionHandle;
 use super::peer::{PeerLookup, PeerUser, RETRY};
+use crate::home::DaemonSocket;
 use crate::lifecycle::TokenBucket;
 
 /// How long nothing is accepted when the system would not let us, and nothing can be closed.
@@ -45,28 +48,69 @@ pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc
                 }
             }
             Err(error) => {
-                if complaints.take(server.edge.tools.hub().now()).is_ok() {
-                    tracing::warn!(%error, "connections cannot be accepted");
-                }
-                // Out of file descriptors, as a rule.
-                let closing = server.connections.make_room();
-                if closing.is_empty() {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                let all_ended = async {
-                    for connection in closing {
-                        connection.has_ended().await;
-                    }
-                };
-                // One that is slow to go must not keep others out.
-                let _ = tokio::time::timeout(PAUSE, all_ended).await;
+                make_room(&server, &mut complaints, &error).await;
             }
         }
     }
 }
 
+/// The same on the socket in the state directory, which tells whose each peer is.
+pub(super) async fn accept_on_socket(socket: DaemonSocket, server: EdgeServer) {
+    let mut complaints = TokenBucket::new(COMPLAINTS, server.edge.tools.hub().now());
+    let listener = match socket.listener() {
+        Ok(listener) => listener,
+        Err(error) => return tracing::warn!(%error, "no connection comes by the socket"),
+    };
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = server.ending.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let has_request = server.connections.is_crowded() && has_come(&stream);
+                let user = user_of(&stream);
+                let admitted = server.connect(stream, "daemon.sock", user);
+                if let Some(connection) = admitted.filter(|_| has_request) {
+                    connection.has_read().await;
+                }
+            }
+            Err(error) => make_room(&server, &mut complaints, &error).await,
+        }
+    }
+}
+
+/// Whose process has connected, by the system's word. The file's mode keeps others out already.
+fn user_of(stream: &UnixStream) -> PeerUser {
+    let user = stream.peer_cred().map(|peer| peer.uid());
+    if user.is_ok_and(|user| user == geteuid().as_raw() || user == Uid::ROOT.as_raw()) {
+        PeerUser::Ours
+    } else {
+        PeerUser::Another
+    }
+}
+
+/// The system lets nothing be accepted: out of file descriptors, as a rule.
+async fn make_room(server: &EdgeServer, complaints: &mut TokenBucket, error: &io::Error) {
+    if complaints.take(server.edge.tools.hub().now()).is_ok() {
+        tracing::warn!(%error, "connections cannot be accepted");
+    }
+    let closing = server.connections.make_room();
+    if closing.is_empty() {
+        tokio::time::sleep(PAUSE).await;
+    }
+    let all_ended = async {
+        for connection in closing {
+            connection.has_ended().await;
+        }
+    };
+    // One that is slow to go must not keep others out.
+    let _ = tokio::time::timeout(PAUSE, all_ended).await;
+}
+
 /// Whether bytes have come that nobody has read yet.
-fn has_come(stream: &TcpStream) -> bool {
+fn has_come(stream: &impl AsFd) -> bool {
     let received = rustix::net::recv(stream, &mut [0; 1], RecvFlags::PEEK);
     received.is_ok_and(|(_, length)| length > 0)
 }

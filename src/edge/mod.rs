@@ -35,7 +35,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::home::StateDirectory;
+use crate::home::{DaemonSocket, StateDirectory};
 use crate::hub::{Caller, CloseReason};
 use crate::install::BrowserFolders;
 use crate::lifecycle::limits;
@@ -135,7 +135,7 @@ impl EdgeServer {
     fn connect(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: SocketAddr,
+        peer: impl std::fmt::Display,
         user: PeerUser,
     ) -> Option<ConnectionHandle> {
         // Before the first byte is read: another user must not even cost a parser.
@@ -196,6 +196,21 @@ impl EdgeServer {
     }
 }
 
+/// The places where a server accepts connections.
+#[derive(Debug)]
+pub struct EdgeListeners {
+    /// The port on the loopback, by each version of IP.
+    pub ports: Vec<TcpListener>,
+    /// The socket in the state directory.
+    pub socket: Option<DaemonSocket>,
+}
+
+impl From<Vec<TcpListener>> for EdgeListeners {
+    fn from(ports: Vec<TcpListener>) -> Self {
+        Self { ports, socket: None }
+    }
+}
+
 /// Serves until `shutdown`, and [ends](EdgeServer::end) then.
 ///
 /// All listeners must have the same port: it is the one that `Host` has to name.
@@ -204,22 +219,26 @@ impl EdgeServer {
 ///
 /// The system's, if a listener has no address.
 pub async fn serve(
-    listeners: Vec<TcpListener>,
+    listeners: impl Into<EdgeListeners>,
     home: StateDirectory,
     tools: ToolSet,
     extra: Option<ExtraTools>,
     browser_folders: BrowserFolders,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
-    let port = match listeners.first() {
+    let EdgeListeners { ports, socket } = listeners.into();
+    let port = match ports.first() {
         Some(listener) => listener.local_addr()?.port(),
         None => return Ok(()),
     };
     let server = EdgeServer::new(port, home, tools, extra, browser_folders);
     server.tasks.spawn(server.clone().close_removed());
     let peers = Arc::new(PeerLookup::new(server.edge.tools.hub().now()));
-    for listener in listeners {
+    for listener in ports {
         server.tasks.spawn(accept::accept(listener, server.clone(), peers.clone()));
+    }
+    if let Some(socket) = socket {
+        server.tasks.spawn(accept::accept_on_socket(socket, server.clone()));
     }
     shutdown.cancelled().await;
     server.end().await;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::socket::SOCKET;
 use super::{
     DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, START_LOCK, StateDirectory, StateDirectoryError,
     open_private, write_json,
@@ -103,6 +104,11 @@ impl StateDirectory {
 }
 
 impl DaemonLock {
+    /// Where the socket of the locked directory is.
+    pub(super) fn socket_path(&self) -> PathBuf {
+        self.record.with_file_name(SOCKET)
+    }
+
     /// Announces this daemon's address.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod owners;
 mod removal;
 mod scopes;
 mod site_rules;
+mod socket;
 mod store;
 mod unpacked;
 mod uploads;
@@ -54,6 +55,8 @@ pub use owners::{OwnersError, OwnersFile, OwnersStamp};
 pub use removal::StateDirectoryRemoval;
 pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
+pub(crate) use socket::socket_in;
+pub use socket::{DaemonSocket, DaemonSocketError};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{
     InstalledProgram, PERSON_FOLDER, extension_in_person_folder, extension_in_state,

@@ -9,12 +9,13 @@ use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, stor
 use crate::protocol::Owner;
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     "agent_folders.json",
     "auth.key",
     "daemon.json",
     "dashboard.html",
     "daemon.lock",
+    "daemon.sock",
     "extensions.json",
     "installed.json",
     "legacy.json",

@@ -1,0 +1,137 @@
+//! How a program of this computer connects to the daemon: by its socket in the state directory, or by
+//! its port where there is none.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpStream, UnixStream};
+use tower_service::Service;
+
+use crate::home::socket_in;
+
+/// Why there is no connection.
+type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Connects to the daemon of one state directory. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct DaemonConnector {
+    home: std::sync::Arc<Path>,
+    port: HttpConnector,
+}
+
+impl DaemonConnector {
+    /// A connector for the daemon of this state directory.
+    pub(crate) fn new(home: &Path) -> Self {
+        let mut port = HttpConnector::new();
+        // Small requests would wait for an acknowledgement otherwise.
+        port.set_nodelay(true);
+        Self { home: home.into(), port }
+    }
+}
+
+impl Service<Uri> for DaemonConnector {
+    type Response = DaemonStream;
+    type Error = ConnectError;
+    type Future = BoxFuture<'static, Result<DaemonStream, ConnectError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        self.port.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let by_port = self.port.call(address);
+        let socket = socket_in(&self.home);
+        Box::pin(async move {
+            if let Some(path) = socket
+                // One that a killed daemon has left, or of a daemon that cannot take more, is passed over.
+                && let Ok(stream) = UnixStream::connect(&path).await
+            {
+                return Ok(DaemonStream::Socket(TokioIo::new(stream)));
+            }
+            Ok(DaemonStream::Port(by_port.await?))
+        })
+    }
+}
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub(crate) enum DaemonStream {
+    /// By the socket in the state directory.
+    Socket(TokioIo<UnixStream>),
+    /// By the port on the loopback.
+    Port(TokioIo<TcpStream>),
+}
+
+impl Connection for DaemonStream {
+    fn connected(&self) -> Connected {
+        match self {
+            Self::Socket(stream) => stream.connected(),
+            Self::Port(stream) => stream.connected(),
+        }
+    }
+}
+
+impl Read for DaemonStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Socket(stream) => Pin::new(stream).poll_read(context, into),
+            Self::Port(stream) => Pin::new(stream).poll_read(context, into),
+        }
+    }
+}
+
+impl Write for DaemonStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Socket(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Port(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Socket(stream) => Pin::new(stream).poll_flush(context),
+            Self::Port(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Socket(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Port(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Socket(stream) => stream.is_write_vectored(),
+            Self::Port(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Socket(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Self::Port(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+        }
+    }
+}
