@@ -249,7 +249,7 @@ impl SubmittedCall {
     /// The result with the command's place in a trace, which a result has that tells how the command
     /// stands.
     fn in_trace(&self, result: ToolResult) -> ToolResult {
-        let of_command = || self.hub.trace_context_of(self.submitted.as_ref()?);
+        let of_command = || self.hub.trace_context_of(self.submitted.as_ref()?).map(Box::new);
         ToolResult { trace_context: result.trace_context.or_else(of_command), ..result }
     }
 

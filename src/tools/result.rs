@@ -35,7 +35,7 @@ pub struct ToolResult {
     /// Whether it is that of a batch that one of its steps ended: `result` names that step.
     pub has_failed_step: bool,
     /// The place, in a trace of the client, of the call whose command this tells of.
-    pub trace_context: Option<TraceContext>,
+    pub trace_context: Option<Box<TraceContext>>,
     /// The command that it tells of.
     pub about: Option<CorrelationId>,
     /// The phases of that command, for clients that show them.
@@ -199,7 +199,7 @@ impl ToolResult {
         match seen {
             CommandLookup::Command(mut report) => {
                 let has_failed_step = note_failed_step(&mut report);
-                let trace_context = report.trace_context.take();
+                let trace_context = report.trace_context.take().map(Box::new);
                 let about = Some(report.correlation_id.clone());
                 let is_brief = detail == DetailLevel::Brief
                     && part.is_none()
