@@ -169,7 +169,7 @@ fn read(params: &Map<String, Value>, generation: ProtocolGeneration) -> Result<V
 mod tests {
     use super::*;
 
-    fn request(method: &str, params: Value) -> RpcRequest {
+    fn request(method: &str, params: &Value) -> RpcRequest {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let bytes = message.to_string().into_bytes();
         match super::super::IncomingMessage::parse(&bytes) {
@@ -234,10 +234,10 @@ mod tests {
     fn only_a_client_that_shows_pages_of_this_type_declares_views() {
         let extension = |value: Value| json!({"extensions": {EXTENSION: value}});
         let right = extension(json!({"mimeTypes": ["text/plain", MIME_TYPE]}));
-        assert!(declares_views(&request("initialize", json!({"capabilities": right}))));
+        assert!(declares_views(&request("initialize", &json!({"capabilities": right}))));
         let meta = json!({"_meta": {META_CAPABILITIES: right}});
-        assert!(declares_views(&request("tools/list", meta)));
-        assert!(!declares_views(&request("tools/list", json!({"capabilities": right}))));
+        assert!(declares_views(&request("tools/list", &meta)));
+        assert!(!declares_views(&request("tools/list", &json!({"capabilities": right}))));
         for wrong in [
             json!({}),
             json!(null),
@@ -250,10 +250,10 @@ mod tests {
             extension(json!({"mimeTypes": [MIME_TYPE.to_uppercase()]})),
             json!({"experimental": {EXTENSION: {"mimeTypes": [MIME_TYPE]}}}),
         ] {
-            let initialize = request("initialize", json!({"capabilities": wrong}));
+            let initialize = request("initialize", &json!({"capabilities": wrong}));
             assert!(!declares_views(&initialize), "{wrong}");
             let meta = json!({"_meta": {META_CAPABILITIES: wrong}});
-            assert!(!declares_views(&request("tools/list", meta)), "{wrong}");
+            assert!(!declares_views(&request("tools/list", &meta)), "{wrong}");
         }
     }
 }

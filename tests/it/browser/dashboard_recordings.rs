@@ -241,7 +241,7 @@ async fn the_entries_of_the_list_are_saved_as_json_without_secrets() {
     }
     let keep = "URL.createObjectURL = (file) => { window.saved = file; return '#'; }; 1";
     viewing.hand.read(keep).await;
-    let mut saved = async |viewing: &mut Viewing| {
+    let saved = async |viewing: &mut Viewing| {
         viewing.hand.read("(window.saved = undefined, 1)").await;
         viewing.hand.click("#save-entries").await;
         viewing.becomes("window.saved?.type === 'application/json'").await;

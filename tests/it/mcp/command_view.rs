@@ -253,7 +253,7 @@ async fn a_task_of_a_client_that_shows_views_has_the_phases_with_its_result() {
 async fn over_stdio_the_view_is_there_without_a_daemon_and_the_daemon_hears_of_it() {
     let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
-    let mut initialize = async |client: &mut StdioClient, extension: &Value| {
+    let initialize = async |client: &mut StdioClient, extension: &Value| {
         let answer = client.rpc(json!(0), "initialize", handshake(extension)).await;
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         answer["result"]["capabilities"].clone()
