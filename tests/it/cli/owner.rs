@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use tabwire::home::StateDirectory;
 use tabwire::proof::DEFAULT_OWNER;
 use tabwire::protocol::Owner;
-use tokio::io::AsyncReadExt as _;
 
 use testkit::{
     ExtensionBuilder, McpClient, ProgramOutput, ProgramSandbox, PseudoTerminal, RawConnection,
-    StdioClient, TestDaemon, authorized, bearer, body, cli_of, finish, soon, tab, token_of,
+    StdioClient, TestDaemon, authorized, bearer, body, cli_of, finish, soon, token_of,
 };
 
 /// The command that the journal of schema 12 holds, queued by the owner `ci`.
@@ -122,11 +121,10 @@ async fn a_command_that_makes_a_token_adds_its_owner_and_notes_it_where_nobody_c
     daemon.stop().await;
 }
 
-/// A running daemon with an extension, and an agent of the owner `ci` with all that is an owner's own.
+/// A running daemon, and an agent of the owner `ci` with all that is an owner's own.
 struct Removal {
     daemon: TestDaemon,
     token: String,
-    client: McpClient,
     command: String,
     ask: String,
 }
@@ -141,53 +139,13 @@ impl Removal {
         let ask = client.call("interact", choose).await["correlation_id"].clone();
         let ask = ask.as_str().unwrap().to_owned();
         let command = client.script("1", 7).await;
-        Self { daemon, token, client, command, ask }
+        Self { daemon, token, command, ask }
     }
 
     async fn remove(&self, more: &[&str]) -> Value {
         let command = [&["owner", "remove", "ci", "--json"], more].concat();
         json_of(&finish(cli_of(&self.daemon, &command)).await)
     }
-}
-
-#[tokio::test]
-async fn the_removal_of_an_owner_ends_its_commands_questions_leases_and_streams_at_once() {
-    let removal = Removal::start().await;
-    let Removal { daemon, token, client, .. } = &removal;
-    let mut extension = ExtensionBuilder::of(daemon).tabs(vec![tab(7), tab(8)]).connect().await;
-    assert_eq!(extension.next().await["type"], "asks");
-    let begun = extension.start_script("1").await;
-    let waiting = client.script("2", 7).await;
-    let mine = McpClient::legacy(daemon);
-    let act = json!({"action": "execute_js", "script": "3", "tab_id": 7});
-    let held = mine.call_fails("interact", act.clone()).await;
-    assert_eq!(held["error"], "tab_in_use", "its client holds the tab");
-    let mut stream = RawConnection::to(daemon.port()).await;
-    let head = authorized("GET /mcp", daemon.port(), token);
-    stream.send(head + "Accept: text/event-stream\r\n\r\n").await;
-    stream.read_until("200 OK").await;
-
-    let told = removal.remove(&[]).await;
-    assert_eq!(told["keeps_files"], true, "{told}");
-    let mut rest = Vec::new();
-    let ended = soon("the end of the stream", stream.into_stream().read_to_end(&mut rest)).await;
-    assert!(ended.is_ok() || rest.is_empty(), "{ended:?}");
-    // The news of questions and leases comes with it.
-    let mut frame = extension.next().await;
-    while frame["type"] != "cancel" {
-        frame = extension.next().await;
-    }
-    assert_eq!(frame["correlation_id"], *begun.id);
-    let later = extension.so_far().await;
-    assert!(later.iter().all(|frame| frame["type"] != "command"), "what waited: {later:?}");
-    mine.call("interact", act).await;
-    for id in [&removal.command, &removal.ask, &waiting] {
-        let found =
-            mine.call_raw("observe", json!({"what": "command_result", "correlation_id": id}));
-        assert_eq!(body(&found.await)["status"], "not_found");
-    }
-    let refused = client.post(&[], b"{}".to_vec()).await;
-    assert_eq!(refused.status.as_u16(), 401, "its token counts no more");
 }
 
 #[tokio::test]
