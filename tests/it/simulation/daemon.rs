@@ -61,7 +61,7 @@ pub(super) async fn live(world: Rc<World>) -> turmoil::Result {
     spawn_local(write(Scribe::new(world.clone(), hub.clone(), pages), stop.clone()));
     spawn_local(take_calls(world.clone(), hub.clone(), requests));
     // The agents' owners, so that their tokens count.
-    let known = || Ok::<_, StateDirectoryError>(vec!["ci".into()]);
+    let known = || Ok::<_, StateDirectoryError>(vec!["ci".into(), "stranger".into()]);
     world.home().owners().read_or_seed(Timestamp::from_unix_micros(0), known)?;
     let tools = ToolSet::new(hub, Duration::ZERO);
     let server = EdgeServer::new(PORT, world.home(), tools, None, BrowserFolders::default());
