@@ -6,6 +6,7 @@
 
 mod reading;
 
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -280,6 +281,39 @@ impl AnnotationService {
             self.note_if_read(kept, &ended);
         }
         Ok(list)
+    }
+
+    /// The drawings of all owners, for the person: also those that the owner's clients may not see.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub async fn list_all(&self) -> Result<Vec<(Owner, DrawingList)>, DrawingsError> {
+        let ended = self.ended_waits();
+        let read = |drawings: &DrawingStore| -> Result<Vec<_>, DrawingsError> {
+            let mut all = Vec::new();
+            for owner in drawings.owners()? {
+                let list = drawings.list(&owner)?;
+                all.push((owner, list));
+            }
+            Ok(all)
+        };
+        let mut all = self.on_disk(read).await?;
+        for kept in all.iter_mut().flat_map(|(_, list)| &mut list.drawings) {
+            self.note_if_read(kept, &ended);
+        }
+        Ok(all)
+    }
+
+    /// The bytes of the screenshot of a drawing of any owner, for the person. `None`: there is no such
+    /// drawing, or it has none that can be read.
+    pub async fn screenshot(&self, id: DrawingId) -> Option<Vec<u8>> {
+        let read = self.on_disk(move |drawings| {
+            let owners = drawings.owners()?.into_iter();
+            let mut reports = owners.filter_map(|owner| drawings.load(&owner, &id).ok());
+            Ok(reports.find_map(|report| fs::read(report.screenshot?).ok()))
+        });
+        read.await.ok()?
     }
 
     fn is_bounded(&self, owner: &Owner) -> bool {

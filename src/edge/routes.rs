@@ -82,7 +82,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 49] = [
+pub(super) static TABLE: [RouteRule; 51] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -176,6 +176,12 @@ pub(super) static TABLE: [RouteRule; 49] = [
     }),
     read("/dashboard/entries/{id}", RouteAccess::Viewer, |edge, request| {
         dashboard::entry.handle(edge, request)
+    }),
+    read("/dashboard/drawings", RouteAccess::Viewer, |edge, request| {
+        dashboard::drawings.handle(edge, request)
+    }),
+    read("/dashboard/drawings/{id}", RouteAccess::Viewer, |edge, request| {
+        dashboard::drawing.handle(edge, request)
     }),
     post("/dashboard/stop/{id}", RouteAccess::Viewer, 0, |edge, request| {
         dashboard::acts::stop.handle(edge, request)

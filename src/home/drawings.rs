@@ -12,12 +12,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::StateDirectory;
-use super::files::{FileError, ReadError, encode, make_folder, read_text, write};
+use super::files::{FileError, ReadError, decode, encode, make_folder, paths_in, read_text, write};
 use crate::protocol::{
     CorrelationId, Drawing, DrawingId, DrawingReport, Owner, SessionName, TabScope, Timestamp,
 };
@@ -195,6 +196,26 @@ impl DrawingStore {
         }
         list.drawings.sort_by(|a, b| (a.at, &a.drawing_id).cmp(&(b.at, &b.drawing_id)));
         Ok(list)
+    }
+
+    /// The owners that have a folder of drawings.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawingsError::Io`].
+    pub fn owners(&self) -> Result<Vec<Owner>, DrawingsError> {
+        let owner = |path: PathBuf| Some(decode(path.file_name()?.to_str()?)?.as_str().into());
+        Ok(paths_in(&self.dir)?.filter_map(owner).collect())
+    }
+
+    /// When a drawing of any owner was last kept, read or deleted, also by another program. `None`: there
+    /// has never been one. It looks at one folder for each owner and at no drawing.
+    #[must_use]
+    pub fn changed_at(&self) -> Option<Timestamp> {
+        let folders = paths_in(&self.dir).ok()?.chain([self.dir.clone()]);
+        let changes = folders.filter_map(|folder| fs::metadata(folder).ok()?.modified().ok());
+        let since = changes.max()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Timestamp::from_unix_micros(u64::try_from(since.as_micros()).ok()?))
     }
 
     /// A drawing as agents read it, without its screenshot if that is damaged. The drawing stays

@@ -44,4 +44,4 @@ pub use redact_json::redact_json;
 pub use rings::{ClearedPlaces, StoredEntry, StreamRings};
 pub use tabs_inside::TabsInside;
 pub use text_line::TextLine;
-pub use viewer_entry::parse_entry_id;
+pub use viewer_entry::{parse_entry_id, without_query};

@@ -140,7 +140,9 @@ fn line(text: &str) -> String {
     TextLine::default().ending_in(text)
 }
 
-fn without_query(address: &str) -> String {
+/// An address without its query and its fragment.
+#[must_use]
+pub fn without_query(address: &str) -> String {
     word(address.split(['?', '#']).next().unwrap_or(address))
 }
 

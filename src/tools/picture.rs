@@ -95,7 +95,8 @@ pub struct PictureFile {
 
 impl PictureFile {
     /// `None`: these bytes are no picture.
-    fn of(bytes: Vec<u8>) -> Option<Self> {
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Option<Self> {
         picture_size(&bytes)?;
         let mime_type = match bytes.first()? {
             0x89 => "image/png",

@@ -199,7 +199,11 @@ impl ViewerFeed {
             "uptime_seconds": uptime.as_secs(), "storage": storage,
             "measures": hub.measures(self.edge.guard.home().journal_bytes()),
         });
-        json!({"daemon": daemon, "browsers": overview.browsers, "asks": overview.asks})
+        json!({
+            "daemon": daemon, "browsers": overview.browsers, "asks": overview.asks,
+            // A page asks for the drawings when this changes.
+            "drawings_changed_at": self.edge.guard.home().drawings().changed_at(),
+        })
     }
 }
 

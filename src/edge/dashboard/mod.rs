@@ -5,6 +5,7 @@
 
 pub(super) mod access;
 pub(super) mod acts;
+mod drawings;
 mod feed;
 mod inspection;
 
@@ -40,7 +41,7 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 19] = [
+static FILES: [PageFile; 21] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("palette.css", "text/css; charset=utf-8", include_bytes!("page/palette.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
@@ -48,9 +49,11 @@ static FILES: [PageFile; 19] = [
     ("deny_site.js", JAVASCRIPT, include_bytes!("page/deny_site.js")),
     ("detail.js", JAVASCRIPT, include_bytes!("page/detail.js")),
     ("detail_panel.js", JAVASCRIPT, include_bytes!("page/detail_panel.js")),
+    ("drawings.js", JAVASCRIPT, include_bytes!("page/drawings.js")),
     ("entry_detail.js", JAVASCRIPT, include_bytes!("page/entry_detail.js")),
     ("export.js", JAVASCRIPT, include_bytes!("page/export.js")),
     ("feed.js", JAVASCRIPT, include_bytes!("page/feed.js")),
+    ("lists.js", JAVASCRIPT, include_bytes!("page/lists.js")),
     ("measures.js", JAVASCRIPT, include_bytes!("page/measures.js")),
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
@@ -165,6 +168,34 @@ pub(super) async fn picture(
     let picture = place.and_then(|(id, number)| {
         inspection::picture(&edge.tools.hub().inspected(&id.into())?, number)
     });
+    picture_response(picture)
+}
+
+/// The newest drawings of all owners.
+pub(super) async fn drawings(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let Some(kept) = edge.tools.annotations() else { return HttpError::NoRoute.into_response() };
+    match drawings::told(kept).await {
+        Some(told) => kept_nowhere(told.to_string()),
+        None => HttpError::NoRoute.into_response(),
+    }
+}
+
+/// The picture of one drawing.
+pub(super) async fn drawing(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    uri: Uri,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let Some(kept) = edge.tools.annotations() else { return HttpError::NoRoute.into_response() };
+    picture_response(drawings::picture(kept, id_in(&uri)).await)
+}
+
+fn picture_response(picture: Option<PictureFile>) -> Response {
     match picture {
         Some(PictureFile { bytes, mime_type }) => file_response(mime_type, bytes),
         None => HttpError::NoRoute.into_response(),

@@ -415,3 +415,32 @@ fn drawings_that_come_at_the_same_time_are_all_there_and_each_is_new_once() {
     assert_eq!((news, kept.ids().len()), (50, 50));
     assert_eq!(kept.list().damaged, []);
 }
+
+#[test]
+fn every_change_of_any_owners_drawings_is_seen_in_the_time_of_the_last_one() {
+    let fixture = kept();
+    let DrawingsFixture { dir, drawings } = &fixture;
+    // There is a folder of a drawing's owner from the first drawing on.
+    assert_eq!(drawings.changed_at(), None);
+    let ci = Owner::from("ci");
+    let age = |folder: &Path| {
+        let long_ago = UNIX_EPOCH + std::time::Duration::from_secs(1);
+        fs::File::open(folder).unwrap().set_modified(long_ago).unwrap();
+    };
+    let is_seen = |change: &dyn Fn()| {
+        let all = dir.path().join("drawings");
+        for folder in paths_in(&all).unwrap().chain([all.clone()]).filter(|path| path.exists()) {
+            age(&folder);
+        }
+        let before = drawings.changed_at();
+        change();
+        drawings.changed_at() > before
+    };
+    assert!(is_seen(&|| assert!(fixture.keep(&drawing(1)))));
+    assert!(is_seen(&|| drop(drawings.keep(&ci, &drawing(2), at(2), TabScope::All).unwrap())));
+    assert!(is_seen(&|| drawings.mark_read(&ci, &id(2)).unwrap()));
+    assert!(is_seen(&|| drawings.delete(&ci, &id(2)).unwrap()));
+    assert!(is_seen(&|| assert_eq!(drawings.clear(&user()).unwrap(), 1)));
+    assert!(!is_seen(&|| drop(drawings.list(&user()).unwrap())), "a look is no change");
+    assert_eq!(drawings.owners().unwrap().len(), 2);
+}

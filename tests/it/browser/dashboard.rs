@@ -24,7 +24,10 @@ pub(super) struct Viewing {
 
 impl Viewing {
     pub(super) async fn begin() -> Self {
-        let daemon = TestDaemon::start().await;
+        Self::begin_with(TestDaemon::start().await).await
+    }
+
+    pub(super) async fn begin_with(daemon: TestDaemon) -> Self {
         let agent = McpClient::legacy(&daemon).named("painter");
         let pages = TestPages::start().await;
         let (browser, folder) = BrowserUser::open_browser(&daemon, daemon.port(), &pages.url("/"));

@@ -16,6 +16,7 @@ mod capture_observed;
 mod command_view;
 mod crash;
 mod dashboard;
+mod dashboard_drawings;
 mod dashboard_recordings;
 pub(crate) mod draw;
 mod draw_observed;

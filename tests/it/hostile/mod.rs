@@ -9,6 +9,7 @@ mod browser;
 mod consent;
 mod dashboard;
 mod dashboard_acts;
+mod dashboard_drawings;
 mod dashboard_recordings;
 mod keys;
 mod load;

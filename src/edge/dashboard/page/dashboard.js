@@ -5,6 +5,7 @@ import { CommandList, CommandStore } from './commands.js';
 import { offerDenial } from './deny_site.js';
 import { CommandDetail } from './detail.js';
 import { DetailPanel } from './detail_panel.js';
+import { DrawingsPanel } from './drawings.js';
 import { EntryDetail } from './entry_detail.js';
 import { save } from './export.js';
 import { Feed } from './feed.js';
@@ -65,6 +66,7 @@ function follow(token) {
   const list = new CommandList(store);
   const [panel, measures] = [new DetailPanel(), new MeasuresPanel()];
   const detail = new CommandDetail(panel, token);
+  const drawings = new DrawingsPanel(panel, token);
   const [entries, tabs] = [new EntryStore(), new TabNames()];
   const recordings = new EntryList(entries, tabs);
   const entryDetail = new EntryDetail(panel, token, tabs);
@@ -91,6 +93,7 @@ function follow(token) {
       drawState(event.state, token);
       tabs.take(event.state.browsers);
       measures.draw(event.state.daemon);
+      drawings.take(event.state.drawings_changed_at);
     }
     isStale = true;
   };
@@ -119,6 +122,7 @@ function follow(token) {
     (isRecordings ? recordings : list).draw();
     if (withNumbers) {
       drawCommands(store, openCommand);
+      drawings.draw(store);
       drawStop(store);
       if (isRecordings) recordings.drawTools();
     }

@@ -2,6 +2,7 @@
 // What is beside the list: numbers, browsers with their tabs, questions, jobs, failures.
 
 import { act } from './feed.js';
+import { renew } from './lists.js';
 import { byId, clock, element, say } from './parts.js';
 
 /** @import {CommandStore, Row} from './commands.js' */
@@ -29,14 +30,6 @@ export function drawCommands(store, open) {
 /** @param {Row} row */
 function reasonOf(row) {
   return row.told.reason ?? row.status;
-}
-
-/** The list is made anew only if it says something else, and not while a button in it is pressed: the click would be lost. @param {HTMLElement} list @param {unknown} about @param {() => Node[]} make */
-function renew(list, about, make) {
-  const text = JSON.stringify(about);
-  if (list.dataset.about === text || list.querySelector(':active')) return;
-  list.dataset.about = text;
-  list.replaceChildren(...make());
 }
 
 /** @param {CommandStore} store */
