@@ -1,7 +1,7 @@
 //! Owners that are removed, and others that are added under the same name.
 
 use super::*;
-use crate::protocol::{OwnerEntry, OwnerGeneration, OwnerList};
+use crate::protocol::{OwnerEntry, OwnerGeneration, OwnerList, PageState};
 
 /// A list with the owner `ci` of one generation, and a client of it.
 fn listed(digit: char) -> (Arc<OwnerList>, Caller) {
@@ -47,4 +47,23 @@ async fn a_client_of_the_same_name_begins_anew_for_the_next_owner_of_a_name() {
     // A call of the first owner that is still on its way changes nothing of the second one's.
     assert!(hub.submit(&first, script()).await.is_err());
     assert_eq!(hub.clients(&second.owner).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tab_of_a_removed_owner_is_free_at_once_and_the_changes_to_it_are_put_back() {
+    let hub = Hub::start(Limits::default());
+    let (list, ci) = listed('1');
+    hub.set_owners(list);
+    let mut browser = Extension::connect(&hub, "b", "i");
+    let taking = || Submission { takes_tab: true, ..script_in(4) };
+    hub.submit(&ci, taking()).await.unwrap();
+    browser.does("1").await;
+    let held = hub.submit(&agent("a"), taking()).await.unwrap_err();
+    assert_eq!(held.why.code(), "tab_in_use");
+    let changed = PageState { tab_id: TabId(4), client_id: ci.client.clone() };
+    browser.link.receive(FromExtension::PageStates { states: vec![changed.clone()] });
+    assert!(browser.told_over().await.is_empty());
+    hub.set_owners(Arc::default());
+    assert_eq!(browser.told_over().await, [changed]);
+    hub.submit(&agent("a"), taking()).await.unwrap();
 }

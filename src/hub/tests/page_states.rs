@@ -23,7 +23,7 @@ impl Extension {
     }
 
     /// The states that it was told to put back.
-    async fn told_over(&mut self) -> Vec<PageState> {
+    pub(super) async fn told_over(&mut self) -> Vec<PageState> {
         let mut over = Vec::new();
         while let Ok(Ok(frame)) =
             tokio::time::timeout(Duration::from_millis(1), self.outbox.next()).await

@@ -31,7 +31,7 @@ async fn drawings_are_listed_with_their_state_and_each_shows_its_picture() {
     viewing.shows("shop.example").await;
     viewing.shows("1 annotation · not read yet").await;
     viewing.hand.click("#drawing-list button").await;
-    viewing.becomes("(({complete, naturalWidth, alt} = {}) => complete && naturalWidth > 100 && alt !== '')(document.querySelector('#detail .film img'))").await;
+    viewing.becomes("(({complete, naturalWidth, alt}) => complete && naturalWidth > 100 && alt !== '')(document.querySelector('#detail .film img') ?? {})").await;
     viewing.shows("checkout").await;
     let is_text = "window.owned === undefined && !document.querySelector('#owned') && !document.body.innerText.includes('4111')";
     viewing.becomes(is_text).await;
