@@ -31,7 +31,7 @@ fn rows_of<'a>(
     list.drawings.iter().map(move |kept| {
         let page = redact(&without_query(&kept.page_url)).into_owned();
         let row = json!({
-            "drawing_id": kept.drawing_id, "owner": owner, "at": kept.at, "page": page,
+            "drawing_id": kept.drawing_id, "owner": owner.name(), "at": kept.at, "page": page,
             "session": kept.session, "annotations": kept.annotations, "unread": kept.is_unread,
         });
         (kept, row)

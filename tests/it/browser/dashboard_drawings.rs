@@ -21,7 +21,7 @@ async fn drawings_are_listed_with_their_state_and_each_shows_its_picture() {
     let (drawings, owner) = (viewing.daemon.home().drawings(), Owner::from("user"));
     let page = "http://shop.example/<img id=owned src=x onerror='window.owned = 1'>?card=4111";
     let body = json!({
-        "drawing_id": format!("{:032x}", 7), "annotations": [{"id": 1, "kind": "note"}], "page_url": page, "session": "checkout",
+        "drawing_id": format!("{:032x}", 7), "annotations": [{"id": 1, "kind": "note"}], "page_url": page, "annot_session_name": "checkout",
     });
     let drawing = Drawing::parse(body.to_string().as_bytes()).unwrap();
     let screenshot = Screenshot { format: ImageFormat::Png, bytes: PNG.to_vec().into() };
