@@ -36,10 +36,10 @@ async fn drawings_are_listed_with_their_state_and_each_shows_its_picture() {
     let is_text = "window.owned === undefined && !document.querySelector('#owned') && !document.body.innerText.includes('4111')";
     viewing.becomes(is_text).await;
     viewing.is_accessible().await;
-    // Live: another program marks it as read, and deletes it.
+    // Live: another program marks it as read, and deletes it. On a narrow screen the details are over the list.
+    viewing.hand.press("Escape", 1).await;
     drawings.mark_read(&owner, &drawing.drawing_id).unwrap();
     viewing.shows("1 annotation · read by the agent").await;
-    viewing.hand.press("Escape", 1).await;
     drawings.delete(&owner, &drawing.drawing_id).unwrap();
     viewing.becomes("document.querySelector('#drawings').hidden").await;
     viewing.end().await;
