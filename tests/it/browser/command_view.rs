@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tabwire::demo::Browser;
 
-use testkit::{BrowserUser, McpClient, TestDaemon, TestPages, first_tab};
+use testkit::{BrowserUser, McpClient, RowReport, TestDaemon, TestPages, first_tab};
 
 const AXE: &str = include_str!("../../../extension-shim/third_party/axe-core/axe.min.js");
 
@@ -254,6 +254,7 @@ async fn hostile_results_and_rubbish_stay_text_and_the_page_goes_on() {
     let mut chat = Chat::begin().await;
     let thrown = "throw new Error(\"<img src=/from-error onerror='top.hacked = 1'>\")";
     let failed = chat.agent_does(json!({"action": "execute_js", "script": thrown})).await;
+    let mut row = RowReport::new(55);
     for sandbox in [OF_WEB_HOST, OF_PROGRAM] {
         chat.open(sandbox, "dark").await;
         let told = rubbish();
@@ -262,6 +263,8 @@ async fn hostile_results_and_rubbish_stay_text_and_the_page_goes_on() {
             chat.tell("tool-result", result).await;
             chat.tell("host-context-changed", result).await;
             chat.tell("no-such-notification", result).await;
+            let hacked = chat.hand.read("window.hacked").await;
+            row.tried("a made-up result", hacked.is_null(), result.to_string().len());
             if sandbox == OF_WEB_HOST {
                 chat.becomes("view.scripts.length === 1 && view.querySelectorAll('[onerror], a, form, iframe, object').length === 0").await;
                 chat.becomes("view.querySelectorAll('tbody tr').length <= 100 && view.body.textContent.length < 60_000").await;
@@ -292,9 +295,11 @@ async fn hostile_results_and_rubbish_stay_text_and_the_page_goes_on() {
         {
             assert!(!methods.contains(act), "{methods}");
         }
-        assert_eq!(chat.hand.read("window.hacked").await, Value::Null);
+        let hacked = chat.hand.read("window.hacked").await;
+        row.tried("messages of no form, and a page's error", hacked.is_null(), hacked);
     }
-    assert_eq!(chat.pages.hits("/from-error"), 0);
+    row.tried("a page's error", chat.pages.hits("/from-error") == 0, "it was asked for");
+    row.report();
     chat.end().await;
 }
 
@@ -320,7 +325,10 @@ async fn the_page_hears_its_host_alone_and_its_own_policy_keeps_the_network_from
     // A message of the host that comes after it has been heard, so the other one has come.
     chat.tell("host-context-changed", &json!({"theme": "dark"})).await;
     chat.becomes("view.documentElement.style.colorScheme === 'dark'").await;
-    chat.becomes("view.querySelector('#action').textContent === 'page_info'").await;
+    let shown =
+        chat.hand.read("chat.frame.contentDocument.querySelector('#action').textContent").await;
+    let mut row = RowReport::new(55);
+    row.tried("a result that another frame made up", shown == "page_info", shown);
     // Whatever were put into the page would load nothing and run nothing.
     let address = chat.pages.url("/leak");
     let put_in = format!(
@@ -335,7 +343,9 @@ async fn the_page_hears_its_host_alone_and_its_own_policy_keeps_the_network_from
     let all = "['img-src', 'frame-src', 'style-src-elem', 'markup', 'script'].every((one) => blocked.includes(one))";
     chat.hand.becomes(all, true).await;
     let asked = chat.pages.asked_like("/leak");
-    assert!(asked.is_empty(), "{asked:?}");
-    assert_eq!(chat.hand.read("window.hacked").await, Value::Null);
+    row.tried("the network", asked.is_empty(), format!("{asked:?}"));
+    let hacked = chat.hand.read("window.hacked").await;
+    row.tried("a script in the page", hacked.is_null(), hacked);
+    row.report();
     chat.end().await;
 }
