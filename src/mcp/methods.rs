@@ -25,7 +25,7 @@ use crate::tools::{NowOrLater, ResponseMode, ToolReply, ToolResult, ToolSet, Too
 const LIST_TTL_MS: u64 = 300_000;
 
 /// Answers a request that needs no daemon: `None` for any other. `shows_views`: whether the client has
-/// [declared](declares_views) so.
+/// [declared](command_view::declares_views) so.
 #[must_use]
 pub fn answer_alone(
     request: &RpcRequest,

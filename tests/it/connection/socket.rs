@@ -166,7 +166,10 @@ async fn another_users_connection_is_closed_unread_also_with_a_right_token_and_o
     }
     let daemon = TestDaemon::start().await;
     let home = daemon.home().dir().to_owned();
-    let request = authorized("GET /api/status", daemon.port(), &daemon.token()) + "\r\n";
+    let head = authorized("GET /api/status", daemon.port(), &daemon.token());
+    // It has started by then: one that finds its directory open to others does not start.
+    assert_eq!(ask(&daemon, &head).await, "HTTP/1.1 200 OK");
+    let request = head + "\r\n";
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
