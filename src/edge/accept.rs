@@ -1,9 +1,11 @@
 //! Accepts connections, and finds out whose they are.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::net::RecvFlags;
@@ -30,17 +32,41 @@ const RETRIES: usize = 64;
 /// Accepts until the server ends.
 pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc<PeerLookup>) {
     let retries = Arc::new(Semaphore::new(RETRIES));
+    let admit = |stream, peer| admit(stream, peer, &server, &peers, &retries);
+    accept_from(&server, |context| listener.poll_accept(context), admit).await;
+}
+
+/// The same on the socket in the state directory, which tells whose each peer is.
+pub(super) async fn accept_on_socket(socket: DaemonSocket, server: EdgeServer) {
+    let listener = match socket.listener() {
+        Ok(listener) => listener,
+        Err(error) => return tracing::warn!(%error, "no connection comes by the socket"),
+    };
+    let admit = |stream: UnixStream, _| {
+        let user = user_of(&stream);
+        server.connect(stream, "daemon.sock", user)
+    };
+    accept_from(&server, |context| listener.poll_accept(context), admit).await;
+}
+
+/// Accepts from one listener until the server ends. `admit` hands a connection on; `None`: it is closed,
+/// or still looked up.
+async fn accept_from<S: AsFd, P>(
+    server: &EdgeServer,
+    accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<(S, P)>>,
+    admit: impl Fn(S, P) -> Option<ConnectionHandle>,
+) {
     let mut complaints = TokenBucket::new(COMPLAINTS, server.edge.tools.hub().now());
     loop {
         let accepted = tokio::select! {
             biased;
             () = server.ending.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = poll_fn(&accept) => accepted,
         };
         match accepted {
             Ok((stream, peer)) => {
                 let has_request = server.connections.is_crowded() && has_come(&stream);
-                let admitted = admit(stream, peer, &server, &peers, &retries);
+                let admitted = admit(stream, peer);
                 // The next connection may cost this one its place: first, the proof that came
                 // with it is read.
                 if let Some(connection) = admitted.filter(|_| has_request) {
@@ -48,35 +74,8 @@ pub(super) async fn accept(listener: TcpListener, server: EdgeServer, peers: Arc
                 }
             }
             Err(error) => {
-                make_room(&server, &mut complaints, &error).await;
+                make_room(server, &mut complaints, &error).await;
             }
-        }
-    }
-}
-
-/// The same on the socket in the state directory, which tells whose each peer is.
-pub(super) async fn accept_on_socket(socket: DaemonSocket, server: EdgeServer) {
-    let mut complaints = TokenBucket::new(COMPLAINTS, server.edge.tools.hub().now());
-    let listener = match socket.listener() {
-        Ok(listener) => listener,
-        Err(error) => return tracing::warn!(%error, "no connection comes by the socket"),
-    };
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = server.ending.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let has_request = server.connections.is_crowded() && has_come(&stream);
-                let user = user_of(&stream);
-                let admitted = server.connect(stream, "daemon.sock", user);
-                if let Some(connection) = admitted.filter(|_| has_request) {
-                    connection.has_read().await;
-                }
-            }
-            Err(error) => make_room(&server, &mut complaints, &error).await,
         }
     }
 }

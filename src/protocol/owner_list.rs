@@ -206,14 +206,7 @@ impl OwnerList {
             let name = owner.as_str();
             // A name that no token can carry was never an owner's.
             if check_listed(name, None).is_ok() && list.entry(name).is_none() {
-                list.owners.push(OwnerEntry {
-                    name: name.to_owned(),
-                    generation: OwnerGeneration::Old,
-                    since,
-                    label: None,
-                    kind: OwnerKind::Local,
-                    suspended: false,
-                });
+                list.owners.push(OwnerEntry { since, ..OwnerEntry::tried(name) });
             }
         }
         list.owners.sort_by(|one, other| one.name.cmp(&other.name));
