@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use tabwire::home::StateDirectory;
-use testkit::load::{self, LoadPair, MeasuredServer, SampleSeries, now, verdict};
-use tokio::task::JoinSet;
+use testkit::load::{self, MeasuredServer, PairedDaemon, now, verdict};
 
 /// Required: commands a second with 100 browsers.
 const RATE: f64 = 5_000.0;
@@ -68,13 +66,13 @@ async fn bench(options: &Options) -> anyhow::Result<bool> {
 
 /// Commands a second: 100 clients, each with a browser of its own.
 async fn rate(program: &Path, length: Duration) -> anyhow::Result<bool> {
-    let (state, server) = serve(program, &[])?;
-    let mut pairs = connect(&server, state.path(), 100).await?;
-    work(&mut pairs, length / 5).await?;
-    let took = work(&mut pairs, length).await?;
+    let daemon = PairedDaemon::start(program, &[])?;
+    let mut pairs = daemon.connect(100).await?;
+    pairs.work(length / 5).await?;
+    let took = pairs.work(length).await?;
     #[expect(clippy::cast_precision_loss, reason = "a count of commands")]
     let rate = took.count() as f64 / length.as_secs_f64();
-    let memory = server.resident()?;
+    let memory = daemon.server.resident()?;
     verdict(
         rate >= RATE,
         &format!(
@@ -87,18 +85,15 @@ async fn rate(program: &Path, length: Duration) -> anyhow::Result<bool> {
 
 /// How long a start takes with 1,000 commands in the journal of a daemon that was killed.
 async fn start(program: &Path) -> anyhow::Result<bool> {
-    let (state, server) = serve(program, &[])?;
-    let mut pairs = connect(&server, state.path(), 10).await?;
-    for pair in &mut pairs {
-        let mut took = SampleSeries::default();
-        while took.count() < 100 {
-            pair.work(now(), &mut took).await?;
-            pair.work(now() + Duration::from_millis(1), &mut took).await?;
-        }
+    let daemon = PairedDaemon::start(program, &[])?;
+    let mut pairs = daemon.connect(10).await?;
+    for pair in &mut pairs.0 {
+        pair.repeat(100).await?;
     }
+    let PairedDaemon { server, folder } = daemon;
     server.kill()?;
     let began = now();
-    let server = MeasuredServer::daemon(program, &state.path().join("state"), &[])?;
+    let server = MeasuredServer::daemon(program, &folder.path().join("state"), &[])?;
     let took = now() - began;
     drop(server);
     verdict(
@@ -113,14 +108,15 @@ async fn start(program: &Path) -> anyhow::Result<bool> {
 
 /// The memory of many browsers, each with 100 commands that wait.
 async fn memory(program: &Path, browsers: usize) -> anyhow::Result<bool> {
-    let (state, server) = serve(program, &["--limit", "queued=100", "--limit", "clients=2000"])?;
-    let before = server.resident()?;
-    let mut pairs = connect(&server, state.path(), browsers).await?;
-    let connected = server.resident()?;
-    for pair in &mut pairs {
+    let daemon =
+        PairedDaemon::start(program, &["--limit", "queued=100", "--limit", "clients=2000"])?;
+    let before = daemon.server.resident()?;
+    let mut pairs = daemon.connect(browsers).await?;
+    let connected = daemon.server.resident()?;
+    for pair in &mut pairs.0 {
         pair.pile_up(100).await?;
     }
-    let full = server.resident()?;
+    let full = daemon.server.resident()?;
     verdict(
         full <= MEMORY,
         &format!(
@@ -131,62 +127,23 @@ async fn memory(program: &Path, browsers: usize) -> anyhow::Result<bool> {
 
 /// Whether memory stays as it is over many commands.
 async fn soak(program: &Path, commands: u64) -> anyhow::Result<bool> {
-    let (state, server) = serve(program, &[])?;
-    let mut pairs = connect(&server, state.path(), 20).await?;
+    let daemon = PairedDaemon::start(program, &[])?;
+    let mut pairs = daemon.connect(20).await?;
     let (mut done, mut settled, mut worst) = (0, None, 0.0_f64);
     while done < commands {
-        done += work(&mut pairs, Duration::from_secs(5)).await?.count() as u64;
-        let memory = server.resident()?;
+        done += pairs.work(Duration::from_secs(5)).await?.count() as u64;
+        let memory = daemon.server.resident()?;
         if done > commands / 10 {
             settled.get_or_insert(memory);
             worst = worst.max(memory);
         }
     }
     let settled = settled.context("too few commands")?;
-    let file = std::fs::metadata(state.path().join("state/journal.db"))?.len() >> 20;
+    let file = std::fs::metadata(daemon.home_path().join("journal.db"))?.len() >> 20;
     verdict(
         worst <= settled * GROWTH,
         &format!(
             "{done} commands: {settled:.0} MiB after a tenth, {worst:.0} MiB at most from then on; the journal has {file} MiB"
         ),
     )
-}
-
-/// Calls of all pairs side by side, for a while.
-async fn work(pairs: &mut Vec<LoadPair>, length: Duration) -> anyhow::Result<SampleSeries> {
-    let end = now() + length;
-    let mut working = JoinSet::new();
-    for mut pair in pairs.drain(..) {
-        working.spawn(async move {
-            let mut took = SampleSeries::default();
-            let worked = pair.work(end, &mut took).await;
-            worked.map(|()| (pair, took))
-        });
-    }
-    let mut all = SampleSeries::default();
-    while let Some(done) = working.join_next().await {
-        let (pair, took) = done??;
-        pairs.push(pair);
-        all.extend(took);
-    }
-    Ok(all)
-}
-
-fn serve(program: &Path, flags: &[&str]) -> anyhow::Result<(tempfile::TempDir, MeasuredServer)> {
-    let state = tempfile::tempdir().context("no temporary directory")?;
-    let server = MeasuredServer::daemon(program, &state.path().join("state"), flags)?;
-    Ok((state, server))
-}
-
-async fn connect(
-    server: &MeasuredServer,
-    state: &Path,
-    count: usize,
-) -> anyhow::Result<Vec<LoadPair>> {
-    let home = StateDirectory::open(&state.join("state"))?;
-    let mut pairs = Vec::new();
-    for number in 0..count {
-        pairs.push(LoadPair::connect(server.port, &home, number).await?);
-    }
-    Ok(pairs)
 }

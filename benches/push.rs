@@ -78,9 +78,9 @@ struct Options {
     /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
-    /// Be the bare relay
+    /// Be the bare relay, with so many ports
     #[arg(long, hide = true)]
-    bare_relay: bool,
+    bare_relay: Option<usize>,
 }
 
 /// How much is measured.
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let options = Options::parse();
-    let done = if options.bare_relay { load::run_bare_relay() } else { bench(&options) };
+    let done = options.bare_relay.map_or_else(|| bench(&options), load::run_bare_relay);
     done.unwrap_or_else(|error| {
         table::say_to_stderr(&format!("push: {error:#}"));
         ExitCode::FAILURE
@@ -117,14 +117,14 @@ fn bench(options: &Options) -> anyhow::Result<ExitCode> {
     let (home, bare_home) = (state.path().join("state"), state.path().join("ephemeral"));
     let daemon = MeasuredServer::daemon(&options.daemon, &home, &[])?;
     let ephemeral = MeasuredServer::daemon(&options.daemon, &bare_home, &["--ephemeral"])?;
-    let relay = MeasuredServer::relay()?;
+    let relay = MeasuredServer::relay(1)?;
     let pause = Duration::from_micros(options.pause);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut measured = runtime.block_on(async {
         let mut sides = Sides {
             daemon: DaemonSide::connect(&daemon, &home, pause).await?,
             ephemeral: DaemonSide::connect(&ephemeral, &bare_home, pause).await?,
-            relay: RelaySide::connect(&relay, pause).await?,
+            relay: RelaySide::connect(relay.port, pause).await?,
         };
         sides.measure(extent).await
     })?;

@@ -19,6 +19,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// After this long at work it says so.
 const PENDING: Duration = Duration::from_secs(3);
 
+/// Extension ids have the letters from a to p, as other numbers have the digits of sixteen.
+fn letter(digit: u32) -> char {
+    char::from_u32(u32::from('a') + digit).unwrap_or('p')
+}
+
 /// The polling side of a pair.
 pub(crate) struct Poller {
     sender: SendRequest<Full<Bytes>>,
@@ -41,9 +46,10 @@ impl Poller {
         number: usize,
         speaks_sync: bool,
     ) -> anyhow::Result<Self> {
-        let letter = char::from(b'a' + u8::try_from(number)?);
-        let kind = if speaks_sync { "p" } else { "a" };
-        let extension_id = kind.to_owned() + &letter.to_string().repeat(31);
+        let letters = format!("{number:031x}");
+        let letters = letters.chars().filter_map(|digit| digit.to_digit(16)).map(letter);
+        let kind = if speaks_sync { 'p' } else { 'a' };
+        let extension_id: String = std::iter::once(kind).chain(letters).collect();
         home.allow_extension(&extension_id)?;
         let stream = TokioIo::new(load::tcp(port).await?);
         let (sender, connection) = http1::handshake(stream).await?;

@@ -45,8 +45,9 @@ use bounded::{BoundedStream, HelloProof};
 /// How long the closing handshake may take.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// How much is read at a time, in bytes: room for this much is zeroed before each read.
-const READ_BUFFER: usize = 16 * 1024;
+/// How much is read at a time, in bytes: each connection keeps room for this much, and it is zeroed before
+/// each read. Frames of commands have some hundred bytes.
+const READ_BUFFER: usize = 4 * 1024;
 
 /// The size of the socket's own write buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;

@@ -453,6 +453,11 @@ impl BrowserState {
         self.link = Some(LinkState { id, peer, transport, ready: false, room });
     }
 
+    /// Its link, if it has one.
+    pub(super) fn link_id(&self) -> Option<LinkId> {
+        self.link.as_ref().map(|link| link.id)
+    }
+
     /// Removes its link, if it has one, and returns it.
     pub(super) fn take_link(&mut self) -> Option<LinkId> {
         self.link.take().map(|link| link.id)

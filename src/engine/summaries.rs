@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::browsers::BrowserState;
 use super::leases::TabHolder;
-use super::{Caller, Engine, Transaction};
+use super::{Caller, Engine, LinkId, Transaction};
 use crate::lifecycle::{Command, CommandPhase};
 use crate::protocol::{BrowserId, BrowserTab, CommandSummary, Owner, Timestamp, Transport};
 
@@ -119,6 +119,12 @@ impl Engine {
     #[must_use]
     pub fn knows_browser(&self, browser: &BrowserId) -> bool {
         self.browsers.contains_key(browser)
+    }
+
+    /// The link that a browser has now.
+    #[must_use]
+    pub fn link_of(&self, browser: &BrowserId) -> Option<LinkId> {
+        self.browsers.get(browser)?.link_id()
     }
 
     /// How many commands are in each phase, those that are over left out.

@@ -23,6 +23,8 @@ use crate::protocol::BrowserId;
 pub(super) struct HubCore {
     engine: Engine,
     links: HashMap<LinkId, LinkEnd>,
+    /// Links that got frames which may still wait: there the engine may count too little room.
+    filled: Vec<LinkId>,
     polls: HashMap<PollId, oneshot::Sender<Assignment>>,
     /// The number of the newest link or poll.
     numbered: u64,
@@ -32,7 +34,10 @@ pub(super) struct HubCore {
 #[derive(Debug)]
 pub(super) struct LinkEnd {
     pub(super) browser: BrowserId,
-    pub(super) outbound: mpsc::Sender<OutgoingFrame>,
+    /// Boxed: the channel takes memory for dozens of frames, which most links never have.
+    pub(super) outbound: mpsc::Sender<Box<OutgoingFrame>>,
+    /// Whether it is among those that got frames.
+    pub(super) is_filled: bool,
     /// How many orders were put into the outbox.
     pub(super) orders_sent: u64,
     /// How far the transport is with them.
@@ -95,9 +100,7 @@ impl Hub {
         browser: &BrowserId,
     ) -> Option<(u64, watch::Receiver<OrdersWritten>)> {
         let core = self.core();
-        // A link that was replaced may not have been dropped yet; the one that came last counts.
-        let of_browser = core.links.iter().filter(|(_, end)| end.browser == *browser);
-        let (_, end) = of_browser.max_by_key(|(id, _)| id.0)?;
+        let end = core.links.get(&core.engine.link_of(browser)?)?;
         Some((end.orders_sent, end.writing.clone()))
     }
 
@@ -113,7 +116,13 @@ impl Hub {
 
 impl HubCore {
     pub(super) fn new(engine: Engine) -> Self {
-        Self { engine, links: HashMap::new(), polls: HashMap::new(), numbered: 0 }
+        Self {
+            engine,
+            links: HashMap::new(),
+            filled: Vec::new(),
+            polls: HashMap::new(),
+            numbered: 0,
+        }
     }
 
     const fn next_number(&mut self) -> u64 {
@@ -126,10 +135,7 @@ impl HubCore {
         inner: &HubState,
         happen: impl FnOnce(&mut Transaction<'_>) -> R,
     ) -> R {
-        // Outboxes drain without a transaction, so the engine may count too little room; correct it.
-        for (id, end) in &self.links {
-            self.engine.note_room(&end.browser, *id, end.outbound.capacity());
-        }
+        self.count_room();
         let is_observed = inner.changes.receiver_count() > 0;
         let keeps_history = inner.past_acts.get().is_some();
         let records_spans = inner.spans.get().is_some();
@@ -140,6 +146,19 @@ impl HubCore {
         let result = self.engine.transact(now, &mut effects, happen);
         self.carry_out(inner, effects);
         result
+    }
+
+    /// Outboxes drain without a transaction, so the engine may count too little room; this corrects it.
+    /// Only those that got frames are looked at: most of many browsers have nothing to do.
+    fn count_room(&mut self) {
+        let Self { engine, links, filled, .. } = self;
+        filled.retain(|id| {
+            let Some(end) = links.get_mut(id) else { return false };
+            let room = end.outbound.capacity();
+            engine.note_room(&end.browser, *id, room);
+            end.is_filled = room < end.outbound.max_capacity();
+            end.is_filled
+        });
     }
 
     fn carry_out(&mut self, inner: &HubState, effects: Effects) {
@@ -192,10 +211,15 @@ impl HubCore {
 
     fn send(&mut self, LinkFrame { link, frame, after }: LinkFrame) {
         let Some(end) = self.links.get_mut(&link) else { return };
+        if !end.is_filled {
+            end.is_filled = true;
+            self.filled.push(link);
+        }
         let is_order = is_order(&frame);
         // There is room, because the engine counts it. An error means that the transport has gone;
         // it is about to detach its link, which requeues the commands.
-        if end.outbound.try_send(OutgoingFrame { frame, after }).is_ok() && is_order {
+        let outgoing = Box::new(OutgoingFrame { frame, after });
+        if end.outbound.try_send(outgoing).is_ok() && is_order {
             end.orders_sent += 1;
         }
     }

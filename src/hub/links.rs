@@ -48,6 +48,7 @@ impl Hub {
         let end = LinkEnd {
             browser: browser.clone(),
             outbound,
+            is_filled: false,
             orders_sent: 0,
             writing: written,
             starved: starved.clone(),

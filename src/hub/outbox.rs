@@ -31,7 +31,7 @@ pub(super) struct OutgoingFrame {
 pub struct Outbox {
     hub: Hub,
     browser: BrowserId,
-    frames: mpsc::Receiver<OutgoingFrame>,
+    frames: mpsc::Receiver<Box<OutgoingFrame>>,
     /// Frames that wait for the journal. Others may pass them: a `go` that was overtaken by
     /// its `cancel` does not leave.
     held: VecDeque<OutgoingFrame>,
@@ -91,7 +91,7 @@ impl Outbox {
     pub(super) const fn new(
         hub: Hub,
         browser: BrowserId,
-        frames: mpsc::Receiver<OutgoingFrame>,
+        frames: mpsc::Receiver<Box<OutgoingFrame>>,
         starved: Arc<AtomicBool>,
         writing: watch::Sender<OrdersWritten>,
         close: oneshot::Receiver<CloseReason>,
@@ -156,7 +156,7 @@ impl Outbox {
                     if self.starved.swap(false, Ordering::AcqRel) {
                         self.hub.transact(|tx| tx.may_deliver_to(&self.browser));
                     }
-                    Some(outgoing.ok_or(CloseReason::Shutdown)?)
+                    Some(*outgoing.ok_or(CloseReason::Shutdown)?)
                 }
                 () = first_ack => match self.acks.pop_front() {
                     Some(ack) => return Ok(ack.frame),
@@ -188,7 +188,8 @@ impl Outbox {
         if let Some(ack) = self.acks.pop_front() {
             return Some(ack.frame);
         }
-        let next = || self.held.pop_front().or_else(|| self.frames.try_recv().ok());
+        let next =
+            || self.held.pop_front().or_else(|| self.frames.try_recv().ok().map(|boxed| *boxed));
         let can_be_told = |left: &OutgoingFrame| {
             matches!(left.frame, ToExtension::ResultAck { .. })
                 && self.hub.0.journal.has_recorded(left.after)

@@ -45,6 +45,8 @@ export const EFFECT_MS = 1_200;
 export const DRAG_SWAY = 2;
 /** How many views are scrolled until a text appears: a list without an end must end. */
 export const SCROLL_STEPS = 500;
+/** How often an element that was brought into view is looked for again, as the page has put another one in its place. */
+export const SHOWN_TRIES = 3;
 /** At the end of a list, more is waited for this long. */
 export const SCROLL_END_MS = 1_500;
 /** How often a target that moves when the pointer comes is followed. */

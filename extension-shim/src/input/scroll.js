@@ -9,7 +9,7 @@ import { whilePainting } from '../browser/painting.js';
 import { change, findTargets, labelOf, refOf } from '../browser/targets.js';
 import { clip } from '../lib/clip.js';
 import { ActionError } from '../lib/errors.js';
-import { BOX_NAME, SCROLL_END_MS, SCROLL_STEPS } from './limits.js';
+import { BOX_NAME, SCROLL_END_MS, SCROLL_STEPS, SHOWN_TRIES } from './limits.js';
 import { moved } from './mouse_events.js';
 import { onlyDebugger } from './scripted.js';
 
@@ -82,11 +82,25 @@ export async function scrollUntil(input, found, text, viewsY) {
   });
 }
 
-/** Brings a text into view, if it is there. @param {InputSession} input @param {string} text @returns {Promise<string | null>} the element that says it */
+/**
+ * Brings a text into view, if it is there. A list that makes its rows anew when it scrolls does so once it has painted:
+ * the element that stays is named.
+ * @param {InputSession} input @param {string} text @returns {Promise<string | null>} the element that says it
+ */
 async function bringIntoView(input, text) {
+  let seen = await firstShown(input, text);
+  for (let tries = 0; seen; tries += 1) {
+    const { label, document } = await input.findParsed({ ref: seen.ref }, { kind: 'view', atOnce: true, arm: false });
+    await input.frames(document);
+    const now = await firstShown(input, text);
+    if (now?.ref === seen.ref || tries === SHOWN_TRIES) return label;
+    seen = now;
+  }
+  return null;
+}
+
+/** @param {InputSession} input @param {string} text */
+async function firstShown(input, text) {
   const { found } = await findTargets(input.tabId, { text }, 20);
-  const [seen] = found.filter(({ isVisible }) => isVisible);
-  if (!seen) return null;
-  const { label } = await input.findParsed({ ref: seen.ref }, { kind: 'view', atOnce: true, arm: false });
-  return label;
+  return found.find(({ isVisible }) => isVisible);
 }

@@ -29,6 +29,7 @@ mod program;
 mod pseudo_terminal;
 mod published;
 mod raw_http;
+pub mod record;
 mod relay;
 mod row;
 mod saved_groups;

@@ -42,7 +42,13 @@ impl Drop for LoadAgent {
 impl LoadExtension {
     /// Runs whatever comes, in no time, until the socket is closed.
     pub async fn answer(&mut self) -> anyhow::Result<()> {
-        loop {
+        self.answer_until(usize::MAX).await
+    }
+
+    /// The same, until the results of so many commands are acknowledged.
+    pub async fn answer_until(&mut self, results: usize) -> anyhow::Result<()> {
+        let mut acknowledged = 0;
+        while acknowledged < results {
             let text = self.text().await?;
             let ParsedFrame { kind, t, attempt, correlation_id, command } =
                 serde_json::from_str(&text)?;
@@ -58,9 +64,11 @@ impl LoadExtension {
                     self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#))
                         .await?;
                 }
+                "result_ack" => acknowledged += 1,
                 "ping" => self.send(json!({"type": "pong", "t": t}).to_string()).await?,
                 _ => {}
             }
         }
+        Ok(())
     }
 }

@@ -4,6 +4,8 @@
 
 mod agent;
 mod figures;
+mod idle;
+mod pairs;
 mod process;
 mod relay;
 mod run;
@@ -35,6 +37,8 @@ use super::{
 };
 pub use agent::LoadAgent;
 pub use figures::{CallSamples, SampleSeries, verdict};
+pub use idle::IdleBrowsers;
+pub use pairs::{LoadPairs, PairedDaemon};
 pub use process::{MeasuredServer, resident};
 use relay::READ_BUFFER;
 pub use relay::run as run_bare_relay;
@@ -113,6 +117,8 @@ impl LoadClient {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<(StatusCode, Bytes)> {
+        // The task of the connection may not have run since the answer before.
+        self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         Ok((status, response.into_body().collect().await?.to_bytes()))
@@ -267,6 +273,15 @@ impl LoadExtension {
         self.send(ready.to_string()).await
     }
 
+    /// Waits until the daemon has taken in that it is ready, which nothing answers: a report on a command
+    /// that nobody knows comes behind it, and is refused.
+    async fn until_ready(&mut self) -> anyhow::Result<()> {
+        let id = format!("exec_1_{:032x}", 0);
+        let fence = format!(r#""correlation_id":"{id}","attempt":1"#);
+        self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#)).await?;
+        self.frame("nack").await.map(drop)
+    }
+
     /// The next command, run as the shim does, for `length`: when it was there, and how
     /// long it really ran.
     pub async fn run_for(&mut self, length: Duration) -> anyhow::Result<(Instant, Duration)> {
@@ -330,39 +345,34 @@ struct ParsedCommand<'a> {
 pub struct DaemonSide {
     client: LoadClient,
     extension: LoadExtension,
+    /// Arguments that name its browser, where there are others.
+    target: String,
 }
 
 impl DaemonSide {
+    /// The only one of its daemon.
     pub async fn connect(
         server: &MeasuredServer,
         home: &Path,
         pause: Duration,
     ) -> anyhow::Result<Self> {
-        let home = StateDirectory::open(home)?;
-        let token = home.auth().token(&DEFAULT_OWNER.into());
-        let client = LoadClient::connect(server.port, token, pause).await?;
-        let identity = ExtensionIdentity::new(server.port, &home, "bench");
-        let extension = LoadExtension::connect(server.port, &identity).await?;
-        let mut side = Self { client, extension };
-        side.until_connected().await?;
-        Ok(side)
+        let pair = LoadPair::connect_as(server.port, &StateDirectory::open(home)?, "bench").await?;
+        let LoadPair { mut client, extension, .. } = pair;
+        client.pause = pause;
+        Ok(Self { client, extension, target: String::new() })
     }
 
-    /// Nothing answers `ready`; the daemon has taken it in when it shows the browser.
-    async fn until_connected(&mut self) -> anyhow::Result<()> {
-        loop {
-            let request = self.client.request("/mcp", call("observe", r#""what":"browsers""#))?;
-            let (answer, _) = self.client.send(request).await?;
-            if String::from_utf8_lossy(&answer).contains(r#""connected":true"#) {
-                return Ok(());
-            }
-        }
+    /// One of many, each with a browser of its own.
+    pub fn beside_others(pair: LoadPair, pause: Duration) -> Self {
+        let LoadPair { mut client, extension, browser } = pair;
+        client.pause = pause;
+        Self { client, extension, target: target(&browser) }
     }
 
     /// Calls that are answered at once. Each command is brought to its end, and its result
     /// read, before the next one; that is not measured.
     pub async fn submits(&mut self, calls: usize, to: &mut CallSamples) -> anyhow::Result<()> {
-        let body = interact(SCRIPT);
+        let body = interact(&format!("{SCRIPT}{}", self.target));
         for _ in 0..calls {
             let request = self.client.request("/mcp", body.clone())?;
             let began = self.client.begin().await;
@@ -386,8 +396,8 @@ impl DaemonSide {
         calls: usize,
         to: &mut CallSamples,
     ) -> anyhow::Result<()> {
-        let body = waiting(arguments);
-        let Self { client, extension } = self;
+        let body = waiting(&format!("{arguments}{}", self.target));
+        let Self { client, extension, .. } = self;
         for _ in 0..calls {
             let request = client.request("/mcp", body.clone())?;
             let began = client.begin().await;
@@ -413,45 +423,73 @@ pub struct LoadPair {
     browser: String,
 }
 
+/// Arguments that name a browser, and its tab.
+fn target(browser: &str) -> String {
+    format!(r#","browser":"{browser}","tab_id":7"#)
+}
+
 impl LoadPair {
     pub async fn connect(port: u16, home: &StateDirectory, number: usize) -> anyhow::Result<Self> {
-        let token = home.auth().token(&DEFAULT_OWNER.into());
-        let browser = format!("browser-{number}");
-        let mut client = LoadClient::connect(port, token, Duration::ZERO).await?;
-        client.name = format!("client-{number}");
-        let identity = ExtensionIdentity::new(port, home, &browser);
-        let extension = LoadExtension::connect(port, &identity).await?;
-        // Accepted as soon as the daemon has taken its browser in.
-        let mut pair = Self { client, extension, browser };
-        while !pair.is_known().await? {}
+        let mut pair = Self::connect_as(port, home, &format!("browser-{number}")).await?;
+        pair.client.name = format!("client-{number}");
         Ok(pair)
     }
 
-    async fn is_known(&mut self) -> anyhow::Result<bool> {
-        let request = self.client.request("/mcp", call("observe", r#""what":"browsers""#))?;
-        let (answer, _) = self.client.send(request).await?;
-        let known = format!(r#"{{"browser":"{}","label":"#, self.browser);
-        Ok(String::from_utf8_lossy(&answer).contains(&known))
+    /// A pair whose browser has this name.
+    pub async fn connect_as(
+        port: u16,
+        home: &StateDirectory,
+        browser: &str,
+    ) -> anyhow::Result<Self> {
+        let token = home.auth().token(&DEFAULT_OWNER.into());
+        let mut client = LoadClient::connect(port, token, Duration::ZERO).await?;
+        // The daemon lets only so many connections stand that have not shown a token.
+        let hello = client.request("/mcp", call("configure", r#""action":"health""#))?;
+        client.send(hello).await?;
+        let identity = ExtensionIdentity::new(port, home, browser);
+        let mut extension = LoadExtension::connect(port, &identity).await?;
+        extension.until_ready().await?;
+        Ok(Self { client, extension, browser: browser.to_owned() })
     }
 
     fn body(&self, more: &str) -> Bytes {
-        interact(&format!(r#"{SCRIPT},"browser":"{}","tab_id":7{more}"#, self.browser))
+        interact(&format!("{SCRIPT}{}{more}", target(&self.browser)))
     }
 
     /// Calls that wait for their result, one after the other, until `end`.
     pub async fn work(&mut self, end: Instant, took: &mut SampleSeries) -> anyhow::Result<()> {
         let body = self.body(r#","wait_ms":10000"#);
-        let Self { client, extension, .. } = self;
         while now() < end {
-            let request = client.request("/mcp", body.clone())?;
-            let began = now();
-            let ran = async {
-                let command = extension.frame("command").await?;
-                extension.run(&command, false).await
-            };
-            let (answered, ()) = tokio::try_join!(client.send(request), ran)?;
-            took.add(answered.1 - began);
-            extension.frame("result_ack").await?;
+            self.one(&body, took).await?;
+        }
+        Ok(())
+    }
+
+    /// One call that waits for its result.
+    async fn one(&mut self, body: &Bytes, took: &mut SampleSeries) -> anyhow::Result<()> {
+        let Self { client, extension, .. } = self;
+        let request = client.request("/mcp", body.clone())?;
+        let began = now();
+        let ran = async {
+            let command = extension.frame("command").await?;
+            extension.run(&command, false).await
+        };
+        let (answered, ()) = tokio::try_join!(client.send(request), ran)?;
+        took.add(answered.1 - began);
+        extension.frame("result_ack").await?;
+        Ok(())
+    }
+
+    /// Calls itself something else from now on.
+    pub fn rename(&mut self, client: String) {
+        self.client.name = client;
+    }
+
+    /// So many calls that wait for their result, one after the other.
+    pub async fn repeat(&mut self, calls: usize) -> anyhow::Result<()> {
+        let body = self.body(r#","wait_ms":10000"#);
+        for _ in 0..calls {
+            self.one(&body, &mut SampleSeries::default()).await?;
         }
         Ok(())
     }
@@ -503,15 +541,16 @@ pub struct RelaySide {
 }
 
 impl RelaySide {
-    pub async fn connect(server: &MeasuredServer, pause: Duration) -> anyhow::Result<Self> {
+    /// The end of one of the relay's ports.
+    pub async fn connect(port: u16, pause: Duration) -> anyhow::Result<Self> {
         // A token of the daemon's length, so that requests have the same bytes.
-        let client = LoadClient::connect(server.port, proof::nonce(), pause).await?;
+        let client = LoadClient::connect(port, proof::nonce(), pause).await?;
         // The relay looks at no proof, so any key will do.
         let folder = tempfile::tempdir()?;
         // A folder that others can list is refused, so it makes its own.
         let home = StateDirectory::open(&folder.path().join("state"))?;
-        let identity = ExtensionIdentity::new(server.port, &home, "bench");
-        let extension = LoadExtension::open(tcp(server.port).await?, &identity).await?;
+        let identity = ExtensionIdentity::new(port, &home, "bench");
+        let extension = LoadExtension::open(tcp(port).await?, &identity).await?;
         Ok(Self { client, extension })
     }
 

@@ -17,12 +17,16 @@ const END_LOOK: Duration = Duration::from_millis(15);
 pub struct MeasuredServer {
     child: Child,
     pub port: u16,
+    /// All ports of a relay.
+    pub ports: Vec<u16>,
 }
 
 /// What a server says on its first line.
 #[derive(Deserialize)]
 struct Listening {
     port: u16,
+    #[serde(default)]
+    ports: Vec<u16>,
 }
 
 impl MeasuredServer {
@@ -55,23 +59,24 @@ impl MeasuredServer {
         Ok(())
     }
 
-    /// This program as the bare relay, which ends when its standard input does.
-    pub fn relay() -> anyhow::Result<Self> {
+    /// This program as the bare relay, with so many ports. It ends when its standard input does.
+    pub fn relay(ports: usize) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("--bare-relay");
+        command.args(["--bare-relay", &ports.to_string()]);
         Self::start(&mut command).context("the relay does not start")
     }
 
     fn start(command: &mut Command) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let child = command.spawn()?;
-        let mut server = Self { child, port: 0 };
+        let mut server = Self { child, port: 0, ports: Vec::new() };
         let stdout = server.child.stdout.take().context("no standard output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let listening: Listening = serde_json::from_str(&line)
             .with_context(|| format!("its first line is not {{\"port\":…}}: {line:?}"))?;
         server.port = listening.port;
+        server.ports = listening.ports;
         Ok(server)
     }
 }

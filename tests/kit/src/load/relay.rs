@@ -20,9 +20,11 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
+use futures_util::future::try_join_all;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use serde_json::json;
 use tabwire::protocol::WS_SUBPROTOCOL;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -47,7 +49,7 @@ const ACCEPTED: &str = concat!(
 );
 
 /// How much is read at a time, in bytes, at all ends: as in the daemon.
-pub(super) const READ_BUFFER: usize = 16 * 1024;
+pub(super) const READ_BUFFER: usize = 4 * 1024;
 
 /// A body on its way to the socket, and where the answer to it goes, if it is waited for.
 struct PassedBody {
@@ -63,19 +65,32 @@ struct BareRelay {
     from_posts: Arc<Mutex<Option<mpsc::Receiver<PassedBody>>>>,
 }
 
-/// Runs until standard input ends, on one thread, as the daemon does.
-pub fn run() -> anyhow::Result<ExitCode> {
+/// Runs until standard input ends, on one thread, as the daemon does. Each of its ports has a socket and
+/// its callers of its own.
+pub fn run(ports: usize) -> anyhow::Result<ExitCode> {
     // Whoever has started it holds the other end, and lets go of it at the latest when it
     // dies.
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);
     });
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve())?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(ports))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve() -> anyhow::Result<()> {
+async fn serve(ports: usize) -> anyhow::Result<()> {
+    let mut listeners = Vec::new();
+    for _ in 0..ports {
+        listeners.push(TcpListener::bind("127.0.0.1:0").await?);
+    }
+    let ports = listeners.iter().map(|listener| Ok(listener.local_addr()?.port()));
+    let ports = ports.collect::<std::io::Result<Vec<_>>>()?;
+    writeln!(std::io::stdout(), "{}", json!({"port": ports.first(), "ports": ports}))?;
+    try_join_all(listeners.into_iter().map(serve_at)).await?;
+    Ok(())
+}
+
+async fn serve_at(listener: TcpListener) -> anyhow::Result<()> {
     let (to_socket, from_posts) = mpsc::channel(64);
     let relay = BareRelay { to_socket, from_posts: Arc::new(Mutex::new(Some(from_posts))) };
     let router = Router::new()
@@ -84,9 +99,6 @@ async fn serve() -> anyhow::Result<()> {
         .route("/wait", post(wait))
         .route("/ws", get(upgrade))
         .with_state(relay);
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let port = listener.local_addr()?.port();
-    writeln!(std::io::stdout(), "{{\"port\":{port}}}")?;
     let listener = listener.tap_io(|stream| {
         // A socket that is gone by now needs none.
         let _ = stream.set_nodelay(true);
