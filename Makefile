@@ -18,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -217,14 +217,24 @@ deny: cargo-deny
 advisories: cargo-deny
 	@CARGO="$(CARGO)" sh scripts/advisories.sh
 
-# How fast: the push beside a bare relay, and an agent's call through a real browser.
+# How fast: all figures of docs/performance.md, of the build that is shipped, each beside its yardstick. CHECK=1 fails
+# where a bound is missed, WRITE=1 records the run in benches/figures/, docs/performance.md and README.md, JSON=1 prints
+# the record, PARTS="path rate" measures these alone. Then Tabwire beside other servers.
 bench: browser
+	$(CARGO) bench --locked --profile dist --bench figures -- --profile dist $(foreach part,$(PARTS),--part $(part)) \
+		$(if $(CHECK),--check) $(if $(WRITE),--write) $(if $(JSON),--json)
+	$(if $(PARTS),,$(MAKE) bench-peers)
+
+# Each of the other benchmarks, with a table of its own.
+bench-each: browser
 	$(CARGO) bench --locked --bench push
 	$(CARGO) bench --locked --bench transports
 	$(CARGO) bench --locked --bench browser
+	$(CARGO) bench --locked --bench capacity
 	$(CARGO) bench --locked --bench cancel
 	$(CARGO) bench --locked --bench waits
 	$(CARGO) bench --locked --bench sync
+	$(CARGO) bench --locked --bench ingest
 	$(CARGO) bench --locked --bench guard
 	$(CARGO) bench --locked --bench hostile
 

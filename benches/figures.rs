@@ -182,11 +182,11 @@ fn say(name: &str, busy_percent: f64, figures: &[Figure]) -> anyhow::Result<bool
 }
 
 fn told(figure: &Figure) -> String {
-    let Figure { what, of, unit, value, p99, yardstick, bound, .. } = figure;
-    let of = of.as_deref().map(|of| format!("{of}: ")).unwrap_or_default();
+    let Figure { unit, value, p99, yardstick, bound, .. } = figure;
+    let what = figure.name();
     let p99 = p99.map(|p99| format!(", p99 {p99:.2}")).unwrap_or_default();
     let ratio =
         yardstick.as_ref().map(|beside| format!(", {:.2} × {}", beside.ratio.median, beside.what));
     let ratio = ratio.unwrap_or_default();
-    format!("{of}{what}: {:.2} {unit}{p99}{ratio}; required {bound:?}", value.median)
+    format!("{what}: {:.2} {unit}{p99}{ratio}; required {bound:?}", value.median)
 }

@@ -1,4 +1,5 @@
 //! `tabwire mcp`, the daemon, the extension and Chromium, all real, and what their calls cost.
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on panics")]
 
 use std::path::Path;
 use std::process::Stdio;

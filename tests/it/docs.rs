@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tabwire::protocol::actions::ToolGroup;
 use tabwire::tools::ToolSurface;
+use testkit::record::BenchRecord;
 
 /// What to do where a generated text is stale.
 const REMEDY: &str = "run `UPDATE_DOCS=1 cargo test --test it docs`";
@@ -343,4 +344,13 @@ fn the_manifests_of_program_and_extension_have_one_version() {
     let package: Value = serde_json::from_str(&package).unwrap();
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn the_figures_that_people_read_are_those_of_the_record() {
+    let record = BenchRecord::read(root()).unwrap();
+    for (path, made) in record.documents(root()).unwrap() {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        assert_generated(&name, &made);
+    }
 }

@@ -66,6 +66,9 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(86, 86, 86),
 ];
 
+/// How much of the chart's width, as a share of the lines', is for their names.
+const NAMES: f64 = 0.35;
+
 struct Series<'a> {
     name: &'a str,
     points: Vec<(f64, f64)>,
@@ -87,7 +90,9 @@ impl Chart {
 
     fn paint(&self, series: &[Series<'_>], drawn: &mut String) -> anyhow::Result<()> {
         let points = || series.iter().flat_map(|series| &series.points);
-        let across = span(points().map(|point| point.0))?;
+        let Range { start, end } = span(points().map(|point| point.0))?;
+        // The names of the lines stand at the right of them.
+        let across = start..end * (end / start).powf(NAMES);
         let up = span(points().map(|point| point.1))?;
         let area = SVGBackend::with_string(drawn, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
@@ -103,16 +108,17 @@ impl Chart {
             .y_desc(self.up)
             .x_label_formatter(&label)
             .y_label_formatter(&label);
-        mesh.light_line_style(WHITE).label_style(("sans-serif", 13)).draw()?;
+        mesh.y_labels(5).light_line_style(WHITE).label_style(("sans-serif", 13)).draw()?;
         for (series, colour) in series.iter().zip(COLOURS.iter().cycle()) {
             let line = LineSeries::new(series.points.iter().copied(), colour.stroke_width(2));
             let drawn = chart.draw_series(line.point_size(3))?;
-            drawn.label(series.name).legend(move |(x, y)| {
+            drawn.label(series.name.replace('`', "")).legend(move |(x, y)| {
                 PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2))
             });
         }
         let mut legend = chart.configure_series_labels();
         legend
+            .position(SeriesLabelPosition::MiddleRight)
             .background_style(WHITE.mix(0.8))
             .border_style(COLOURS[4])
             .label_font(("sans-serif", 13));

@@ -132,6 +132,14 @@ impl Figure {
         }
     }
 
+    /// What was measured, with its series where that is said by nothing else.
+    pub fn name(&self) -> String {
+        match &self.of {
+            Some(of) if !self.what.contains(of) => format!("{of}: {}", self.what),
+            Some(_) | None => self.what.clone(),
+        }
+    }
+
     /// In a series, at a place of a chart's axis.
     #[must_use]
     pub fn of(mut self, series: impl Into<String>, at: f64) -> Self {

@@ -2,15 +2,14 @@
 
 use super::{BenchRecord, Bound, Figure, RecordPart, Spread};
 
+/// The part whose table has a line a series, without yardsticks: its series are each other's.
+const BY_SERIES: &str = "carriers";
+
 /// The tables of docs/performance.md, by the name of their place there.
 pub fn tables(record: &BenchRecord) -> Vec<(String, String)> {
     let mut places = vec![("machine".to_owned(), machine(record))];
     for part in &record.parts {
-        let table = if part.figures.iter().all(|figure| figure.of.is_some()) {
-            by_series(part)
-        } else {
-            by_ratio(part)
-        };
+        let table = if part.name == BY_SERIES { by_series(part) } else { by_ratio(part) };
         places.push((part.name.clone(), format!("{}\n{table}", state_of(part))));
     }
     places
@@ -79,8 +78,8 @@ fn by_ratio(part: &RecordPart) -> String {
 }
 
 fn line(figure: &Figure) -> String {
-    let Figure { what, of, unit, value, p99, yardstick, .. } = figure;
-    let what = of.as_ref().map_or_else(|| what.clone(), |of| format!("{of}: {what}"));
+    let Figure { unit, value, p99, yardstick, .. } = figure;
+    let what = figure.name();
     let (ratio, beside) = yardstick.as_ref().map_or_else(Default::default, |yardstick| {
         let ratio = format!("{} ×", spread(yardstick.ratio));
         (ratio, format!("{}: {} {unit}", yardstick.what, spread(yardstick.value)))
