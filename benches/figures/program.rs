@@ -83,6 +83,10 @@ pub(crate) async fn memory(extent: Extent) -> anyhow::Result<Vec<Figure>> {
     let figure = Figure::new("the daemon, idle", "MiB", Spread::one(idle));
     let mut figures =
         vec![figure.beside("bare relay", &[idle], &[bare]).bound(Bound::Median(IDLE))];
+    let (own, others) = (daemon.server.own()?, relay.own()?);
+    let figure =
+        Figure::new("the same, without pages of the program's file", "MiB", Spread::one(own));
+    figures.push(figure.beside("bare relay", &[own], &[others]));
     let mut pairs = daemon.connect(100).await?;
     let connected = daemon.server.resident()?;
     figures.push(Figure::new(

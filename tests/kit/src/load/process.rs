@@ -52,6 +52,11 @@ impl MeasuredServer {
         resident(self.child.id())
     }
 
+    /// The part of it that is no page of a file, in MiB: it cannot be dropped and read again.
+    pub fn own(&self) -> anyhow::Result<f64> {
+        status_of(self.child.id(), "RssAnon:")
+    }
+
     /// Kills it, so that it cannot close anything.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
@@ -100,9 +105,14 @@ impl Drop for MeasuredServer {
 
 /// The resident memory of a process, in MiB.
 pub fn resident(process: u32) -> anyhow::Result<f64> {
+    status_of(process, "VmRSS:")
+}
+
+/// A size in a process's status, in MiB.
+fn status_of(process: u32, field: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: f64 =
-        line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?.parse()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    let kib: f64 = kib.with_context(|| format!("no {field}"))?.parse()?;
     Ok(kib / 1024.0)
 }
