@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use etcetera::AppStrategy as _;
 
 use crate::daemon;
 use crate::home::{PERSON_FOLDER, UsualFolder};
 use crate::install::BrowserFolders;
 use crate::lifecycle::{Limits, limits};
+use crate::os;
 use crate::protocol::DEFAULT_PORT;
 use crate::span_export::OtlpEndpoint;
 
@@ -30,14 +30,7 @@ impl DaemonLocation {
         if let Some(home) = &self.home {
             return Ok(home.clone());
         }
-        let app = etcetera::AppStrategyArgs {
-            top_level_domain: "dev".to_owned(),
-            author: "tabwire".to_owned(),
-            app_name: "tabwire".to_owned(),
-        };
-        let dirs = etcetera::choose_app_strategy(app)?;
-        // macOS has no directory for state.
-        Ok(dirs.state_dir().unwrap_or_else(|| dirs.data_dir()))
+        os::state_directory()
     }
 
     /// The folder that agents may write files to without a person's doing: `Tabwire/files` in the
@@ -74,7 +67,7 @@ pub(crate) struct ServeOptions {
         long = "monitor-root",
         env = "TABWIRE_MONITOR_ROOTS",
         value_name = "DIR",
-        value_delimiter = ':'
+        value_delimiter = os::PATH_LIST_SEPARATOR
     )]
     pub(crate) monitor_roots: Vec<PathBuf>,
     /// Send a span of each command to this OpenTelemetry collector, for example http://127.0.0.1:4318

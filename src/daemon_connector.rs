@@ -11,10 +11,11 @@ use hyper::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::home::socket_in;
+use crate::os::AsyncUnixStream;
 
 /// Why there is no connection.
 type ConnectError = Box<dyn std::error::Error + Send + Sync>;
@@ -51,7 +52,7 @@ impl Service<Uri> for DaemonConnector {
         Box::pin(async move {
             if let Some(path) = socket
                 // One that a killed daemon has left, or of a daemon that cannot take more, is passed over.
-                && let Ok(stream) = UnixStream::connect(&path).await
+                && let Ok(stream) = AsyncUnixStream::connect(&path).await
             {
                 return Ok(DaemonStream::Socket(TokioIo::new(stream)));
             }
@@ -64,7 +65,7 @@ impl Service<Uri> for DaemonConnector {
 #[derive(Debug)]
 pub(crate) enum DaemonStream {
     /// By the socket in the state directory.
-    Socket(TokioIo<UnixStream>),
+    Socket(TokioIo<AsyncUnixStream>),
     /// By the port on the loopback.
     Port(TokioIo<TcpStream>),
 }

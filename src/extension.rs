@@ -4,11 +4,8 @@ mod carried_files;
 #[cfg(test)]
 mod protocol_types;
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
-};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -17,6 +14,7 @@ use carried_files::{MANIFEST, carried_files, names_by_folder};
 use serde_json::{Value, json};
 
 use crate::home::write_private;
+use crate::os;
 use crate::proof::{ExtensionKey, random_hex};
 use crate::protocol::SERVER_VERSION;
 
@@ -185,16 +183,16 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
         write(&path).map_err(|source| UnpackError::Io { path, source })
     };
     let files = carried_files();
-    put(MANIFEST, &|path| write_read_only(path, carried_files::manifest()))?;
+    put(MANIFEST, &|path| os::write_read_only(path, carried_files::manifest()))?;
     // The folder itself, which comes first, is there.
     for folder in names_by_folder(files.keys()).into_keys().skip(1) {
         let path = dir.join(folder);
-        let made = DirBuilder::new().mode(0o700).create(&path);
+        let made = os::create_folder(&path);
         made.map_err(|source| UnpackError::Io { path, source })?;
     }
     for (name, contents) in files.iter().filter(|(name, _)| *name != Path::new(MANIFEST)) {
         let path = dir.join(name);
-        let written = write_read_only(&path, contents);
+        let written = os::write_read_only(&path, contents);
         written.map_err(|source| UnpackError::Io { path, source })?;
     }
     put(CONFIG, &|path| write_private(path, pairing_text(port, key).as_bytes()))
@@ -211,7 +209,8 @@ pub fn remove_key(dir: &Path, key: &ExtensionKey) -> io::Result<bool> {
     let (path, aside) = (dir.join(CONFIG), dir.join(format!("{CONFIG}.{}", random_hex::<8>())));
     let text = found.port.map_or_else(|| "{}".to_owned(), keyless_text);
     // Written aside and renamed, so that an extension that reads it meanwhile finds a whole file.
-    let replaced = write_private(&aside, text.as_bytes()).and_then(|()| fs::rename(&aside, &path));
+    let replaced =
+        write_private(&aside, text.as_bytes()).and_then(|()| os::replace_file(&aside, &path));
     if replaced.is_err() {
         let _ = fs::remove_file(&aside);
     }
@@ -224,12 +223,11 @@ pub fn remove_key(dir: &Path, key: &ExtensionKey) -> io::Result<bool> {
 pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: bool) -> bool {
     let has_config = || {
         let path = dir.join(CONFIG);
-        let is_private = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o077 == 0);
         let is_right = |bytes: Vec<u8>| {
             bytes == pairing_text(port, key).as_bytes()
                 || (may_lack_key && bytes == keyless_text(port).as_bytes())
         };
-        is_private && fs::read(path).is_ok_and(is_right)
+        os::is_closed_to_others(&path) && fs::read(path).is_ok_and(is_right)
     };
     has_config() && has_all(dir)
 }
@@ -237,25 +235,25 @@ pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: b
 /// Whether a folder has all files as they are carried, read-only, and no others but [`CONFIG`].
 fn has_all(dir: &Path) -> bool {
     let files = carried_files();
-    let has_bits = |path: &Path, bits| fs::metadata(path).is_ok_and(|at| at.mode() & bits != 0);
+    let is_writable = |path: &Path| fs::metadata(path).is_ok_and(|at| !at.permissions().readonly());
     let config = PathBuf::from(CONFIG);
     let names = names_by_folder(files.keys().chain([&config]));
     dir.join(CONFIG).is_file()
         && names.iter().all(|(folder, names)| {
             let folder = dir.join(folder);
             let found = fs::read_dir(&folder).map_or(0, Iterator::count);
-            found == names.len() && !has_bits(&folder, 0o077)
+            found == names.len() && os::is_closed_to_others(&folder)
         })
         && files.iter().all(|(path, contents)| {
             let path = dir.join(path);
-            !has_bits(&path, 0o222) && has_contents(&path, contents)
+            !is_writable(&path) && has_contents(&path, contents)
         })
 }
 
 /// Makes the folder, and empties it if it holds an extension of ours.
 fn make_room(dir: &Path) -> Result<(), UnpackError> {
     let io = |source| UnpackError::Io { path: dir.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+    os::create_folders(dir).map_err(io)?;
     let mut entries = fs::read_dir(dir).map_err(io)?.peekable();
     if entries.peek().is_some() {
         if !is_ours(dir) {
@@ -263,7 +261,7 @@ fn make_room(dir: &Path) -> Result<(), UnpackError> {
         }
         empty(dir).map_err(io)?;
     }
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(io)
+    os::close_to_others(dir).map_err(io)
 }
 
 /// Moves the extension from the folder `from` to `to`, and leaves a link in its place: a browser
@@ -282,7 +280,7 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
         return Err(UnpackError::Occupied(to.to_owned()));
     }
     if let Some(parent) = to.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(io(parent))?;
+        os::create_folders(parent).map_err(io(parent))?;
     }
     if is_ours(from)
         && let Err(error) = fs::rename(from, to)
@@ -294,7 +292,7 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
         }
         fs::remove_dir_all(from).map_err(io(from))?;
     }
-    symlink(to, from).map_err(io(from))
+    os::link_folder(to, from).map_err(io(from))
 }
 
 /// Whether there is a folder with nothing in it.
@@ -322,14 +320,6 @@ fn is_ours(dir: &Path) -> bool {
     let own = std::str::from_utf8(carried_files::manifest()).ok().and_then(key);
     let theirs = fs::read_to_string(dir.join(MANIFEST)).ok().as_deref().and_then(key);
     own.is_some() && own == theirs
-}
-
-/// Writes a new read-only file, so that no editor changes it by accident.
-fn write_read_only(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(path)?;
-    file.write_all(contents)?;
-    // The umask may have taken bits away, and the browser must be able to read the file.
-    file.set_permissions(fs::Permissions::from_mode(0o444))
 }
 
 #[cfg(test)]
@@ -378,7 +368,7 @@ mod tests {
         assert!(dir.join(worker).is_file());
         assert!(dir.join("src/actions/index.js").is_file());
         assert!(!dir.join("test").exists() && !dir.join("types").exists());
-        let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().mode() & 0o777;
+        let mode = |name: &str| crate::os::testing::mode(dir.join(name));
         assert_eq!(mode(CONFIG), 0o600);
         assert_eq!([mode(""), mode("src/actions")], [0o700; 2]);
         assert_eq!([mode(MANIFEST), mode("src/actions/index.js")], [0o444; 2]);
@@ -504,15 +494,15 @@ mod tests {
         assert!(!is_whole(), "nothing is there");
         let spoilings: [&dyn Fn(); 8] = [
             &|| put(dir, "src/actions/index.js", ""),
-            &|| fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap(),
+            &|| crate::os::testing::chmod(dir, 0o755).unwrap(),
             &|| {
                 let file = dir.join("src/worker/background.js");
-                fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+                crate::os::testing::chmod(file, 0o644).unwrap();
             },
             &|| fs::remove_file(dir.join(MANIFEST)).unwrap(),
             &|| fs::write(dir.join("src/injected/old.js"), "").unwrap(),
             &|| fs::remove_file(&config).unwrap(),
-            &|| fs::set_permissions(&config, fs::Permissions::from_mode(0o644)).unwrap(),
+            &|| crate::os::testing::chmod(&config, 0o644).unwrap(),
             &|| unpack(dir, 2, &key).unwrap(),
         ];
         for (n, spoil) in spoilings.into_iter().enumerate() {
@@ -540,7 +530,7 @@ mod tests {
         assert_eq!((found.port, found.has_any_key()), (Some(7891), false));
         let config = fs::read_to_string(dir.join(CONFIG)).unwrap();
         assert!(!config.contains(&key.encoded()), "{config}");
-        let mode = fs::metadata(dir.join(CONFIG)).unwrap().permissions().mode() & 0o777;
+        let mode = crate::os::testing::mode(dir.join(CONFIG));
         assert_eq!(mode, 0o600);
         assert!(is_as_unpacked(dir, 7891, &key, true) && !is_as_unpacked(dir, 7891, &key, false));
         assert!(!is_as_unpacked(dir, 7892, &key, true), "for another port");

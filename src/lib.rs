@@ -2,11 +2,11 @@
 //!
 //! The map, bottom up. A module names only modules above it.
 
-#[cfg(not(unix))]
-compile_error!("Tabwire runs on Linux and macOS only: file modes keep its secrets.");
-
 /// Bugs put in on purpose, to see that a test notices.
 mod seeded_bug;
+
+/// The differences between operating systems. No other module asks which system it runs on.
+mod os;
 
 /// The words on the wire: ids, actions, frames, reports.
 pub mod protocol;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use crate::os;
 pub(crate) use local_time::{LocalTime, ago};
 
 /// The width in characters of a terminal that does not tell its size.
@@ -53,8 +54,7 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Its width and height in characters.
 pub(crate) fn size() -> (usize, usize) {
-    let asked = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    let (columns, rows) = asked.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let (columns, rows) = os::terminal_size().unwrap_or_default();
     // A serial line or a recorder may report a size of 0.
     let or = |given: u16, usual| usize::from(if given == 0 { usual } else { given });
     (or(columns, WIDTH), or(rows, HEIGHT))
@@ -100,7 +100,7 @@ fn has_colours() -> bool {
 
 /// Whether the terminal acts on no control sequence.
 fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|kind| kind == "dumb")
+    std::env::var_os("TERM").is_some_and(|kind| kind == "dumb") || !os::takes_control_sequences()
 }
 
 /// The text without characters that a terminal would act on.

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::home::StateDirectory;
 use crate::hub::Hub;
+use crate::os::{self, FileIdentity};
 use crate::protocol::UnconfirmedWidening;
 
 /// How often the file is checked. Commands write it without the daemon, so nothing announces a
@@ -39,10 +40,9 @@ pub async fn watch(hub: Hub, home: StateDirectory) {
 }
 
 /// Changes with the file: every write puts a new file, with a new inode, in its place.
-fn look(path: &PathBuf) -> Option<(u64, SystemTime)> {
-    use std::os::unix::fs::MetadataExt as _;
+fn look(path: &PathBuf) -> Option<(FileIdentity, SystemTime)> {
     let found = fs::metadata(path).ok()?;
-    Some((found.ino(), found.modified().ok()?))
+    Some((os::entry(path, &found).ok()?.identity, found.modified().ok()?))
 }
 
 fn log_new(known: &[UnconfirmedWidening], widenings: &[UnconfirmedWidening]) {

@@ -18,6 +18,7 @@ use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request
 use crate::home::{DaemonRecord, OwnersError, OwnersStamp, StateDirectory, StateDirectoryError};
 use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
+use crate::os::{self, OpenOwnerOnly as _};
 use crate::protocol::{BrowserName, DEFAULT_OWNER, Owner, SERVER_VERSION, is_newer_version};
 use crate::tools::ToolSurface;
 
@@ -231,11 +232,8 @@ impl DaemonFinder {
         old: DaemonRecord,
     ) -> Result<FoundDaemon, ForwardError> {
         tracing::info!(old = old.version, new = SERVER_VERSION, "replacing an older daemon");
-        let pid = i32::try_from(old.pid).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            // The lock was held, so it is the process that the record names.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
+        // The lock was held, so it is the process that the record names.
+        let _ = os::ask_process_to_end(old.pid);
         for _ in 0..RECORD_LOOKS {
             if !home.has_daemon()? {
                 break;
@@ -294,14 +292,15 @@ impl DaemonFinder {
     /// listens.
     async fn spawn(&self, home: &StateDirectory, port: u16) -> io::Result<DaemonRecord> {
         let log = open_log(home)?;
-        let mut daemon = Command::new(&self.target.program)
-            // A session of its own: Ctrl-C at the client's terminal must not end the daemon.
+        let mut command = Command::new(&self.target.program);
+        command
             .args(["serve", "--detach", "--json", "--port", &port.to_string()])
             .env("TABWIRE_HOME", &self.target.home)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()?;
+            .stderr(log);
+        // A session of its own: Ctrl-C at the client's terminal must not end the daemon.
+        let mut daemon = os::spawn_detached(&mut command)?;
         let mut said = String::new();
         if let Some(stdout) = daemon.stdout.take() {
             BufReader::new(stdout).read_line(&mut said).await?;
@@ -339,8 +338,7 @@ async fn started_by_service(home: &StateDirectory) -> Result<DaemonRecord, State
 }
 
 fn open_log(home: &StateDirectory) -> io::Result<std::fs::File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_path())
+    std::fs::OpenOptions::new().create(true).append(true).open_owner_only(&home.log_path())
 }
 
 /// The last line of the daemon's log.

@@ -11,7 +11,6 @@ mod events;
 mod handshake;
 mod lines;
 mod listener;
-mod parent;
 mod questions;
 mod request;
 
@@ -34,6 +33,7 @@ use crate::mcp::{
     self, CallRegistry, IncomingMessage, JobCall, JobCalls, MODERN_VERSION, ProtocolGeneration,
     RpcRequest,
 };
+use crate::os::ParentProcess;
 use crate::proof;
 use crate::tools::{self, ToolSurface};
 use daemon_finder::DaemonFinder;
@@ -42,7 +42,6 @@ use daemon_link::{DaemonLink, OutgoingCall};
 use events::ProgressLines;
 use lines::{InputLine, next_line};
 use listener::ClientLines;
-use parent::ParentProcess;
 use questions::DaemonQuestions;
 use request::{CallHeaders, ForwardError, http};
 

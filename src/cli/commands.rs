@@ -8,11 +8,11 @@ use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::hub::ClockSample;
+use crate::os::StopSignals;
 use crate::protocol::{CorrelationId, Timestamp};
 use crate::terminal::{self, LocalTime, TextStyle, TextTable, ago, clean, print_line, shortened};
 
@@ -58,8 +58,7 @@ pub(super) async fn list(location: &DaemonLocation, json: bool) -> anyhow::Resul
 
 /// Shows changes until Ctrl+C, the intended end, or until the daemon ends.
 pub(super) async fn follow(location: &DaemonLocation, json: bool) -> anyhow::Result<ExitCode> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut signals = StopSignals::listen()?;
     let daemon = DaemonClient::of(location)?;
     let response = daemon.stream("/api/commands?follow=1").await?;
     if response.status() != StatusCode::OK {
@@ -79,8 +78,7 @@ pub(super) async fn follow(location: &DaemonLocation, json: bool) -> anyhow::Res
     loop {
         let line = tokio::select! {
             biased;
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
+            _ = signals.next() => break,
             line = lines.next() => line,
         };
         let Some(line) = line else { bail!("the daemon ended") };

@@ -33,6 +33,7 @@ mod status;
 mod trace;
 mod update;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use serde_json::json;
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
 use crate::home::StateDirectory;
+use crate::install::native_host::is_call_of_browser;
 use crate::install::{BROWSER_FLAG, OWNER_FLAG, ServerEntry};
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::protocol::{BrowserName, Owner};
@@ -427,7 +429,7 @@ enum CliCommand {
 #[must_use]
 pub fn run() -> ExitCode {
     // `with_origin` needs the error before clap prints it and exits.
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_origin(error).exit());
+    let cli = Cli::try_parse_from(arguments()).unwrap_or_else(|error| with_origin(error).exit());
     // One thread: the work for a command takes microseconds, less than waking another thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = runtime.context("cannot start the runtime").and_then(|runtime| {
@@ -450,6 +452,15 @@ pub fn run() -> ExitCode {
             }
         }
     }
+}
+
+/// The words of the command line. A browser of Windows starts the program without a command.
+fn arguments() -> Vec<OsString> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|first| is_call_of_browser(first)) {
+        words.insert(1, "native-host".into());
+    }
+    words
 }
 
 fn correlation_id(text: &str) -> Result<String, &'static str> {

@@ -1,12 +1,12 @@
 //! Folders beyond the home directory that `tabwire serve` lets agents sync: a person agrees to each
 //! once.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::person::{UnattendedFlag, require_consent};
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::home::StateDirectory;
+use crate::os;
 
 /// Returns if a person agrees to every folder that the daemon is started for, or has agreed before.
 pub(super) fn require_consent_to_roots(
@@ -41,5 +41,5 @@ pub(super) fn require_consent_to_roots(
 
 /// Without links. One that is not there yet has none.
 fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    os::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,6 +1,6 @@
 //! `tabwire open`: shows the dashboard in the person's browser.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -11,10 +11,8 @@ use serde_json::json;
 use super::daemon_client::DaemonClient;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
+use crate::os;
 use crate::terminal::print_line;
-
-/// The program that opens a file as the person's desktop does.
-const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// How long the program may take to fail. One that runs on has opened a browser.
 const OPENER_FAILS: Duration = Duration::from_millis(1_500);
@@ -42,7 +40,7 @@ pub(super) async fn open(
     } else {
         if !is_printed {
             let seconds = expires_in_ms.as_u64().unwrap_or_default() / 1_000;
-            let opener = opener.display();
+            let opener = opener[0].display();
             print_line(format!(
                 "`{opener}` opened no browser. Open this file within {seconds} s:"
             ))?;
@@ -52,15 +50,16 @@ pub(super) async fn open(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program that the person has named for this, or the desktop's.
-fn opener() -> OsString {
+/// The program that the person has named for this, or the desktop's, and its first arguments.
+fn opener() -> Vec<OsString> {
     let named = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
-    named.unwrap_or_else(|| OPENER.into())
+    named.map_or_else(|| os::FILE_OPENER.iter().map(Into::into).collect(), |named| vec![named])
 }
 
 /// Whether a browser was started with this file.
-async fn start_browser(opener: &OsStr, file: &Path) -> bool {
-    let started = Command::new(opener)
+async fn start_browser(opener: &[OsString], file: &Path) -> bool {
+    let started = Command::new(&opener[0])
+        .args(&opener[1..])
         .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,13 +1,12 @@
 //! Files that commands write for a person: new ones only, readable by their owner.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
 use crate::hub::ClockSample;
+use crate::os;
 use crate::terminal::LocalTime;
 
 /// How many files of one name and second there can be.
@@ -66,7 +65,7 @@ fn exists(path: &Path) -> anyhow::Result<()> {
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // `create_new` is atomic and follows no link, so no file of another program is overwritten.
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = os::create_owner_only(path)?;
     file.write_all(bytes).inspect_err(|_| {
         // Half a file is worth nothing, and would be in the way of the next try.
         let _ = std::fs::remove_file(path);
@@ -76,16 +75,16 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+    use crate::os::testing::symlink;
 
     #[test]
     fn a_file_that_exists_is_never_written_over_and_a_new_one_is_its_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.png");
         write_new(&path, b"first").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(crate::os::testing::mode(&path), 0o600);
         let link = folder.path().join("link.png");
         symlink(folder.path().join("elsewhere"), &link).unwrap();
         for taken in [&path, &link] {

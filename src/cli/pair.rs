@@ -86,6 +86,8 @@ fn pairing_answer(location: &DaemonLocation) -> Result<Value, PairingRefusal> {
     let home =
         || -> anyhow::Result<StateDirectory> { Ok(StateDirectory::open(&location.home()?)?) };
     let home = home().map_err(refused("state_directory"))?;
-    let port = port_for_extension(location, Some(&home)).map_err(refused("no_port"))?;
+    let port = native_host::installed_port(home.dir()).unwrap_or(location.port);
+    let location = DaemonLocation { port, ..location.clone() };
+    let port = port_for_extension(&location, Some(&home)).map_err(refused("no_port"))?;
     Ok(pairing(port, &home.auth().extension_key(EXTENSION_ID)))
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +12,7 @@ use super::{UNAVAILABLE, logs, print_error};
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::daemon::{Daemon, HandedListeners, StartError};
 use crate::home::{DaemonRecord, StateDirectory};
+use crate::os::{self, StopSignals};
 use crate::protocol::SERVER_VERSION;
 use crate::terminal::{ProgressNotice, print_line};
 
@@ -26,8 +26,7 @@ pub(super) async fn serve(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     if options.detach {
-        // Fails only if this process leads a group already, and then it is detached.
-        let _ = rustix::process::setsid();
+        os::lead_new_session();
     }
     let shutdown = CancellationToken::new();
     // Signals are handled before the start: SIGTERM in between must not leave the record behind.
@@ -74,14 +73,9 @@ pub(super) async fn serve(
 
 /// Starts the shutdown on SIGTERM and SIGINT.
 fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = StopSignals::listen_as_daemon()?;
     Ok(tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.next().await;
         shutdown.cancel();
     }))
 }
@@ -124,8 +118,7 @@ pub(super) async fn end_daemon(home: &StateDirectory) -> anyhow::Result<Option<D
     let record = home.daemon_record()?.context("a daemon is starting; try again")?;
     // A signal to a recycled process id would hit another program. The lock is held, so the record
     // names a live daemon.
-    let pid = i32::try_from(record.pid).ok().and_then(Pid::from_raw).context("no such process")?;
-    kill_process(pid, Signal::TERM).context("cannot end the daemon")?;
+    os::ask_process_to_end(record.pid).context("cannot end the daemon")?;
     let _progress = ProgressNotice::start("ending the daemon");
     for _ in 0..STOP_LOOKS {
         tokio::time::sleep(STOP_LOOK).await;

@@ -13,6 +13,7 @@ use crate::home::StateDirectory;
 use crate::install::{
     ChangePlan, DaemonService, LAUNCHD_LABEL, OperatingSystem, SERVICE, SOCKET, UserFolders,
 };
+use crate::os;
 use crate::span_export::{OtlpEndpoint, SpanExporter};
 use crate::terminal::{clean, print_line};
 
@@ -48,6 +49,11 @@ pub(super) async fn run(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let manager = ServiceManager::of(UserFolders::current()?);
+    if manager.folders.system == OperatingSystem::Windows {
+        bail!(
+            "Windows has no services of one person. MCP clients start the daemon when they need it, and `tabwire serve` starts it by hand"
+        );
+    }
     match command {
         ServiceCommand::Install { otlp, print } => {
             if otlp.is_some() {
@@ -116,13 +122,14 @@ impl ServiceManager {
     }
 
     /// What has to end before the port is free, whether it runs or not.
-    fn stop(&self) -> ManagerCall {
-        match self.folders.system {
+    fn stop(&self) -> Option<ManagerCall> {
+        Some(match self.folders.system {
             OperatingSystem::Linux => {
                 ManagerCall::new("systemctl", &["--user", "stop", SOCKET, SERVICE])
             }
             OperatingSystem::MacOs => ManagerCall::new("launchctl", &["bootout", &agent()]),
-        }
+            OperatingSystem::Windows => return None,
+        })
     }
 
     fn start(&self) -> Vec<ManagerCall> {
@@ -136,22 +143,25 @@ impl ServiceManager {
                 let files: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
                 vec![ManagerCall::new("launchctl", &["bootstrap", &domain(), &files[0]])]
             }
+            OperatingSystem::Windows => Vec::new(),
         }
     }
 
-    fn disable(&self) -> ManagerCall {
+    fn disable(&self) -> Option<ManagerCall> {
         match self.folders.system {
             OperatingSystem::Linux => {
-                ManagerCall::new("systemctl", &["--user", "disable", "--now", SOCKET, SERVICE])
+                let words = ["--user", "disable", "--now", SOCKET, SERVICE];
+                Some(ManagerCall::new("systemctl", &words))
             }
-            OperatingSystem::MacOs => self.stop(),
+            OperatingSystem::MacOs | OperatingSystem::Windows => self.stop(),
         }
     }
 
     /// Ends the service before its files go. A session without a service manager has none to end.
     pub(super) fn end(&self) {
         if self.is_installed()
-            && let Err(error) = self.disable().run()
+            && let Some(call) = self.disable()
+            && let Err(error) = call.run()
         {
             tracing::debug!(%error, "the service was not running");
         }
@@ -169,6 +179,7 @@ impl ServiceManager {
         let parts: &[&str] = match self.folders.system {
             OperatingSystem::Linux => &[SOCKET, SERVICE],
             OperatingSystem::MacOs => &[LAUNCHD_LABEL],
+            OperatingSystem::Windows => &[],
         };
         parts.iter().map(|part| ((*part).to_owned(), self.state_of(part))).collect()
     }
@@ -190,13 +201,14 @@ impl ServiceManager {
                     Err(_) => unknown(),
                 }
             }
+            OperatingSystem::Windows => unknown(),
         }
     }
 }
 
 /// The domain of the person's own session, as launchd names it.
 fn domain() -> String {
-    format!("gui/{}", rustix::process::getuid().as_raw())
+    format!("gui/{}", os::user_number())
 }
 
 fn agent() -> String {
@@ -250,7 +262,7 @@ async fn install(
     if !is_current || manager.states().iter().all(|(_, state)| state != "active") {
         plan.apply(&location.home()?)?;
         // It holds the port, as a daemon does that a client has started.
-        let _ = manager.stop().output();
+        let _ = manager.stop().map(|call| call.output());
         if let Some(home) = StateDirectory::find(&location.home()?)? {
             end_daemon(&home).await?;
         }
@@ -277,7 +289,7 @@ fn print_installed(
         OperatingSystem::Linux => format!(
             "The service is installed: systemd listens on port {port} and starts the daemon at the first connection."
         ),
-        OperatingSystem::MacOs => format!(
+        OperatingSystem::MacOs | OperatingSystem::Windows => format!(
             "The service is installed: launchd starts the daemon on port {port} when you log in."
         ),
     })?;

@@ -1,10 +1,11 @@
 //! The daemon's log in the state directory: readable by its owner only, and bounded.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use crate::os::{self, OpenOwnerOnly as _};
 
 /// The largest that one file of it gets, in bytes.
 const LARGEST: u64 = 5 * 1024 * 1024;
@@ -67,9 +68,9 @@ impl Write for LogFile {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new().create(true).append(true).open_owner_only(path)?;
     // It may be there already, made by an older version or by hand.
-    file.set_permissions(Permissions::from_mode(0o600))?;
+    os::close_to_others(path)?;
     Ok(file)
 }
 
@@ -89,13 +90,14 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::testing::{chmod, mode};
 
     #[test]
     fn the_log_is_bounded_private_and_keeps_what_is_newest() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("daemon.log");
         fs::write(&path, "").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        chmod(&path, 0o644).unwrap();
         let mut log = LogFile::with_largest(&path, 100).unwrap();
         for number in 0..100 {
             log.write_all(format!("line {number:03}\n").as_bytes()).unwrap();
@@ -107,9 +109,8 @@ mod tests {
         assert!(all.starts_with("line 0"), "lines are whole: {all}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
         for path in files {
-            let metadata = fs::metadata(&path).unwrap();
-            assert!(metadata.len() <= 100, "{}", path.display());
-            assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{}", path.display());
+            assert!(fs::metadata(&path).unwrap().len() <= 100, "{}", path.display());
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
         }
     }
 

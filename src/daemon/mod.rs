@@ -29,6 +29,7 @@ use crate::jobs::monitor::FileMonitor;
 use crate::journal::{self, Journal};
 use crate::lifecycle::Limits;
 use crate::mcp::ExtraTools;
+use crate::os;
 use crate::owners;
 use crate::past_acts::{HistoryKeeper, PastActFile};
 use crate::protocol::SERVER_VERSION;
@@ -253,7 +254,9 @@ impl Daemon {
         tracing::info!(port, home = %home.dir().display(), version = SERVER_VERSION, "listening");
         // Programs that find no socket use the port, so this is no reason to end.
         let socket = socket.inspect_err(|why| {
-            tracing::warn!(%why, "the daemon listens on its port alone");
+            if os::HAS_UNIX_SOCKETS {
+                tracing::warn!(%why, "the daemon listens on its port alone");
+            }
         });
         let listeners = EdgeListeners { ports: listeners, socket: socket.ok() };
         let serving =

@@ -2,12 +2,13 @@
 //! step.
 
 use std::fmt;
-use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+use crate::os::{self, PortOwner};
 
 /// How long the holder may take to say whether it is a Tabwire.
 const ASK: Duration = Duration::from_secs(1);
@@ -50,51 +51,11 @@ impl PortHolder {
 
     /// Finds out who listens on this port of the loopback.
     pub async fn find(port: u16) -> Self {
-        let sockets = listening_sockets(port);
-        let own_uid = rustix::process::getuid().as_raw();
+        let PortOwner { process, is_own } = os::listening_program(port);
         // Another user's program could answer like a Tabwire, so it is not even asked.
-        let is_own = sockets.iter().any(|socket| socket.uid == own_uid);
-        let process = sockets.iter().find_map(|socket| process_with(socket.inode));
         let says_tabwire = is_own && asks_as_tabwire(port).await;
         Self { process, is_own_tabwire: says_tabwire }
     }
-}
-
-struct ListeningSocket {
-    uid: u32,
-    inode: u64,
-}
-
-/// The sockets that listen on a port, from the kernel's tables (Linux; none elsewhere).
-fn listening_sockets(port: u16) -> Vec<ListeningSocket> {
-    const LISTEN: &str = "0A";
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"]
-        .map(|path| fs::read_to_string(path).unwrap_or_default());
-    let read = |line: &str| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-        let is_it = u16::from_str_radix(local_port, 16).ok()? == port && *fields.get(3)? == LISTEN;
-        is_it.then_some(ListeningSocket {
-            uid: fields.get(7)?.parse().ok()?,
-            inode: fields.get(9)?.parse().ok()?,
-        })
-    };
-    tables.iter().flat_map(|table| table.lines().skip(1)).filter_map(read).collect()
-}
-
-/// The process that has a socket open: its number and its name.
-fn process_with(inode: u64) -> Option<(u32, String)> {
-    let wanted = format!("socket:[{inode}]");
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).find_map(|pid| {
-        let mut open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-        let has_it = open.any(|file| {
-            fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str())
-        });
-        let name = || fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-        has_it
-            .then(|| (pid, name().map_or_else(|| "a program".to_owned(), |n| n.trim().to_owned())))
-    })
 }
 
 /// Whether the listener identifies itself as Tabwire.

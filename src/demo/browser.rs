@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use tokio::process::Command;
 
 use super::process::Process;
+use crate::os::{self, OperatingSystem};
 
 /// How much of a browser's output is shown, in bytes.
 const SAID: usize = 8 * 1024;
@@ -117,7 +118,7 @@ impl Browser {
         let log = profile.join("browser.log");
         command.args(FLAGS).env("HOME", profile).env("XDG_CACHE_HOME", profile.join("cache"));
         command.env("XDG_CONFIG_HOME", profile.join("config")).env("TMPDIR", profile);
-        if rustix::process::geteuid().is_root() {
+        if os::is_administrator() {
             // Chromium refuses to run as root with its sandbox.
             command.arg("--no-sandbox");
         }
@@ -135,7 +136,7 @@ impl Browser {
     /// The browser's process.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.process.id().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs())
+        self.process.id().unwrap_or_default()
     }
 
     /// The last that it has said of itself, for whoever looks for why something did not happen:
@@ -166,7 +167,10 @@ impl Browser {
 /// There is none; the message names the next step.
 pub(super) fn check_display() -> anyhow::Result<()> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") {
+    if OperatingSystem::current() != OperatingSystem::Linux
+        || is_set("DISPLAY")
+        || is_set("WAYLAND_DISPLAY")
+    {
         return Ok(());
     }
     bail!(

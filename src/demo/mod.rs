@@ -18,6 +18,7 @@ use tokio::process::{Child, Command};
 
 use crate::extension;
 use crate::home::StateDirectory;
+use crate::os::StopSignals;
 use crate::protocol::{EXTENSION_ID, SERVER_VERSION};
 use crate::terminal::{ProgressNotice, clean, print_line};
 pub use browser::{Browser, find_browser};
@@ -59,16 +60,11 @@ struct Act {
 /// There is no browser, something could not be started, or a command did not end as it
 /// should.
 pub async fn run(manner: Manner) -> anyhow::Result<ExitCode> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut signals = StopSignals::listen_with_terminal()?;
     // Each value that is dropped here ends the processes that it started.
     tokio::select! {
         shown = show(manner) => return shown.map(|()| ExitCode::SUCCESS),
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hang_up.recv() => {}
+        _ = signals.next() => {}
     }
     bail!("interrupted; everything that was started is ended")
 }
@@ -319,7 +315,7 @@ async fn start_daemon(program: &Path, state: &PathBuf) -> anyhow::Result<(Child,
 }
 
 async fn end_daemon(mut daemon: Child) -> anyhow::Result<()> {
-    process::ask_to_end(process::pid(daemon.id()));
+    process::ask_to_end(daemon.id());
     tokio::time::timeout(process::END, daemon.wait())
         .await
         .context("the daemon has not ended")??;

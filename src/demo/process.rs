@@ -3,17 +3,17 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::os;
 
 /// A crash within this time is one of the start: now and then a Chromium crashes some 50 ms
 /// after it was started, and the next one does well.
@@ -21,10 +21,6 @@ const START: Duration = Duration::from_secs(5);
 
 /// How often it is started, at most.
 const STARTS: u32 = 3;
-
-/// The signals with which the system ends a program that went wrong.
-const CRASHES: [Signal; 6] =
-    [Signal::ILL, Signal::TRAP, Signal::ABORT, Signal::BUS, Signal::FPE, Signal::SEGV];
 
 /// How long a process of ours may take to end when it is asked to.
 pub(super) const END: Duration = Duration::from_secs(5);
@@ -37,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 struct Life {
     /// The process that was started last, which leads a group of its own.
-    leader: Option<Pid>,
+    leader: Option<u32>,
     /// How that one ended, and that it is not started again.
     ended: Option<String>,
 }
@@ -60,15 +56,16 @@ impl Process {
     /// The system's.
     pub(super) fn start(mut command: Command, log: &Path) -> io::Result<Self> {
         let log = File::options().create(true).append(true).open(log)?;
-        command.stderr(log.try_clone()?).process_group(0).kill_on_drop(true);
+        command.stderr(log.try_clone()?).kill_on_drop(true);
+        os::start_new_group(&mut command);
         let process = command.spawn()?;
-        let (lives, life) = watch::channel(Life { leader: pid(process.id()), ended: None });
+        let (lives, life) = watch::channel(Life { leader: process.id(), ended: None });
         let is_ending = Arc::new(AtomicBool::new(false));
         let keeper = Keeper { command, log, is_ending: Arc::clone(&is_ending), lives };
         Ok(Self { life, is_ending, keeper: tokio::spawn(keeper.keep(process)) })
     }
 
-    pub(super) fn id(&self) -> Option<Pid> {
+    pub(super) fn id(&self) -> Option<u32> {
         self.life.borrow().leader
     }
 
@@ -92,7 +89,7 @@ impl Process {
         }
         // Its children end a moment after it.
         for _ in 0..LOOKS {
-            if !self.id().is_some_and(is_running) {
+            if !self.id().is_some_and(os::is_group_running) {
                 return;
             }
             tokio::time::sleep(LOOK).await;
@@ -127,7 +124,7 @@ impl Keeper {
             };
             let how = how(&status, is_at_start);
             let goes_on = is_at_start
-                && status.as_ref().is_ok_and(is_crash)
+                && status.as_ref().is_ok_and(os::is_crash)
                 && starts < STARTS
                 && !self.is_ending.load(Ordering::Relaxed);
             if goes_on && let Some(next) = self.start_again(&how) {
@@ -146,7 +143,7 @@ impl Keeper {
         self.note(&format!("the browser {how}; it is started again"));
         match self.command.spawn() {
             Ok(next) => {
-                self.lives.send_modify(|life| life.leader = pid(next.id()));
+                self.lives.send_modify(|life| life.leader = next.id());
                 Some(next)
             }
             Err(error) => {
@@ -162,10 +159,6 @@ impl Keeper {
     }
 }
 
-fn is_crash(status: &ExitStatus) -> bool {
-    status.signal().is_some_and(|signal| CRASHES.iter().any(|crash| crash.as_raw() == signal))
-}
-
 fn how(status: &io::Result<ExitStatus>, is_at_start: bool) -> String {
     let status = match status {
         Ok(status) => status.to_string(),
@@ -176,54 +169,22 @@ fn how(status: &io::Result<ExitStatus>, is_at_start: bool) -> String {
 }
 
 /// Asks a process of our own to end.
-pub(super) fn ask_to_end(process: Option<Pid>) {
+pub(super) fn ask_to_end(process: Option<u32>) {
     if let Some(pid) = process {
         // It may have ended by itself.
-        let _ = kill_process(pid, Signal::TERM);
+        let _ = os::ask_process_to_end(pid);
     }
 }
 
-pub(super) fn pid(process: Option<u32>) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(process?).ok()?)
-}
-
-/// Whether a process of this group still runs. One that has ended stays in its group until the
-/// process that it was left to, the system's first, takes note: in some containers that takes
-/// seconds, in which it does nothing any more.
-fn is_running(group: Pid) -> bool {
-    if test_kill_process_group(group).is_err() {
-        return false;
-    }
-    // Where the system has no such files, its first process takes note at once.
-    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
-    let stats = processes.flatten().map(|process| process.path().join("stat"));
-    let mut stats = stats.filter_map(|stat| std::fs::read_to_string(stat).ok());
-    stats.any(|stat| runs_in(&stat, group))
-}
-
-/// Whether a process of which the system says this runs in this group (`proc_pid_stat(5)`: its
-/// number, its name in brackets, its state, its parent, its group).
-fn runs_in(stat: &str, group: Pid) -> bool {
-    // A name can have brackets and spaces of its own.
-    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
-    let mut fields = rest.split_whitespace();
-    let (state, its_group) = (fields.next(), fields.nth(1));
-    state.is_some_and(|state| !["Z", "X"].contains(&state))
-        && its_group == Some(group.as_raw_nonzero().to_string().as_str())
-}
-
-fn kill_group(leader: Option<Pid>) {
-    if let Some(group) = leader {
-        // Its processes may all have ended by now.
-        let _ = kill_process_group(group, Signal::KILL);
+fn kill_group(leader: Option<u32>) {
+    if let Some(leader) = leader {
+        os::kill_group(leader);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-
-    use rustix::process::test_kill_process;
 
     use super::*;
 
@@ -269,19 +230,8 @@ mod tests {
         assert!(said.contains("SIGSEGV"), "{said}");
         let second = process.id().unwrap();
         process.end().await;
-        assert!(test_kill_process(second).is_err(), "it has ended");
-        assert!(!is_running(second), "nothing is left of it");
+        assert!(!os::is_group_running(second), "nothing is left of it");
         assert_eq!(starts(here), 2);
-    }
-
-    #[test]
-    fn a_process_that_has_ended_and_is_not_taken_note_of_does_not_run() {
-        let group = Pid::from_raw(4_939).unwrap();
-        assert!(runs_in("4941 (chromium) S 4939 4939 77 0 -1 4194560", group));
-        assert!(runs_in("4941 (a) Z 1 (b) R 1 4939 77 0", group), "the name has brackets");
-        assert!(!runs_in("4941 (chromium) Z 1 4939 77 0 -1 4194560", group));
-        assert!(!runs_in("4942 (other) S 4939 493 77 0 -1 4194560", group));
-        assert!(!runs_in("", group));
     }
 
     #[tokio::test]
@@ -311,7 +261,7 @@ mod tests {
     async fn one_that_cannot_be_started_again_has_ended_and_its_log_says_why() {
         let (folder, log) = folder_with_log();
         let program = folder.path().join("program");
-        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        os::testing::symlink("/bin/sh", &program).unwrap();
         let mut command = Command::new(&program);
         command.arg("-c").arg(format!("rm '{}'; kill -SEGV $$", program.display()));
         let process = Process::start(command, &log).unwrap();
@@ -354,7 +304,7 @@ mod tests {
             tokio::time::sleep(LOOK).await;
         }
         drop(process);
-        while test_kill_process_group(group).is_ok() {
+        while os::is_group_running(group) {
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -3,21 +3,19 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rustix::net::RecvFlags;
-use rustix::process::{Uid, geteuid};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::EdgeServer;
 use super::connections::ConnectionHandle;
-use super::peer::{PeerLookup, PeerUser, RETRY};
+use super::peer::{PeerLookup, PeerUser};
 use crate::home::DaemonSocket;
 use crate::lifecycle::TokenBucket;
+use crate::os::{self, AsSocketHandle, AsyncUnixStream};
 
 /// How long nothing is accepted when the system would not let us, and nothing can be closed.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -42,7 +40,7 @@ pub(super) async fn accept_on_socket(socket: DaemonSocket, server: EdgeServer) {
         Ok(listener) => listener,
         Err(error) => return tracing::warn!(%error, "no connection comes by the socket"),
     };
-    let admit = |stream: UnixStream, _| {
+    let admit = |stream: AsyncUnixStream, _| {
         let user = user_of(&stream);
         server.connect(stream, "daemon.sock", user)
     };
@@ -51,7 +49,7 @@ pub(super) async fn accept_on_socket(socket: DaemonSocket, server: EdgeServer) {
 
 /// Accepts from one listener until the server ends. `admit` hands a connection on; `None`: it is closed,
 /// or still looked up.
-async fn accept_from<S: AsFd, P>(
+async fn accept_from<S: AsSocketHandle, P>(
     server: &EdgeServer,
     accept: impl Fn(&mut Context<'_>) -> Poll<io::Result<(S, P)>>,
     admit: impl Fn(S, P) -> Option<ConnectionHandle>,
@@ -65,7 +63,7 @@ async fn accept_from<S: AsFd, P>(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let has_request = server.connections.is_crowded() && has_come(&stream);
+                let has_request = server.connections.is_crowded() && os::has_unread_bytes(&stream);
                 let admitted = admit(stream, peer);
                 // The next connection may cost this one its place: first, the proof that came
                 // with it is read.
@@ -81,13 +79,8 @@ async fn accept_from<S: AsFd, P>(
 }
 
 /// Whose process has connected, by the system's word. The file's mode keeps others out already.
-fn user_of(stream: &UnixStream) -> PeerUser {
-    let user = stream.peer_cred().map(|peer| peer.uid());
-    if user.is_ok_and(|user| user == geteuid().as_raw() || user == Uid::ROOT.as_raw()) {
-        PeerUser::Ours
-    } else {
-        PeerUser::Another
-    }
+fn user_of(stream: &AsyncUnixStream) -> PeerUser {
+    PeerUser::of(os::owner_of_stream(stream))
 }
 
 /// The system lets nothing be accepted: out of file descriptors, as a rule.
@@ -108,12 +101,6 @@ async fn make_room(server: &EdgeServer, complaints: &mut TokenBucket, error: &io
     let _ = tokio::time::timeout(PAUSE, all_ended).await;
 }
 
-/// Whether bytes have come that nobody has read yet.
-fn has_come(stream: &impl AsFd) -> bool {
-    let received = rustix::net::recv(stream, &mut [0; 1], RecvFlags::PEEK);
-    received.is_ok_and(|(_, length)| length > 0)
-}
-
 /// Hands a connection on, together with whose it is. `None`: it is closed, or still looked up.
 fn admit(
     stream: TcpStream,
@@ -131,8 +118,7 @@ fn admit(
             (None, Ok(permit)) => {
                 let (server, peers) = (server.clone(), peers.clone());
                 server.tasks.clone().spawn(async move {
-                    tokio::time::sleep(RETRY).await;
-                    let user = peers.user_of_missing(peer, own, server.edge.tools.hub().now());
+                    let user = peers.look_again(peer, own, || server.edge.tools.hub().now()).await;
                     server.handle_connection(stream, peer, user);
                     drop(permit);
                 });

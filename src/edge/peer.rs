@@ -4,20 +4,16 @@
 //! its socket at once is no longer in the table when the connection is accepted, and its request
 //! can still be read. So where there is a table, a missing entry counts as another user's.
 
-#[cfg(target_os = "linux")]
-mod sock_diag;
-
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Uid, geteuid};
-
+use crate::os::{self, ConnectionOwner, ConnectionTable};
 use crate::protocol::Timestamp;
 
 /// How long a socket that is not in the table may take to be there.
-pub(super) const RETRY: Duration = Duration::from_millis(5);
+const RETRY: Duration = Duration::from_millis(5);
 
 /// How often at most the daemon checks again whether there is a table.
 const RECHECK: Duration = Duration::from_secs(10);
@@ -33,6 +29,16 @@ pub enum PeerUser {
     Unknown,
 }
 
+impl PeerUser {
+    pub(super) const fn of(owner: ConnectionOwner) -> Self {
+        match owner {
+            ConnectionOwner::Own | ConnectionOwner::Administrator => Self::Ours,
+            ConnectionOwner::Another => Self::Another,
+            ConnectionOwner::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// Looks peers up in the system's table of sockets.
 #[derive(Debug)]
 pub(super) struct PeerLookup(Mutex<SocketTable>);
@@ -41,19 +47,14 @@ pub(super) struct PeerLookup(Mutex<SocketTable>);
 struct SocketTable {
     exists: bool,
     checked_at: Timestamp,
-    #[cfg(target_os = "linux")]
-    kernel: sock_diag::SockDiagClient,
+    system: ConnectionTable,
 }
 
 impl PeerLookup {
     /// Finds out whether the system has a table, with a socket of our own.
     pub(super) fn new(now: Timestamp) -> Self {
-        let mut table = SocketTable {
-            exists: false,
-            checked_at: now,
-            #[cfg(target_os = "linux")]
-            kernel: sock_diag::SockDiagClient::default(),
-        };
+        let mut table =
+            SocketTable { exists: false, checked_at: now, system: ConnectionTable::default() };
         table.check(now);
         if !table.exists {
             tracing::warn!(
@@ -65,7 +66,7 @@ impl PeerLookup {
     }
 
     /// The user of the socket at `peer` that is connected to `own`. `None`: the table has no such
-    /// socket; look again after [`RETRY`].
+    /// socket, or a lookup takes long; look again after [`RETRY`], by [`PeerLookup::look_again`].
     pub(super) fn user_of(
         &self,
         peer: SocketAddr,
@@ -76,16 +77,29 @@ impl PeerLookup {
         if !table.exists {
             table.recheck(now);
         }
+        if table.exists && !ConnectionTable::IS_QUICK {
+            return None;
+        }
         table.user_of(peer, own)
     }
 
-    /// The same for a socket that was missing once.
-    pub(super) fn user_of_missing(
-        &self,
+    /// The same for a socket that was missing once, after [`RETRY`].
+    pub(super) async fn look_again(
+        self: Arc<Self>,
         peer: SocketAddr,
         own: SocketAddr,
-        now: Timestamp,
+        now: impl FnOnce() -> Timestamp,
     ) -> PeerUser {
+        tokio::time::sleep(RETRY).await;
+        let now = now();
+        let look = move || self.user_of_missing(peer, own, now);
+        if ConnectionTable::IS_QUICK {
+            return look();
+        }
+        tokio::task::spawn_blocking(look).await.unwrap_or(PeerUser::Another)
+    }
+
+    fn user_of_missing(&self, peer: SocketAddr, own: SocketAddr, now: Timestamp) -> PeerUser {
         let mut table = self.lock();
         if let Some(user) = table.user_of(peer, own) {
             return user;
@@ -104,8 +118,8 @@ impl SocketTable {
         if !self.exists {
             return Some(PeerUser::Unknown);
         }
-        match self.find(peer, own) {
-            Ok(user) => user.map(|user| peer_user(user, geteuid())),
+        match self.system.owner_of(peer, own) {
+            Ok(owner) => owner.map(PeerUser::of),
             Err(error) => {
                 // It had answered before, so this is no system without a table.
                 tracing::debug!(%peer, %error, "the user of a connection cannot be looked up");
@@ -135,35 +149,13 @@ impl SocketTable {
         let own = listener.local_addr()?;
         let client = TcpStream::connect(own)?;
         let peer = client.local_addr()?;
-        match self.find(peer, own) {
+        match self.system.owner_of(peer, own) {
             // In some user namespaces all sockets have the same, foreign user.
-            Ok(user) => Ok(user == Some(geteuid())),
-            Err(error) if is_passing(&error) => Err(error),
+            Ok(owner) => Ok(owner == Some(ConnectionOwner::Own)),
+            Err(error) if os::is_passing(&error) => Err(error),
             Err(_no_table) => Ok(false),
         }
     }
-
-    /// The user who owns the socket at `peer` that is connected to `own`.
-    #[cfg(target_os = "linux")]
-    fn find(&mut self, peer: SocketAddr, own: SocketAddr) -> io::Result<Option<Uid>> {
-        self.kernel.user_at(peer, own)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn find(&mut self, _peer: SocketAddr, _own: SocketAddr) -> io::Result<Option<Uid>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-fn peer_user(user: Uid, own: Uid) -> PeerUser {
-    if user == own || user.is_root() { PeerUser::Ours } else { PeerUser::Another }
-}
-
-/// Whether an error is for want of files or memory.
-fn is_passing(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let passing = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::AGAIN];
-    Errno::from_io_error(error).is_some_and(|errno| passing.contains(&errno))
 }
 
 #[cfg(test)]
@@ -172,20 +164,17 @@ mod tests {
     use std::net::Shutdown;
 
     use super::*;
+    use crate::os::OperatingSystem;
 
     const NOW: Timestamp = Timestamp::from_unix_micros(1_000_000_000);
 
-    #[test]
-    fn only_this_user_and_the_administrator_get_in() {
-        let user = Uid::from_raw;
-        assert_eq!(peer_user(user(1000), user(1000)), PeerUser::Ours);
-        assert_eq!(peer_user(user(0), user(1000)), PeerUser::Ours);
-        assert_eq!(peer_user(user(1001), user(1000)), PeerUser::Another);
-        assert_eq!(peer_user(user(1000), user(0)), PeerUser::Another);
+    /// Whether the system's table is Linux's. Windows does not tell a closed socket from a foreign one, and
+    /// macOS tells nothing.
+    fn is_linux() -> bool {
+        OperatingSystem::current() == OperatingSystem::Linux
     }
 
     /// A connection over the loopback: its two ends and their addresses.
-    #[cfg(target_os = "linux")]
     fn connection(listening: &str, connecting: &str) -> Option<(TcpStream, TcpStream)> {
         // Not every computer has IPv6.
         let listener = TcpListener::bind((listening, 0)).ok()?;
@@ -193,9 +182,11 @@ mod tests {
         Some((client.unwrap(), listener.accept().unwrap().0))
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn the_user_of_a_connection_is_known_on_either_version_of_ip() {
+        if !is_linux() {
+            return;
+        }
         let lookup = PeerLookup::new(NOW);
         assert!(lookup.lock().exists, "these tests need a table of sockets");
         for (listening, connecting) in
@@ -212,9 +203,11 @@ mod tests {
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_socket_that_its_process_has_closed_has_no_user_any_more() {
+        if !is_linux() {
+            return;
+        }
         let lookup = PeerLookup::new(NOW);
         for linger in [None, Some(Duration::ZERO)] {
             let (mut client, accepted) = connection("127.0.0.1", "127.0.0.1").unwrap();
@@ -228,9 +221,11 @@ mod tests {
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn whether_there_is_a_table_is_checked_again_after_a_while() {
+        if !is_linux() {
+            return;
+        }
         let lookup = PeerLookup::new(NOW);
         lookup.lock().exists = false;
         let (_client, accepted) = connection("127.0.0.1", "127.0.0.1").unwrap();

@@ -2,21 +2,17 @@
 //! write, and files that they give to pages (`reading`).
 //!
 //! A name from an agent is untrusted. It is compared with the opened folders part by part, and the
-//! file is created without following a link on the way (`beneath`).
+//! file is created without following a link on the way ([`FolderHandle`]).
 
-mod beneath;
 mod folders;
 mod reading;
 
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::io::Errno;
-
 use super::{StateDirectory, StateDirectoryError};
+use crate::os::{self, FolderHandle, NoFollowError, NoFollowReason};
 use crate::protocol::SavedFormat;
-use beneath::{FolderHandle, NoFollowError};
 pub use folders::{AgentFolderError, AgentFolders, FolderAccess};
 pub use reading::{ReadableFile, ReadableFileError};
 
@@ -112,7 +108,7 @@ impl UsualFolder {
 
     /// The same with the links in its base resolved: below the base no link is followed.
     fn resolved(&self) -> io::Result<Self> {
-        Ok(Self { base: fs::canonicalize(&self.base)?, below: self.below.clone() })
+        Ok(Self { base: os::canonicalize(&self.base)?, below: self.below.clone() })
     }
 }
 
@@ -302,13 +298,13 @@ impl AgentFileError {
 }
 
 impl From<NoFollowError> for AgentFileError {
-    fn from(NoFollowError { path, source }: NoFollowError) -> Self {
-        // Systems report different errors for a link in place of a folder.
-        let links = [Errno::LOOP, Errno::MLINK, Errno::NOTDIR].map(Errno::raw_os_error);
-        match source.raw_os_error() {
-            Some(code) if code == Errno::NOENT.raw_os_error() => Self::NoFolder(path),
-            Some(code) if links.contains(&code) => Self::Link(path),
-            Some(_) | None => Self::Io { path, source },
+    fn from(NoFollowError { path, reason, source }: NoFollowError) -> Self {
+        match reason {
+            NoFollowReason::NotFound => Self::NoFolder(path),
+            NoFollowReason::Link => Self::Link(path),
+            NoFollowReason::Exists | NoFollowReason::NotRegular | NoFollowReason::Other => {
+                Self::Io { path, source }
+            }
         }
     }
 }

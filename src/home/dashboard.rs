@@ -42,7 +42,6 @@ impl StateDirectory {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -52,7 +51,7 @@ mod tests {
         let (_dir, home) = in_temporary();
         home.write_dashboard_link(7890, "first").unwrap();
         let path = home.write_dashboard_link(7890, "second").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(crate::os::testing::mode(&path), 0o600);
         let page = fs::read_to_string(&path).unwrap();
         assert!(page.contains("second") && !page.contains("first"));
         // In the form alone: an address would end up in the history.

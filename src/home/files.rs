@@ -2,11 +2,11 @@
 //!
 //! A file is written aside, synced and renamed, and then its folder is synced.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::os::{self, OpenOwnerOnly as _};
 use crate::protocol::Timestamp;
 
 /// The name of a file while it is written. Each folder has one writer, so one name is enough; the
@@ -113,7 +113,7 @@ pub(crate) fn move_damaged_database(path: &Path) -> io::Result<PathBuf> {
 
 /// Makes a folder that only its owner can open, unless it is there.
 pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
-    match DirBuilder::new().mode(0o700).create(folder) {
+    match os::create_folder(folder) {
         Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(FileError { path: folder.to_owned(), source }),
@@ -123,7 +123,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
 /// Puts a file in its place: whole and on the disk, or not at all.
 pub(super) fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let aside = folder.join(ASIDE);
-    let written = write_aside(&aside, bytes).and_then(|()| fs::rename(&aside, path));
+    let written = write_aside(&aside, bytes).and_then(|()| os::replace_file(&aside, path));
     if let Err(source) = written {
         // The disk may be full. If this fails, the next write replaces the file.
         let _ = fs::remove_file(&aside);
@@ -134,7 +134,7 @@ pub(super) fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), File
 
 fn write_aside(aside: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
-        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(aside)?;
+        OpenOptions::new().create(true).truncate(true).write(true).open_owner_only(aside)?;
     file.write_all(bytes)?;
     // Before the rename: after a power failure the name must not lead to an empty file.
     file.sync_all()
@@ -142,7 +142,7 @@ fn write_aside(aside: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Syncs a folder. Without this a new name may be lost in a power failure.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), FileError> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::at(folder))
+    os::sync_folder(folder).map_err(FileError::at(folder))
 }
 
 /// The text of a file, of at most `most` bytes.

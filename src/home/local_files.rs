@@ -108,7 +108,6 @@ impl LocalFileStore {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -122,7 +121,7 @@ mod tests {
         assert!(store.change(&add).unwrap().1);
         assert!(!store.change(&add).unwrap().1);
         assert_eq!(store.read().unwrap().open_folders(), ["/srv/site"]);
-        let mode = fs::metadata(home.dir().join(LOCAL_FILES)).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(home.dir().join(LOCAL_FILES));
         assert_eq!(mode & 0o777, 0o600);
     }
 

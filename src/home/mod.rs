@@ -23,16 +23,14 @@ mod unpacked;
 mod uploads;
 mod widenings;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::os::{self, FileAccess, OpenOwnerOnly as _};
 use crate::proof::{self, AuthKey, KEY_LENGTH};
 pub use agent_files::{
     AgentFileError, AgentFiles, AgentFolderError, AgentFolders, FolderAccess, ReadableFile,
@@ -106,25 +104,25 @@ pub enum StateDirectoryError {
     },
     /// Others may read or write it.
     #[error(
-        "{path} is open to others (mode {mode:03o}): it holds the key to your browser. Close it with: chmod {want:o} {path}"
+        "{path} is open to others ({found}): it holds the key to your browser. Close it with: {remedy}"
     )]
     OpenToOthers {
         /// Which file or folder.
         path: PathBuf,
         /// Its permissions.
-        mode: u32,
-        /// The permissions that it needs.
-        want: u32,
+        found: String,
+        /// The command that closes it.
+        remedy: String,
     },
     /// It is another user's.
     #[error(
-        "{path} belongs to another user (uid {owner}). Name a directory of your own with TABWIRE_HOME"
+        "{path} belongs to another user ({owner}). Name a directory of your own with TABWIRE_HOME"
     )]
     NotOurs {
         /// Which file or folder.
         path: PathBuf,
         /// Whose it is.
-        owner: u32,
+        owner: String,
     },
     /// The secret has another length.
     #[error(
@@ -183,13 +181,10 @@ impl StateDirectory {
     ///
     /// [`StateDirectoryError`]: it cannot be used, or it is not closed to others.
     pub fn open(dir: &Path) -> Result<Self, StateDirectoryError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
+        os::create_folders(dir)
             .map_err(|source| StateDirectoryError::Io { path: dir.to_owned(), source })?;
         // Before the secret is read or written, which another user could then see.
-        check_private(dir, 0o700)?;
+        check_private(dir)?;
         let auth = read_or_make_key(dir)?;
         Ok(Self { dir: dir.to_owned(), auth })
     }
@@ -216,7 +211,7 @@ impl StateDirectory {
         if !is_there(dir)? {
             return Ok(false);
         }
-        check_private(dir, 0o700)?;
+        check_private(dir)?;
         Ok(true)
     }
 
@@ -243,8 +238,8 @@ impl StateDirectory {
         let aside = aside(&path);
         write_private(&aside, AuthKey::generate().as_bytes())
             // A power failure after the rename must not leave an empty secret.
-            .and_then(|()| File::open(&aside)?.sync_all())
-            .and_then(|()| fs::rename(&aside, &path))
+            .and_then(|()| os::sync_file(&aside))
+            .and_then(|()| os::replace_file(&aside, &path))
             .map_err(|source| StateDirectoryError::Io { path, source })?;
         Ok(Self { dir: self.dir.clone(), auth: read_key(&self.dir)? })
     }
@@ -354,7 +349,7 @@ fn aside(path: &Path) -> PathBuf {
 
 fn read_key(dir: &Path) -> Result<AuthKey, StateDirectoryError> {
     let path = dir.join(AUTH_KEY);
-    check_private(&path, 0o600)?;
+    check_private(&path)?;
     let bytes =
         fs::read(&path).map_err(|source| StateDirectoryError::Io { path: path.clone(), source })?;
     let length = bytes.len();
@@ -369,20 +364,16 @@ fn is_there(path: &Path) -> Result<bool, StateDirectoryError> {
 }
 
 /// Checks that a path belongs to this user and is closed to all others.
-fn check_private(path: &Path, want: u32) -> Result<(), StateDirectoryError> {
+fn check_private(path: &Path) -> Result<(), StateDirectoryError> {
     let path = path.to_owned();
-    let found = match fs::metadata(&path) {
-        Ok(found) => found,
-        Err(source) => return Err(StateDirectoryError::Io { path, source }),
-    };
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(StateDirectoryError::NotOurs { path, owner: found.uid() });
+    match os::access(&path) {
+        Ok(FileAccess::OwnerOnly) => Ok(()),
+        Ok(FileAccess::Open { found, remedy }) => {
+            Err(StateDirectoryError::OpenToOthers { path, found, remedy })
+        }
+        Ok(FileAccess::Foreign { owner }) => Err(StateDirectoryError::NotOurs { path, owner }),
+        Err(source) => Err(StateDirectoryError::Io { path, source }),
     }
-    let mode = found.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(StateDirectoryError::OpenToOthers { path, mode, want });
-    }
-    Ok(())
 }
 
 /// Waits for the lock on this directory's settings, and holds it until it is dropped.
@@ -399,8 +390,7 @@ fn open_private(path: &Path) -> Result<File, StateDirectoryError> {
         .truncate(false)
         .write(true)
         .read(true)
-        .mode(0o600)
-        .open(path)
+        .open_owner_only(path)
         .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
@@ -410,10 +400,7 @@ fn open_private(path: &Path) -> Result<File, StateDirectoryError> {
 ///
 /// The system's; among them, that the file exists.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
-    // Before the first byte: the umask may have left other bits, and the content may be the secret.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(bytes)
+    os::create_owner_only(path)?.write_all(bytes)
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(
@@ -452,7 +439,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDirectory
     let aside = aside(path);
     let text = serde_json::to_vec_pretty(value).unwrap_or_default();
     write_private(&aside, &text)
-        .and_then(|()| fs::rename(&aside, path))
+        .and_then(|()| os::replace_file(&aside, path))
         .map_err(|source| StateDirectoryError::Io { path: path.to_owned(), source })
 }
 
@@ -462,8 +449,8 @@ fn write_json_synced<T: Serialize>(path: &Path, value: &T) -> Result<(), StateDi
     let aside = aside(path);
     let text = serde_json::to_vec_pretty(value).map_err(|error| io(error.into()))?;
     let written = write_private(&aside, &text)
-        .and_then(|()| File::open(&aside)?.sync_all())
-        .and_then(|()| fs::rename(&aside, path));
+        .and_then(|()| os::sync_file(&aside))
+        .and_then(|()| os::replace_file(&aside, path));
     if written.is_err() {
         // The error that counts is the one above.
         let _ = fs::remove_file(&aside);
@@ -485,11 +472,8 @@ mod tests {
 
     use super::*;
     use crate::home::unpacked::{UNPACKED, UNPACKED_VERSION};
+    use crate::os::testing::{chmod, mode, private_folder as temporary};
     use crate::protocol::garbled;
-
-    fn temporary() -> tempfile::TempDir {
-        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
-    }
 
     #[test]
     fn the_secret_is_made_once_and_only_its_owner_can_read_it() {
@@ -498,9 +482,8 @@ mod tests {
         let first = StateDirectory::open(&path).unwrap();
         let second = StateDirectory::open(&path).unwrap();
         assert_eq!(first.auth().as_bytes(), second.auth().as_bytes());
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
-        assert_eq!(mode(&path.join(AUTH_KEY)), 0o600);
+        assert_eq!(mode(path.join(AUTH_KEY)), 0o600);
         assert_eq!(fs::read_dir(&path).unwrap().count(), 1, "nothing is left aside");
     }
 
@@ -512,11 +495,11 @@ mod tests {
         for (path, open, closed) in
             [(home.clone(), 0o755, 0o700), (home.join(AUTH_KEY), 0o640, 0o600)]
         {
-            fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+            chmod(&path, open).unwrap();
             let error = StateDirectory::open(&home).unwrap_err();
             assert!(matches!(error, StateDirectoryError::OpenToOthers { .. }), "{error}");
             assert!(error.to_string().contains(&format!("chmod {closed:o}")), "{error}");
-            fs::set_permissions(&path, Permissions::from_mode(closed)).unwrap();
+            chmod(&path, closed).unwrap();
         }
         StateDirectory::open(&home).unwrap();
     }

@@ -110,7 +110,6 @@ pub(super) fn is_own_file(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -135,9 +134,8 @@ mod tests {
         owners.sort();
         assert_eq!(owners, [bob, ann.clone()]);
         let path = home.noise().folder(&ann).join(FILE);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let folder = fs::metadata(path.parent().unwrap()).unwrap();
-        assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+        assert_eq!(crate::os::testing::mode(&path), 0o600);
+        assert_eq!(crate::os::testing::mode(path.parent().unwrap()), 0o700);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, write_json_synced};
+use crate::os::{self, FileIdentity};
 use crate::proof;
 use crate::protocol::{
     Owner, OwnerEntry, OwnerGeneration, OwnerKind, OwnerList, OwnerListError, Timestamp,
@@ -149,7 +150,7 @@ impl OwnersFile {
 /// What a look at the file tells of it: every write puts a new file in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnersStamp {
-    inode: u64,
+    identity: FileIdentity,
     changed: (i64, i64),
     size: u64,
 }
@@ -158,17 +159,16 @@ impl OwnersStamp {
     /// A look at a file; `None`: it is not there.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(path).ok()?;
-        let changed = (found.ctime(), found.ctime_nsec());
-        Some(Self { inode: found.ino(), changed, size: found.size() })
+        let (identity, changed) =
+            (os::entry(path, &found).ok()?.identity, os::times(&found).changed);
+        Some(Self { identity, changed, size: found.len() })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::{StateDirectory, in_temporary};
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(home.owners().read().unwrap(), None);
         let ci = home.owners().add("ci", Some("Nightly"), OwnerKind::Local, AT).unwrap();
         assert_eq!(home.owners().read().unwrap().unwrap().entries(), [ci]);
-        let mode = fs::metadata(home.owners().path()).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(home.owners().path());
         assert_eq!(mode & 0o777, 0o600);
         let left = fs::read_dir(home.dir()).unwrap().count();
         assert_eq!(left, 3, "nothing beside the secret, the lock and the list");

@@ -72,7 +72,6 @@ impl ScopesFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -85,7 +84,7 @@ mod tests {
         assert!(home.scopes().choose(&work, TabScope::Own).unwrap().1);
         assert!(!home.scopes().choose(&work, TabScope::Own).unwrap().1);
         assert_eq!(home.scopes().read().unwrap().of(&work), TabScope::Own);
-        let mode = fs::metadata(home.dir().join(SCOPES)).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(home.dir().join(SCOPES));
         assert_eq!(mode & 0o777, 0o600);
     }
 

@@ -84,7 +84,6 @@ impl SiteRulesFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -102,7 +101,7 @@ mod tests {
         assert!(!home.site_rules().change(&deny("example.com")).unwrap().1);
         let rules = home.site_rules().read().unwrap();
         assert_eq!(rules.deny(), [SitePattern::parse("example.com").unwrap()]);
-        let mode = fs::metadata(home.dir().join(SITE_RULES)).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(home.dir().join(SITE_RULES));
         assert_eq!(mode & 0o777, 0o600);
     }
 

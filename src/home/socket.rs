@@ -1,14 +1,12 @@
 //! The daemon's socket in the state directory. Bridge and command line of the same user reach the
 //! daemon there: their token does not go over the loopback, whose ports any program can take.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use super::DaemonLock;
+use crate::os::{self, AsyncUnixListener, FileIdentity, UnixListener, UnixStream};
 
 /// The socket's name.
 pub(super) const SOCKET: &str = "daemon.sock";
@@ -53,7 +51,7 @@ pub enum DaemonSocketError {
 pub struct DaemonSocket {
     listener: UnixListener,
     path: PathBuf,
-    inode: u64,
+    identity: FileIdentity,
 }
 
 /// The socket of a daemon that runs on the state directory `home`; `None`: there is none, or a file that
@@ -61,8 +59,8 @@ pub struct DaemonSocket {
 pub(crate) fn socket_in(home: &Path) -> Option<PathBuf> {
     let path = home.join(SOCKET);
     let found = fs::symlink_metadata(&path).ok()?;
-    let is_ours = found.uid() == rustix::process::geteuid().as_raw();
-    (found.file_type().is_socket() && is_ours && fits(&path)).then_some(path)
+    let is_ours = os::is_owner(&path, &found);
+    (os::is_socket(found.file_type()) && is_ours && fits(&path)).then_some(path)
 }
 
 impl DaemonLock {
@@ -81,9 +79,9 @@ impl DaemonLock {
         let io = |source| DaemonSocketError::Io { path: path.clone(), source };
         // The directory is closed to others, so nobody connects before the mode is set.
         let listener = UnixListener::bind(&path).map_err(io)?;
-        let inode = fs::symlink_metadata(&path).map_err(io)?.ino();
-        let socket = DaemonSocket { listener, path: path.clone(), inode };
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io)?;
+        let identity = identity(&path).map_err(io)?;
+        let socket = DaemonSocket { listener, path: path.clone(), identity };
+        os::close_to_others(&path).map_err(io)?;
         socket.listener.set_nonblocking(true).map_err(io)?;
         Ok(socket)
     }
@@ -95,15 +93,15 @@ impl DaemonSocket {
     /// # Errors
     ///
     /// The system's.
-    pub fn listener(&self) -> io::Result<tokio::net::UnixListener> {
-        tokio::net::UnixListener::from_std(self.listener.try_clone()?)
+    pub(crate) fn listener(&self) -> io::Result<AsyncUnixListener> {
+        AsyncUnixListener::from_std(self.listener.try_clone()?)
     }
 }
 
 impl Drop for DaemonSocket {
     fn drop(&mut self) {
         // Another file may be in its place by now.
-        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -120,7 +118,7 @@ fn remove_silent(path: &Path) -> Result<(), DaemonSocketError> {
     if found.is_symlink() {
         return Err(DaemonSocketError::Link(path.to_owned()));
     }
-    if !found.is_socket() {
+    if !os::is_socket(found) {
         return Err(DaemonSocketError::NoSocket(path.to_owned()));
     }
     match UnixStream::connect(path) {
@@ -138,13 +136,18 @@ fn remove_silent(path: &Path) -> Result<(), DaemonSocketError> {
 }
 
 fn fits(path: &Path) -> bool {
-    path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX
+    path.as_os_str().len() <= SOCKET_PATH_MAX
+}
+
+fn identity(path: &Path) -> io::Result<FileIdentity> {
+    Ok(os::entry(path, &fs::symlink_metadata(path)?)?.identity)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::home::{StateDirectory, in_temporary};
+    use crate::os::testing::{mode, private_folder, symlink};
 
     fn kind(error: &DaemonSocketError) -> &'static str {
         match error {
@@ -163,8 +166,7 @@ mod tests {
         assert_eq!(socket_in(home.dir()), None);
         let socket = lock.listen().unwrap();
         let path = socket_in(home.dir()).unwrap();
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode(&path), 0o600);
         UnixStream::connect(&path).unwrap();
         drop(socket);
         assert!(!path.exists() && socket_in(home.dir()).is_none());
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(socket_in(home.dir()), None);
         let elsewhere = home.dir().join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        symlink(&elsewhere, &path).unwrap();
         assert_eq!(kind(&lock.listen().unwrap_err()), "link");
         assert!(fs::symlink_metadata(&path).unwrap().is_symlink() && elsewhere.exists());
         assert_eq!(socket_in(home.dir()), None);
@@ -206,10 +208,7 @@ mod tests {
 
     #[test]
     fn a_path_of_100_bytes_has_a_socket_and_a_longer_one_is_refused_with_the_way_out() {
-        let dir = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in("/tmp")
-            .unwrap();
+        let dir = private_folder();
         let base = dir.path().as_os_str().len() + 1 + 1 + SOCKET.len();
         for (length, fits) in [(SOCKET_PATH_MAX, true), (SOCKET_PATH_MAX + 1, false)] {
             let home = StateDirectory::open(&dir.path().join("x".repeat(length - base))).unwrap();

@@ -1,14 +1,14 @@
 //! Copies of files that agents give to pages. A browser reads a file only when the page sends it, so a
 //! copy stays for a while; it lies in a folder of its own, under the file's own name.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::files::{make_folder, paths_in};
 use super::{ReadableFile, StateDirectory};
+use crate::os;
 use crate::proof::random_hex;
 
 /// The largest file that an agent can give to a page, in bytes.
@@ -94,7 +94,7 @@ impl UploadStore {
         }
         make_folder(&self.dir).map_err(|error| io(error.source))?;
         let folder = self.dir.join(random_hex::<NAME_BYTES>());
-        DirBuilder::new().mode(0o700).create(&folder).map_err(io)?;
+        os::create_folder(&folder).map_err(io)?;
         let path = folder.join(&name);
         match copy(source, &path) {
             Ok(true) => Ok(StoredUpload { path, name, size }),
@@ -160,7 +160,7 @@ impl UploadStore {
 
 /// Copies an open file to a new one. False: the file was changed meanwhile.
 fn copy(source: &mut ReadableFile, path: &Path) -> io::Result<bool> {
-    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut copy = os::create_owner_only(path)?;
     let size = source.metadata.len();
     // One byte more shows that the file has grown.
     let copied = io::copy(&mut (&mut source.file).take(size.saturating_add(1)), &mut copy)?;

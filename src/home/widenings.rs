@@ -86,7 +86,6 @@ impl StateDirectory {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::home::in_temporary;
@@ -100,7 +99,7 @@ mod tests {
         let first = home.note_widening("agents use a.example", Some("tabwire x"), AT).unwrap();
         let second = home.note_widening("agents use b.example", None, AT).unwrap();
         assert_eq!(home.unconfirmed().unwrap(), [first.clone(), second.clone()]);
-        let mode = fs::metadata(home.dir().join(UNCONFIRMED)).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(home.dir().join(UNCONFIRMED));
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(home.confirm_widenings(&[first.id, "unknown".to_owned()]).unwrap(), 1);
         assert_eq!(home.unconfirmed().unwrap(), [second]);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
 use crate::engine::{ClockAnchor, RecordedHistory};
 use crate::journal::boot_id;
+use crate::os;
 use crate::protocol::Timestamp;
 
 /// The clock of the daemon. It reads the system clock once, at the start; from then on its time is
@@ -35,8 +35,7 @@ impl ClockSample {
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
-        let monotonic = clock_gettime(ClockId::Monotonic);
-        let monotonic = Duration::try_from(monotonic).unwrap_or_default();
+        let monotonic = os::monotonic_time();
         Self { boot: boot_id(), monotonic, system: Timestamp::from_unix_micros(micros) }
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::user_folders::{OperatingSystem, UserFolders};
+use super::user_folders::UserFolders;
+use crate::os::OperatingSystem;
 use crate::protocol::EXTENSION_ID;
 
 /// The name by which the extension calls the native messaging host.
@@ -19,6 +20,10 @@ pub(crate) struct ChromiumBrowser {
     linux: Option<&'static str>,
     /// The same below `~/Library/Application Support`.
     mac_os: &'static str,
+    /// The same below `%LOCALAPPDATA%`; `None`: there is no such browser on Windows.
+    windows: Option<&'static str>,
+    /// The keys below `HKEY_CURRENT_USER\Software` under which it looks for hosts on Windows.
+    registry: &'static [&'static str],
     /// On Linux its folders of profiles below the home directory where it was installed as a Snap or a
     /// Flatpak.
     packaged: &'static [&'static str],
@@ -30,12 +35,16 @@ pub(crate) static BROWSERS: [ChromiumBrowser; 6] = [
         name: "Chrome",
         linux: Some("google-chrome"),
         mac_os: "Google/Chrome",
+        windows: Some("Google/Chrome/User Data"),
+        registry: &[r"Google\Chrome"],
         packaged: &[".var/app/com.google.Chrome/config/google-chrome"],
     },
     ChromiumBrowser {
         name: "Chromium",
         linux: Some("chromium"),
         mac_os: "Chromium",
+        windows: Some("Chromium/User Data"),
+        registry: &["Chromium"],
         packaged: &[
             "snap/chromium/common/chromium",
             ".var/app/org.chromium.Chromium/config/chromium",
@@ -46,12 +55,17 @@ pub(crate) static BROWSERS: [ChromiumBrowser; 6] = [
         name: "Edge",
         linux: Some("microsoft-edge"),
         mac_os: "Microsoft Edge",
+        windows: Some("Microsoft/Edge/User Data"),
+        registry: &[r"Microsoft\Edge"],
         packaged: &[".var/app/com.microsoft.Edge/config/microsoft-edge"],
     },
     ChromiumBrowser {
         name: "Brave",
         linux: Some("BraveSoftware/Brave-Browser"),
         mac_os: "BraveSoftware/Brave-Browser",
+        windows: Some("BraveSoftware/Brave-Browser/User Data"),
+        // Brave was seen to read the key of Chrome.
+        registry: &[r"BraveSoftware\Brave-Browser", r"Google\Chrome"],
         packaged: &[
             "snap/brave/current/.config/BraveSoftware/Brave-Browser",
             ".var/app/com.brave.Browser/config/BraveSoftware/Brave-Browser",
@@ -61,12 +75,21 @@ pub(crate) static BROWSERS: [ChromiumBrowser; 6] = [
         name: "Vivaldi",
         linux: Some("vivaldi"),
         mac_os: "Vivaldi",
+        windows: Some("Vivaldi/User Data"),
+        registry: &["Vivaldi"],
         packaged: &[
             "snap/vivaldi/current/.config/vivaldi",
             ".var/app/com.vivaldi.Vivaldi/config/vivaldi",
         ],
     },
-    ChromiumBrowser { name: "Arc", linux: None, mac_os: "Arc/User Data", packaged: &[] },
+    ChromiumBrowser {
+        name: "Arc",
+        linux: None,
+        mac_os: "Arc/User Data",
+        windows: None,
+        registry: &[],
+        packaged: &[],
+    },
 ];
 
 impl ChromiumBrowser {
@@ -75,6 +98,7 @@ impl ChromiumBrowser {
         match user_folders.system {
             OperatingSystem::Linux => self.linux.map(|folder| user_folders.settings.join(folder)),
             OperatingSystem::MacOs => Some(user_folders.settings.join(self.mac_os)),
+            OperatingSystem::Windows => self.windows.map(|folder| user_folders.local.join(folder)),
         }
     }
 
@@ -86,9 +110,17 @@ impl ChromiumBrowser {
         self.folder(user_folders).into_iter().chain(packaged).collect()
     }
 
-    /// The file in which it looks for our host; `None`: no such browser on this system.
+    /// The file in which it looks for our host; `None`: no such browser on this system, or it looks
+    /// [in the registry](Self::registry_keys).
     pub(crate) fn manifest(&self, user_folders: &UserFolders) -> Option<PathBuf> {
-        self.folder(user_folders).map(|folder| manifest_below(&folder))
+        let has_files = user_folders.system != OperatingSystem::Windows;
+        self.folder(user_folders).filter(|_| has_files).map(|folder| manifest_below(&folder))
+    }
+
+    /// The keys of the user's registry under which it looks for the path of our host's manifest.
+    pub(crate) fn registry_keys(&self) -> impl Iterator<Item = String> {
+        let key = |vendor| format!(r"Software\{vendor}\NativeMessagingHosts\{HOST_NAME}");
+        self.registry.iter().map(key)
     }
 }
 

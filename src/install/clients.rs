@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::settings::{JsonEntry, SettingsFormat};
-use super::user_folders::{OperatingSystem, UserFolders};
+use super::user_folders::UserFolders;
+use crate::os::OperatingSystem;
 use BaseFolder::{DotConfig, Home, Settings};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,10 @@ enum BaseFolder {
     Home,
     /// Where programs of this system keep their settings.
     Settings,
-    /// Where programs do on Linux, for those that do the same on macOS.
+    /// Where programs do on Linux, for those that do the same on other systems.
     DotConfig,
+    /// The same on Linux and macOS, and as other programs on Windows.
+    DotConfigOrRoaming,
     ClaudeCode,
     Codex,
     Copilot,
@@ -119,7 +122,12 @@ static FACTS: [ClientFacts; 18] = [
         (Settings, "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
         SERVERS,
     ),
-    row("Zed", "zed", (DotConfig, "zed/settings.json"), json("context_servers", JsonEntry::Plain)),
+    row(
+        "Zed",
+        "zed",
+        (BaseFolder::DotConfigOrRoaming, "zed/settings.json"),
+        json("context_servers", JsonEntry::Plain),
+    ),
     ClientFacts {
         made: Some((Home, ".kiro")),
         ..row("Kiro", "kiro", (Home, ".kiro/settings/mcp.json"), SERVERS)
@@ -207,6 +215,12 @@ fn below(user_folders: &UserFolders, (base, path): (BaseFolder, &str)) -> PathBu
         BaseFolder::Settings => user_folders.settings.join(path),
         BaseFolder::DotConfig => match user_folders.system {
             OperatingSystem::Linux => user_folders.settings.join(path),
+            OperatingSystem::MacOs | OperatingSystem::Windows => {
+                user_folders.home.join(".config").join(path)
+            }
+        },
+        BaseFolder::DotConfigOrRoaming => match user_folders.system {
+            OperatingSystem::Linux | OperatingSystem::Windows => user_folders.settings.join(path),
             OperatingSystem::MacOs => user_folders.home.join(".config").join(path),
         },
         BaseFolder::ClaudeCode => user_folders.claude_code.join(path),
@@ -234,7 +248,8 @@ mod tests {
     #[test]
     fn each_client_has_its_file_on_each_system() {
         let file = |client: McpClient, system| {
-            client.file(&UserFolders::in_home(system, Path::new("/h"))).display().to_string()
+            let file = client.file(&UserFolders::in_home(system, Path::new("/h")));
+            file.display().to_string().replace('\\', "/")
         };
         let mac = "/h/Library/Application Support";
         for system in [OperatingSystem::Linux, OperatingSystem::MacOs] {
@@ -253,9 +268,16 @@ mod tests {
         }
         let desktop = |base: &str| format!("{base}/Claude/claude_desktop_config.json");
         let code = |base: &str| format!("{base}/Code/User/mcp.json");
-        for (system, base) in
-            [(OperatingSystem::Linux, "/h/.config"), (OperatingSystem::MacOs, mac)]
-        {
+        let windows = "/h/AppData/Roaming";
+        let zed = file(McpClient::Zed, OperatingSystem::Windows);
+        assert_eq!(zed, format!("{windows}/zed/settings.json"));
+        let amp = file(McpClient::Amp, OperatingSystem::Windows);
+        assert_eq!(amp, "/h/.config/amp/settings.json");
+        for (system, base) in [
+            (OperatingSystem::Linux, "/h/.config"),
+            (OperatingSystem::MacOs, mac),
+            (OperatingSystem::Windows, windows),
+        ] {
             assert_eq!(file(McpClient::ClaudeDesktop, system), desktop(base));
             assert_eq!(file(McpClient::VsCode, system), code(base));
             let insiders = format!("{base}/Code - Insiders/User/mcp.json");

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::browsers::{self, BROWSERS, ChromiumBrowser, manifest_below};
-use super::{Installation, OperatingSystem, is_missing, native_host};
+use super::{Installation, OperatingSystem, PlannedChange, is_missing, native_host};
+use crate::os;
 
 /// A file by which browsers find the native messaging host: the manifest of a browser, or the
 /// script that the manifests name.
@@ -44,7 +45,54 @@ impl Installation {
             state: host_file_state(&path, &text),
             path,
         };
-        self.own_files().into_iter().map(look).collect()
+        self.own_files().into_iter().map(look).chain(self.registrations()).collect()
+    }
+
+    /// The entries in the registry of Windows by which the browsers that are here find the manifest.
+    fn registrations(&self) -> Vec<HostFile> {
+        if self.system() != OperatingSystem::Windows {
+            return Vec::new();
+        }
+        let manifest = manifest_below(&self.state);
+        let look = |(browser, key): (&'static str, String)| HostFile {
+            browser: Some(browser),
+            state: match os::registered_path(&key) {
+                Some(path) if path == manifest => HostFileState::Current,
+                Some(path) => HostFileState::StartsOther(path),
+                None => HostFileState::Missing,
+            },
+            path: key.into(),
+        };
+        let keys = |browser: &'static ChromiumBrowser| {
+            browser.registry_keys().map(|key| (browser.name, key))
+        };
+        self.browsers().into_iter().flat_map(keys).map(look).collect()
+    }
+
+    /// What registers the manifest with the browsers that are here.
+    pub(super) fn registration_changes(&self) -> Vec<PlannedChange> {
+        let mut changes: Vec<PlannedChange> = Vec::new();
+        let missing = |file: &HostFile| file.state != HostFileState::Current;
+        for file in self.registrations().into_iter().filter(missing) {
+            let key = file.path.to_string_lossy().into_owned();
+            let is_planned = |change: &PlannedChange| matches!(change, PlannedChange::Register { key: known, .. } if *known == key);
+            // Two browsers may look under one key.
+            if !changes.iter().any(is_planned) {
+                let manifest = Some(manifest_below(&self.state));
+                changes.push(PlannedChange::Register { key, manifest });
+            }
+        }
+        changes
+    }
+
+    /// What takes this installation's manifest out of the registry, whether its browsers are here or not.
+    pub(super) fn registration_removals(&self) -> Vec<PlannedChange> {
+        let manifest = Some(manifest_below(&self.state));
+        let mut keys: Vec<_> = BROWSERS.iter().flat_map(ChromiumBrowser::registry_keys).collect();
+        keys.sort();
+        keys.dedup();
+        let keys = keys.into_iter().filter(|key| os::registered_path(key) == manifest);
+        keys.map(|key| PlannedChange::Register { key, manifest: None }).collect()
     }
 
     fn is_manifest_of(&self, browser: &ChromiumBrowser, path: &Path) -> bool {
@@ -74,6 +122,12 @@ impl Installation {
     /// The same, whether their browsers are here or not.
     pub(super) fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
         let wrapper = self.state.join(native_host::WRAPPER_NAME);
+        if self.system() == OperatingSystem::Windows {
+            // Without a person's folders nothing is registered that would name these files.
+            let Some(_) = self.user_folders else { return Vec::new() };
+            let manifest = (manifest_below(&self.state), browsers::manifest(&self.program), 0o644);
+            return vec![(wrapper, native_host::port_file(self.port), 0o600), manifest];
+        }
         let text = native_host::wrapper(&self.program, &self.state, self.port);
         let manifest = browsers::manifest(&wrapper);
         let manifests: Vec<_> = match &self.user_folders {
@@ -104,6 +158,8 @@ fn host_file_state(path: &Path, text: &str) -> HostFileState {
     match theirs["path"].as_str() {
         Some(program) if ours["path"] != program => HostFileState::StartsOther(program.into()),
         Some(_) => HostFileState::Outdated,
+        // The file with the port names no program.
+        None if ours["path"].is_null() => HostFileState::Outdated,
         None => HostFileState::Unreadable,
     }
 }

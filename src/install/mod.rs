@@ -33,7 +33,10 @@ pub(crate) use program_place::{ProgramOrigin, ProgramSurroundings};
 use record::{EditRecord, SettingsEdit};
 pub(crate) use service::{DaemonService, LAUNCHD_LABEL, SERVICE, SOCKET};
 pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
-pub(crate) use user_folders::{OperatingSystem, UserFolders, stable_program_path};
+pub(crate) use user_folders::{UserFolders, stable_program_path};
+
+use crate::os;
+pub(crate) use crate::os::OperatingSystem;
 
 /// The installed files and their places.
 #[derive(Clone, Debug)]
@@ -107,7 +110,7 @@ impl Installation {
         let is_noted = |client: &McpClient| {
             let file = self.user_folders.as_ref().map(|user_folders| client.file(user_folders));
             // The record has the files that links lead to.
-            let file = file.and_then(|file| fs::canonicalize(file).ok());
+            let file = file.and_then(|file| os::canonicalize(&file).ok());
             file.is_some_and(|file| record.of(&file).is_some())
         };
         Ok(self.clients_with_server().into_iter().filter(is_noted).collect())
@@ -140,6 +143,7 @@ impl Installation {
         for (path, text, mode) in self.own_files() {
             changes.extend(FileChange::put(&path, text, mode)?.map(PlannedChange::File));
         }
+        changes.extend(self.registration_changes());
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
             edits.extend(plan_edit(client, &path, &server_of(client), &mut record)?);
@@ -164,6 +168,8 @@ impl Installation {
                 changes.extend(plan_undo(&edit)?);
             }
         }
+        // First: no browser may be led to a manifest that is gone.
+        changes.extend(self.registration_removals());
         for (path, ..) in self.own_files_anywhere() {
             changes.extend(FileChange::remove(&path)?.map(PlannedChange::File));
         }
@@ -297,7 +303,7 @@ fn read_linked(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), PlanError> {
         return Ok((path.to_owned(), None));
     }
     let io = |source| PlanError::Io { path: path.to_owned(), source };
-    let path = fs::canonicalize(path).map_err(io)?;
+    let path = os::canonicalize(path).map_err(io)?;
     let bytes = read(&path)?;
     Ok((path, Some(bytes)))
 }

@@ -3,6 +3,8 @@
 //! A message is its length in bytes (4 bytes, as this computer orders them) and then JSON, in both
 //! directions. The secret itself, `auth.key`, is never told.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -119,6 +121,24 @@ pub(crate) fn wrapper(program: &Path, state: &Path, port: u16) -> String {
         shell_quoted(&state),
         shell_quoted(&program)
     )
+}
+
+/// What stands in the wrapper's place on Windows, where a browser starts the program itself: the port, which the
+/// wrapper says elsewhere. A batch file would read a path in the old code page of the computer.
+pub(crate) fn port_file(port: u16) -> String {
+    format!("{}\n", json!({"port": port}))
+}
+
+/// The port in the [port file](port_file) of this state directory, if there is one.
+pub(crate) fn installed_port(state: &Path) -> Option<u16> {
+    let text = fs::read(state.join(WRAPPER_NAME)).ok()?;
+    let file: Value = serde_json::from_slice(&text).ok()?;
+    file["port"].as_u64().and_then(|port| u16::try_from(port).ok())
+}
+
+/// Whether a browser has started this program as the host: by the name of an extension in place of a command.
+pub(crate) fn is_call_of_browser(first: &OsStr) -> bool {
+    first.as_encoded_bytes().starts_with(b"chrome-extension://")
 }
 
 /// A word as a shell takes it literally.

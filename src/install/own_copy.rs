@@ -1,18 +1,19 @@
 //! The program's own copy in the state directory, for one that runs from a place which does not last.
 
-use std::fs::{self, File, Permissions};
+use std::env::consts::EXE_SUFFIX;
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Installation, PlannedChange, is_missing};
 use crate::home::InstalledProgram;
+use crate::os;
 use crate::proof;
 use crate::protocol::SERVER_VERSION;
 
 /// Where the copy goes.
 pub(crate) fn own_copy_in(state: &Path) -> PathBuf {
-    state.join("bin").join("tabwire")
+    state.join("bin").join(format!("tabwire{EXE_SUFFIX}"))
 }
 
 impl Installation {
@@ -57,14 +58,14 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 pub(super) fn copy_program(from: &Path, to: &Path) -> io::Result<()> {
     let folder = to.parent().unwrap_or(to);
     fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    os::close_to_others(folder)?;
     // Beside it, since a rename works within one file system only.
     let aside = folder.join(format!("tabwire.{}", proof::random_hex::<8>()));
     let copied = fs::copy(from, &aside)
-        .and_then(|_| fs::set_permissions(&aside, Permissions::from_mode(0o700)))
+        .and_then(|_| os::make_program(&aside))
         // Without a sync a crash after the rename could leave an empty program.
-        .and_then(|()| File::open(&aside)?.sync_all())
-        .and_then(|()| fs::rename(&aside, to));
+        .and_then(|()| os::sync_file(&aside))
+        .and_then(|()| os::replace_program(&aside, to));
     copied.inspect_err(|_| {
         // The error says more than a failed removal of a file that may never have been written.
         let _ = fs::remove_file(&aside);
@@ -95,7 +96,7 @@ mod tests {
         fs::write(&from, "new program").unwrap();
         copy_program(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"new program");
-        assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(os::testing::mode(&to), 0o700);
         assert!(is_same_file(&from, &to));
         fs::write(&from, "newer program").unwrap();
         assert!(!is_same_file(&from, &to));

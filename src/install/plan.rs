@@ -1,8 +1,7 @@
 //! The plan of changes, one after the other, and its execution.
 
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use crate::home::{
     InstalledProgram, OwnersError, PERSON_FOLDER, StateDirectory, StateDirectoryError,
     write_private,
 };
+use crate::os;
 use crate::proof;
 use crate::protocol::{EXTENSION_ID, Owner, TabScope};
 
@@ -40,6 +40,8 @@ pub(crate) enum PlannedChange {
     File(FileChange),
     /// A client's settings are edited.
     Edit(McpClient, FileChange),
+    /// A key of the user's registry names a manifest; `None`: it is removed.
+    Register { key: String, manifest: Option<PathBuf> },
     /// The programs of an owner see other tabs.
     Scope { owner: Owner, scope: TabScope },
 }
@@ -114,6 +116,8 @@ impl PlannedChange {
                 Ok(StateDirectory::open(state)?.forget_program()?)
             }
             Self::File(change) | Self::Edit(_, change) => change.apply(),
+            Self::Register { key, manifest } => os::register_path(key, manifest.as_deref())
+                .map_err(|source| ApplyError::Io { path: key.into(), source }),
             Self::Scope { owner, scope } => {
                 let home = StateDirectory::open(state)?;
                 let owner = home.owners().owner(owner.as_str())?;
@@ -133,6 +137,7 @@ impl PlannedChange {
             Self::Unpack { .. }
             | Self::MoveExtension { .. }
             | Self::CopyProgram { .. }
+            | Self::Register { .. }
             | Self::Scope { .. } => None,
         }
     }
@@ -150,6 +155,9 @@ impl PlannedChange {
             }
             Self::File(change) => change.to_json(None),
             Self::Edit(client, change) => change.to_json(Some(*client)),
+            Self::Register { key, manifest } => {
+                json!({"action": "register", "key": key, "path": manifest})
+            }
             Self::Scope { owner, scope } => {
                 json!({"action": "scope", "owner": owner, "scope": scope})
             }
@@ -180,6 +188,13 @@ impl PlannedChange {
                 let mut lines = change.lines("edit");
                 lines[0] = format!("{} ({})", lines[0], client.name());
                 lines
+            }
+            Self::Register { key, manifest: Some(manifest) } => vec![format!(
+                r"register {} in the registry: HKEY_CURRENT_USER\{key}",
+                manifest.display()
+            )],
+            Self::Register { key, manifest: None } => {
+                vec![format!(r"remove HKEY_CURRENT_USER\{key} from the registry")]
             }
             Self::Scope { owner, scope } => vec![format!(
                 "let the programs of owner {} see {}",
@@ -222,8 +237,7 @@ impl FileChange {
 
     fn apply(&self) -> Result<(), ApplyError> {
         self.check_unchanged()?;
-        let mode =
-            fs::metadata(&self.path).map_or(self.mode, |metadata| metadata.permissions().mode());
+        let mode = os::mode_of(&self.path).unwrap_or(self.mode);
         if let (Some(keep), Some(before)) = (&self.keep, &self.before) {
             write_whole(keep, before, mode, || Ok(()))?;
         }
@@ -294,11 +308,11 @@ fn write_whole(
     let aside = PathBuf::from(aside);
     let written = write_private(&aside, bytes)
         // Without a sync a crash after the rename could leave an empty file.
-        .and_then(|()| File::open(&aside)?.sync_all())
-        .and_then(|()| fs::set_permissions(&aside, Permissions::from_mode(mode & 0o777)))
+        .and_then(|()| os::sync_file(&aside))
+        .and_then(|()| os::set_mode(&aside, mode))
         .map_err(io)
         .and_then(|()| may_replace())
-        .and_then(|()| fs::rename(&aside, path).map_err(io));
+        .and_then(|()| os::replace_file(&aside, path).map_err(io));
     written.inspect_err(|_| {
         // The error says more than a failed removal of a file that may never have been written.
         let _ = fs::remove_file(&aside);

@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::getuid;
 use serde::Deserialize;
 
 use super::browsers::BROWSERS;
-use super::user_folders::{OperatingSystem, UserFolders};
+use super::user_folders::UserFolders;
+use crate::os;
+use crate::os::OperatingSystem;
 use crate::protocol::{BrowserId, EXTENSION_ID};
 
 /// The shortest id that is looked for, in bytes: a shorter one could stand in a storage by chance.
@@ -109,13 +108,12 @@ impl BrowserFolders {
 /// The folders that this user's browsers were started with.
 fn folders_of_processes(processes: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(processes) else { return Vec::new() };
-    let is_process = |name: &OsStr| name.as_bytes().iter().all(u8::is_ascii_digit);
-    let own = getuid().as_raw();
+    let is_process = |name: &OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
     let mut folders = Vec::new();
     let found = entries.flatten().filter(|entry| is_process(&entry.file_name()));
     for entry in found.take(PROCESSES_MAX) {
         // A browser of another user has no profile of this one.
-        if entry.metadata().is_ok_and(|about| about.uid() == own)
+        if os::is_own(&entry.path())
             && let Some(line) = read(&entry.path().join("cmdline"), COMMAND_LINE_MAX)
             && let Some(folder) = folder_in(&line)
             && !folders.contains(&folder)
@@ -134,7 +132,7 @@ fn folders_of_processes(processes: &Path) -> Vec<PathBuf> {
 fn folder_in(command_line: &[u8]) -> Option<PathBuf> {
     let mut words = command_line.split(|byte| *byte == 0);
     let folder = words.find_map(|word| word.strip_prefix(b"--user-data-dir="))?;
-    Some(PathBuf::from(OsStr::from_bytes(folder))).filter(|folder| folder.is_absolute())
+    Some(PathBuf::from(os::name_of_bytes(folder))).filter(|folder| folder.is_absolute())
 }
 
 /// The profile whose storage of our extension holds this id. `None` also where several do: of a
@@ -214,12 +212,12 @@ fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
     use std::process::Command;
     use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
+    use crate::os::testing::symlink;
 
     const ID: &str = "0f3e2d1c-aaaa-bbbb-cccc-0123456789ab";
 

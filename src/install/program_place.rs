@@ -47,7 +47,7 @@ pub(crate) struct ProgramSurroundings<'a> {
 const PASSING: [&str; 5] = ["/tmp", "/var/tmp", "/private/var/folders", "/Volumes", "/run/media"];
 
 /// The same below a home directory.
-const PASSING_AT_HOME: [&str; 3] = ["Downloads", ".cache", "Library/Caches"];
+const PASSING_AT_HOME: [&str; 4] = ["Downloads", ".cache", "Library/Caches", "AppData/Local/Temp"];
 
 impl ProgramOrigin {
     /// The origin of the program at this path.
@@ -69,7 +69,8 @@ impl ProgramOrigin {
             return Self::Npx;
         }
         if has("node_modules") {
-            let is_global = follow("lib", "node_modules") || has("global");
+            let is_global = ["lib", "npm"].iter().any(|folder| follow(folder, "node_modules"));
+            let is_global = is_global || has("global");
             return if is_global { Self::Npm } else { Self::NpmProject };
         }
         if names.iter().any(|name| name.starts_with("archive-v")) {
@@ -238,6 +239,8 @@ mod tests {
                 O::Npm,
             ),
             ("/home/ann/.local/share/pnpm/global/5/node_modules/@tabwire/x/bin/tabwire", O::Npm),
+            ("/home/ann/AppData/Roaming/npm/node_modules/@tabwire/x/bin/tabwire.exe", O::Npm),
+            ("/home/ann/AppData/Local/Temp/tabwire.exe", O::Passing),
             ("/home/ann/shop/node_modules/@tabwire/cli-linux-x64/bin/tabwire", O::NpmProject),
             ("/home/ann/.cache/uv/archive-v0/9x/bin/tabwire", O::Uvx),
             ("/srv/cache/archive-v0/9x/bin/tabwire", O::Uvx),

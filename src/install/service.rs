@@ -59,7 +59,9 @@ impl DaemonService {
     fn folder(folders: &UserFolders) -> PathBuf {
         match folders.system {
             OperatingSystem::Linux => folders.settings.join("systemd/user"),
-            OperatingSystem::MacOs => folders.home.join("Library/LaunchAgents"),
+            OperatingSystem::MacOs | OperatingSystem::Windows => {
+                folders.home.join("Library/LaunchAgents")
+            }
         }
     }
 
@@ -69,6 +71,8 @@ impl DaemonService {
         match folders.system {
             OperatingSystem::Linux => vec![folder.join(SOCKET), folder.join(SERVICE)],
             OperatingSystem::MacOs => vec![folder.join(format!("{LAUNCHD_LABEL}.plist"))],
+            // A service of Windows runs for the whole computer, not for one person.
+            OperatingSystem::Windows => Vec::new(),
         }
     }
 
@@ -91,6 +95,7 @@ impl DaemonService {
         match self.user_folders.system {
             OperatingSystem::Linux => vec![self.socket_unit(), self.service_unit()],
             OperatingSystem::MacOs => vec![self.launchd_agent()],
+            OperatingSystem::Windows => Vec::new(),
         }
     }
 

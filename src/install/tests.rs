@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::Value;
 
 use super::plan::ApplyError;
 use super::settings::SettingsFormat;
 use super::*;
+use crate::os::testing::symlink;
 use crate::protocol::EXTENSION_ID;
 
 /// A home directory of nobody, with a state directory in it.
@@ -73,7 +73,7 @@ impl World {
                 if path.is_dir() {
                     folders.push(path);
                 } else if !path.starts_with(self.installation.extension()) {
-                    let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+                    let mode = crate::os::testing::mode(&path);
                     files.insert(path.clone(), (fs::read(&path).unwrap(), mode));
                 }
             }
@@ -116,7 +116,7 @@ fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
             let world = World::new(OperatingSystem::Linux);
             if let Some(text) = before {
                 let path = world.settings(client, text);
-                fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+                crate::os::testing::chmod(&path, 0o640).unwrap();
             }
             let others = world.files_of_others();
             world.install(&[client]);
@@ -126,7 +126,7 @@ fn every_client_gets_the_server_and_is_as_it_was_afterwards() {
                 let backup = backup_of(&world.file(client), 1);
                 assert_eq!(fs::read_to_string(&backup).unwrap(), before);
                 for path in [&backup, &world.file(client)] {
-                    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+                    assert_eq!(crate::os::testing::mode(path), 0o640);
                 }
             }
             world.uninstall();
@@ -308,7 +308,7 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
         let origin = format!("chrome-extension://{EXTENSION_ID}/");
         assert_eq!(manifest["allowed_origins"], serde_json::json!([origin]));
         let wrapper = PathBuf::from(manifest["path"].as_str().unwrap());
-        assert_eq!(fs::metadata(&wrapper).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(crate::os::testing::mode(&wrapper), 0o700);
         let text = fs::read_to_string(&wrapper).unwrap();
         assert!(text.contains("'/opt/bin/tabwire' native-host") && text.contains("/state'"));
         assert!(!absent.folder(&user_folders).unwrap().exists());
@@ -345,7 +345,7 @@ fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
 fn a_folder_that_somebody_else_uses_is_not_removed() {
     let world = World::new(OperatingSystem::Linux);
     let thesis = world.write("state/extension/thesis.txt", "years of work");
-    fs::set_permissions(&world.installation.state, std::fs::Permissions::from_mode(0o700)).unwrap();
+    crate::os::testing::chmod(&world.installation.state, 0o700).unwrap();
     world.installation.uninstall().unwrap().apply(&world.installation.state).unwrap();
     assert!(thesis.exists());
 }

@@ -4,19 +4,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OperatingSystem {
-    /// Linux, and systems that keep settings as Linux does.
-    Linux,
-    MacOs,
-}
-
-impl OperatingSystem {
-    /// The one that this program was built for.
-    pub(crate) const fn current() -> Self {
-        if cfg!(target_os = "macos") { Self::MacOs } else { Self::Linux }
-    }
-}
+use crate::os::OperatingSystem;
 
 /// One user's computer, as far as it matters where files go.
 #[derive(Clone, Debug)]
@@ -25,6 +13,8 @@ pub(crate) struct UserFolders {
     pub(crate) home: PathBuf,
     /// Where programs keep their settings.
     pub(crate) settings: PathBuf,
+    /// Where programs keep what belongs to this computer alone: on Windows another folder.
+    pub(crate) local: PathBuf,
     /// Where Claude Code keeps `.claude.json`.
     pub(crate) claude_code: PathBuf,
     /// Where Codex CLI keeps `config.toml`.
@@ -37,10 +27,10 @@ impl UserFolders {
     /// The path as a person of this computer reads it: `~` is the home directory.
     pub(crate) fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
-            Ok(below) => {
+            Ok(below) if self.system != OperatingSystem::Windows => {
                 format!("~/{}", below.to_string_lossy())
             }
-            Err(_) => path.to_string_lossy().into_owned(),
+            Ok(_) | Err(_) => path.to_string_lossy().into_owned(),
         }
     }
 
@@ -49,10 +39,15 @@ impl UserFolders {
         let settings = home.join(match system {
             OperatingSystem::Linux => ".config",
             OperatingSystem::MacOs => "Library/Application Support",
+            OperatingSystem::Windows => "AppData/Roaming",
         });
+        let local = match system {
+            OperatingSystem::Linux | OperatingSystem::MacOs => settings.clone(),
+            OperatingSystem::Windows => home.join("AppData/Local"),
+        };
         let (codex, copilot) = (home.join(".codex"), home.join(".copilot"));
         let home = home.to_owned();
-        Self { system, claude_code: home.clone(), home, settings, codex, copilot }
+        Self { system, claude_code: home.clone(), home, settings, local, codex, copilot }
     }
 
     /// This one. The environment counts, as it does for those programs.
@@ -60,9 +55,10 @@ impl UserFolders {
         let mut user_folders = Self::in_home(OperatingSystem::current(), &etcetera::home_dir()?);
         // A relative path would depend on the directory in which each program starts.
         let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let settings = match user_folders.system {
-            OperatingSystem::Linux => set("XDG_CONFIG_HOME"),
-            OperatingSystem::MacOs => None,
+        let (settings, local) = match user_folders.system {
+            OperatingSystem::Linux => (set("XDG_CONFIG_HOME"), set("XDG_CONFIG_HOME")),
+            OperatingSystem::MacOs => (None, None),
+            OperatingSystem::Windows => (set("APPDATA"), set("LOCALAPPDATA")),
         };
         let take = |place: &mut PathBuf, set: Option<PathBuf>| {
             if let Some(set) = set {
@@ -70,6 +66,7 @@ impl UserFolders {
             }
         };
         take(&mut user_folders.settings, settings);
+        take(&mut user_folders.local, local);
         take(&mut user_folders.claude_code, set("CLAUDE_CONFIG_DIR"));
         take(&mut user_folders.codex, set("CODEX_HOME"));
         take(&mut user_folders.copilot, set("COPILOT_HOME"));
@@ -95,9 +92,9 @@ pub(crate) fn stable_program_path(program: &Path, path: Option<&std::ffi::OsStr>
 mod tests {
     use std::ffi::OsStr;
     use std::fs;
-    use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::os::testing::symlink;
 
     #[test]
     fn a_program_is_named_by_the_link_that_outlives_its_version() {

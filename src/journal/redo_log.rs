@@ -12,10 +12,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::mem;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::row_change::RowChanges;
+use crate::os::OpenOwnerOnly as _;
 
 /// The first bytes of a log, with the version of its form.
 const MAGIC: [u8; 16] = *b"tabwire redo 1\n\0";
@@ -72,7 +72,7 @@ impl RedoLog {
     ///
     /// The error of the system.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new().create(true).append(true).open_owner_only(path)?;
         file.set_len(0)?;
         Ok(Self {
             file,

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
@@ -17,6 +16,7 @@ use super::rows::write_history;
 use super::writer::Writer;
 use crate::engine::RecordedHistory;
 use crate::home::{REDO_ENDINGS, rename_database};
+use crate::os::OpenOwnerOnly as _;
 
 /// The schema's version. An older file is upgraded, a newer one is moved aside.
 const VERSION: i64 = 12;
@@ -159,7 +159,7 @@ struct ConnectedFile {
 
 fn connect(path: &Path) -> Result<ConnectedFile, FileFault> {
     // SQLite gives its other files the mode of this one.
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    OpenOptions::new().create(true).append(true).open_owner_only(path)?;
     let mut connection = Connection::open(path)?;
     connection.set_prepared_statement_cache_capacity(32);
     connection.pragma_update(None, "page_size", PAGE)?;

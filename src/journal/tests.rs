@@ -386,14 +386,13 @@ async fn a_large_result_is_recorded_by_the_thread() {
 
 #[tokio::test]
 async fn only_its_owner_can_read_the_file_and_what_belongs_to_it() {
-    use std::os::unix::fs::PermissionsExt as _;
     let dir = dir();
     let opened = reopen(&file(&dir));
     record(&opened.journal, [accepted(&script("exec_1"))]).await;
     let mut files = 0;
     for entry in std::fs::read_dir(dir.path()).unwrap() {
         let entry = entry.unwrap();
-        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        let mode = crate::os::testing::mode(entry.path());
         assert_eq!(mode, 0o600, "{}", entry.path().display());
         files += 1;
     }

@@ -3,17 +3,15 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::iter;
-use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::extension;
 use crate::home::LocalFileStore;
 use crate::install::{BROWSERS, UserFolders};
+use crate::os::{self, FileIdentity};
 use crate::protocol::LocalFileRules;
 
 /// How many entries of closed folders a search for another name of a file may read. If there are
@@ -64,7 +62,7 @@ pub enum FolderError {
 ///
 /// [`FolderError`].
 pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, FolderError> {
-    let real = fs::canonicalize(folder)
+    let real = os::canonicalize(folder)
         .map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
     // A person confirms this name, so nothing in it may be invisible.
     let is_plain = |text: &&str| real.is_dir() && !text.chars().any(char::is_control);
@@ -78,9 +76,6 @@ pub fn openable_folder(store: &LocalFileStore, folder: &Path) -> Result<String, 
     }
     Ok(text.to_owned())
 }
-
-/// The device and inode of a file or folder, which are the same under all its names.
-type FileIdentity = (u64, u64);
 
 /// The closed folders, looked up once for all files of a question.
 struct ClosedPlaces {
@@ -108,7 +103,7 @@ impl FileGate {
 
     /// Whether agents may see each of the files, in the order of the URLs.
     pub(super) fn admits(&self, rules: &LocalFileRules, urls: &[String]) -> Vec<bool> {
-        let is_same = |folder: &Path| fs::canonicalize(folder).is_ok_and(|real| real == folder);
+        let is_same = |folder: &Path| os::canonicalize(folder).is_ok_and(|real| real == folder);
         // A link that took the place of an opened folder opens nothing.
         let open: Vec<_> =
             rules.open_folders().iter().map(Path::new).filter(|folder| is_same(folder)).collect();
@@ -130,43 +125,42 @@ impl FileGate {
         let state = iter::once(self.store.state_dir().to_owned());
         let own = state.chain(self.extension_folders());
         let folders: Vec<_> = own.chain(self.profiles.clone()).collect();
-        let identities = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
-        let identities = identities.map(|found| identity(&found)).collect();
+        let identity =
+            |folder: &PathBuf| Some(os::entry(folder, &fs::metadata(folder).ok()?).ok()?.identity);
+        let identities = folders.iter().filter_map(identity).collect();
         ClosedPlaces { folders, identities, files: OnceCell::new() }
     }
 }
 
-fn identity(found: &Metadata) -> FileIdentity {
-    (found.dev(), found.ino())
-}
-
 fn is_admitted(url: &str, open: &[&Path], closed: &ClosedPlaces) -> bool {
     let Some(path) = path_of(url) else { return false };
-    let Ok(real) = fs::canonicalize(path) else { return false };
+    let Ok(real) = os::canonicalize(&path) else { return false };
     let Ok(found) = fs::metadata(&real) else { return false };
     (found.is_file() || found.is_dir())
         && open.iter().any(|folder| real.starts_with(folder))
         && !real.ancestors().any(|folder| closed.has_folder(folder))
-        && !(found.is_file() && closed.has_another_name_of(&found))
+        && !(found.is_file() && closed.has_another_name_of(&real, &found))
 }
 
 impl ClosedPlaces {
     fn has_folder(&self, folder: &Path) -> bool {
         // A folder that cannot be looked at is closed: the gate fails shut.
         let Ok(found) = fs::metadata(folder) else { return true };
+        let Ok(entry) = os::entry(folder, &found) else { return true };
         found.is_dir()
-            && (self.identities.contains(&identity(&found))
+            && (self.identities.contains(&entry.identity)
                 || extension::find(folder).is_some()
                 || PROFILE_MARKS.iter().any(|mark| folder.join(mark).exists()))
     }
 
-    fn has_another_name_of(&self, file: &Metadata) -> bool {
+    fn has_another_name_of(&self, path: &Path, file: &Metadata) -> bool {
+        let Ok(entry) = os::entry(path, file) else { return true };
         // A hard link is a second name in another folder, and `canonicalize` does not show it.
-        if file.nlink() < 2 {
+        if entry.names < 2 {
             return false;
         }
         let files = self.files.get_or_init(|| files_below(&self.folders));
-        files.as_ref().is_none_or(|files| files.contains(&identity(file)))
+        files.as_ref().is_none_or(|files| files.contains(&entry.identity))
     }
 }
 
@@ -183,10 +177,14 @@ fn files_below(folders: &[PathBuf]) -> Option<HashSet<FileIdentity>> {
             let Ok(entry) = entry else { return None };
             // Not followed: a link in a closed folder closes nothing elsewhere.
             let Ok(found) = entry.metadata() else { continue };
+            let path = entry.path();
             if found.is_dir() {
-                folders.push(entry.path());
-            } else if found.nlink() > 1 {
-                files.insert(identity(&found));
+                folders.push(path);
+                continue;
+            }
+            let entry = os::entry(&path, &found).ok()?;
+            if entry.names > 1 {
+                files.insert(entry.identity);
             }
         }
     }
@@ -199,9 +197,8 @@ pub(super) fn path_of(url: &str) -> Option<PathBuf> {
     let rest = url.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let path = PathBuf::from(OsString::from_vec(decoded(&rest[..end])?));
-    let is_plain =
-        path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let path = os::path_of_url_path(decoded(&rest[..end])?)?;
+    let is_plain = path.components().all(|part| os::is_plain_part(&part));
     // `components` drops a `.` in the middle, which a browser may have kept.
     let has_dots = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/').any(is_dots);
     (path.is_absolute() && is_plain && !has_dots).then_some(path)
@@ -233,11 +230,10 @@ fn decoded(path: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
     use crate::home::StateDirectory;
     use crate::install::OperatingSystem;
+    use crate::os::testing::symlink;
     use crate::proof::AuthKey;
     use crate::protocol::{EXTENSION_ID, LocalFileChange};
 
@@ -441,7 +437,7 @@ mod tests {
     fn what_is_no_file_and_no_folder_is_refused() {
         let scene = GateScene::new();
         let socket = scene.root().join("site/socket");
-        let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        let _listener = crate::os::UnixListener::bind(socket).unwrap();
         assert!(!scene.admits("site/socket"));
     }
 }

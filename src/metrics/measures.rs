@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::process::{processor_seconds, resident_memory};
 use super::recent::RecentTimes;
 use super::sample::{PHASES, TRANSPORTS};
 use super::{DaemonMetrics, DaemonSample, TimePercentiles};
+use crate::os;
 use crate::protocol::Timestamp;
 
 /// The state of a daemon at one moment, and its counts since it started.
@@ -70,8 +70,8 @@ impl DaemonMetrics {
             journal_bytes: sample.journal_bytes,
             journal_writes,
             journal_times,
-            memory: resident_memory(),
-            processor_seconds: processor_seconds(),
+            memory: os::resident_memory(),
+            processor_seconds: os::processor_time().as_secs_f64(),
             recent: self.recent.read(now),
         }
     }

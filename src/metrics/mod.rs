@@ -6,7 +6,6 @@
 
 mod ended;
 mod measures;
-mod process;
 mod recent;
 mod sample;
 mod time_steps;

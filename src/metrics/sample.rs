@@ -8,9 +8,9 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::process::{processor_seconds, resident_memory};
 use super::{Labels, PREFIX};
 use crate::lifecycle::CommandPhase;
+use crate::os;
 use crate::protocol::{SERVER_VERSION, Timestamp, Transport};
 
 /// The phases in which commands wait or run, with their names.
@@ -103,7 +103,7 @@ impl DaemonSample {
     /// By the names that every program has.
     fn register_process(&self, all: &mut Registry) {
         let process = all.sub_registry_with_prefix("process");
-        if let Some(memory) = resident_memory() {
+        if let Some(memory) = os::resident_memory() {
             process.register_with_unit(
                 "resident_memory",
                 "The memory that the process takes",
@@ -115,7 +115,7 @@ impl DaemonSample {
             "cpu",
             "The processor time that the process has taken",
             Unit::Seconds,
-            ConstCounter::new(processor_seconds()),
+            ConstCounter::new(os::processor_time().as_secs_f64()),
         );
         #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit in 2^53")]
         let started = self.started.unix_millis() as f64 / 1e3;

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::lifecycle::CommandPhase;
+use crate::os::OperatingSystem;
 use crate::protocol::Timestamp;
 
 fn sample() -> DaemonSample {
@@ -45,7 +46,11 @@ fn states_are_told_as_they_are_when_somebody_asks() {
     }
     assert!(!text.contains("phase=\"ended\""), "what is over is not open: {text}");
     let memory = value(&text, "process_resident_memory_bytes").unwrap_or("0");
-    assert!(memory.parse::<u64>().unwrap() > 1 << 20 || cfg!(not(target_os = "linux")), "{memory}");
+    assert!(
+        memory.parse::<u64>().unwrap() > 1 << 20
+            || OperatingSystem::current() != OperatingSystem::Linux,
+        "{memory}"
+    );
     assert!(text.ends_with("# EOF\n"), "{text}");
 }
 

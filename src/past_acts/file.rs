@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, named_params, params};
 
 use crate::home::move_damaged_database;
+use crate::os::OpenOwnerOnly as _;
 use crate::protocol::{Owner, PastAct, Timestamp};
 
 /// The schema's version. A file without the tables of this one is moved aside.
@@ -190,7 +190,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // SQLite gives its log and index the mode of this file.
-    let made = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    let made = OpenOptions::new().create(true).append(true).open_owner_only(path);
     made.map_err(io_error)?;
     let mut file = Connection::open(path)?;
     file.busy_timeout(BUSY)?;
@@ -320,7 +320,6 @@ fn act(row: &Row<'_>) -> rusqlite::Result<PastAct> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -367,7 +366,7 @@ mod tests {
         assert_eq!(list, PastActList { is_on: true, acts: vec![second, first] });
         for entry in std::fs::read_dir(dir.path()).unwrap() {
             let entry = entry.unwrap();
-            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            let mode = crate::os::testing::mode(entry.path());
             assert_eq!(mode, 0o600, "{:?}", entry.path());
         }
     }

@@ -3,13 +3,11 @@
 
 use std::cmp::Reverse;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::process::geteuid;
 
 use super::UploadService;
 use crate::local_files::path_of_url;
+use crate::os;
 use crate::protocol::{AskedFile, CorrelationId, ShownPath};
 
 /// The longest URI of a folder, in bytes: longer than any that leads to a path that is shown.
@@ -58,8 +56,7 @@ impl UploadService {
     pub(super) fn openable_root(&self, root: &Path, file: &Path) -> Result<PathBuf, String> {
         let found = self.openable(root, file)?;
         // A program can name `/etc` or a folder that everybody writes to; a project is the person's.
-        let is_own = fs::metadata(&found).is_ok_and(|root| root.uid() == geteuid().as_raw());
-        if is_own && fs::read_dir(&found).is_ok() {
+        if os::is_own(&found) && fs::read_dir(&found).is_ok() {
             Ok(found)
         } else {
             Err(format!("{} is not a folder of yours", found.display()))

@@ -30,6 +30,11 @@ impl Source {
         self.code.lines().take(lines).collect::<Vec<_>>().join("\n")
     }
 
+    /// Its code, tests among it, without comments and literals.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
     /// The module of the crate's root that it belongs to.
     fn module(&self) -> &str {
         self.path.split(['/', '.']).next().unwrap_or_default()

@@ -18,4 +18,5 @@ mod lifecycle;
 mod mcp;
 mod polling;
 mod simulation;
+mod systems;
 mod type_names;

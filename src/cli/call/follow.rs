@@ -1,12 +1,10 @@
 //! Follows one call to its command's end: submits the command, reads its result until it is over,
 //! joins the parts, and cancels the command on Ctrl+C.
 
-use std::future::pending;
 use std::pin::Pin;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Sleep;
 
 use super::catalog::ToolSchema;
@@ -14,6 +12,7 @@ use super::parts;
 use super::session::{ToolAnswer, ToolSession};
 use crate::bridge::DaemonTarget;
 use crate::lifecycle::limits::WAIT_MAX;
+use crate::os::{StopRequest, StopSignals};
 use crate::terminal::ProgressNotice;
 use crate::tools;
 
@@ -72,9 +71,9 @@ impl CallFollower {
             let Self { session, tool, given, signals, .. } = &mut self;
             tokio::select! {
                 biased;
-                code = signals.next() => {
+                request = signals.next() => {
                     let told = "interrupted; the command has ended".to_owned();
-                    return Ok(CallEnd::Stopped { code, told });
+                    return Ok(CallEnd::Stopped { code: exit_code(request), told });
                 }
                 read = parts::complete(session, tool.name(), given, answer) => read?,
             }
@@ -91,7 +90,7 @@ impl CallFollower {
         self.session.send(self.tool.name(), &arguments).await?;
         let answer = tokio::select! {
             biased;
-            code = self.signals.next() => return self.stop_call(code).await,
+            request = self.signals.next() => return self.stop_call(exit_code(request)).await,
             answer = with_progress(self.session.answer()) => answer?,
         };
         if !answer.is_pending() {
@@ -133,7 +132,7 @@ impl CallFollower {
             self.session.send("observe", &look).await?;
             tokio::select! {
                 biased;
-                code = self.signals.next() => return self.stop_command(id, code).await,
+                request = self.signals.next() => return self.stop_command(id, exit_code(request)).await,
                 () = &mut over => break,
                 answer = with_progress(self.session.answer()) => {
                     let answer = answer?;
@@ -241,24 +240,10 @@ async fn with_progress<T>(work: impl Future<Output = T>) -> T {
     work.await
 }
 
-/// The signals that stop a call.
-struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl StopSignals {
-    fn listen() -> anyhow::Result<Self> {
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// The exit code for the next signal.
-    async fn next(&mut self) -> u8 {
-        tokio::select! {
-            Some(()) = self.interrupt.recv() => INTERRUPTED,
-            Some(()) = self.terminate.recv() => TERMINATED,
-            else => pending().await,
-        }
+/// The exit code of a call that was stopped.
+const fn exit_code(request: StopRequest) -> u8 {
+    match request {
+        StopRequest::Interrupt => INTERRUPTED,
+        StopRequest::Terminate => TERMINATED,
     }
 }

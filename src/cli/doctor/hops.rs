@@ -131,9 +131,7 @@ fn remedy(error: &StateDirectoryError) -> String {
         StateDirectoryError::Io { path, .. } => {
             format!("make {} usable, or name another directory with TABWIRE_HOME", path.display())
         }
-        StateDirectoryError::OpenToOthers { path, want, .. } => {
-            format!("chmod {want:o} {}", path.display())
-        }
+        StateDirectoryError::OpenToOthers { remedy, .. } => remedy.clone(),
         StateDirectoryError::NotOurs { .. } => {
             "name a directory of your own with TABWIRE_HOME".to_owned()
         }

@@ -10,6 +10,7 @@ use crate::cli::output_file::{write_named, write_new};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::hub::ClockSample;
+use crate::os;
 use crate::proof::{DEFAULT_OWNER, KEY_LENGTH};
 use crate::protocol::{EXTENSION_ID, PROTOCOL_VERSION, SERVER_VERSION};
 use crate::streams::{REDACTED, redact};
@@ -76,14 +77,12 @@ fn versions() -> Value {
 
 /// The system, as far as files say it.
 fn system() -> Value {
-    let line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-    let release = line("/etc/os-release").unwrap_or_default();
-    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    let (distribution, kernel) = os::system_versions();
     json!({
         "os": std::env::consts::OS,
         "arch": std::env::consts::ARCH,
-        "distribution": name.map(|name| name.trim_matches('"')),
-        "kernel": line("/proc/sys/kernel/osrelease"),
+        "distribution": distribution,
+        "kernel": kernel,
     })
 }
 
@@ -133,7 +132,7 @@ struct TextCleaner {
 impl TextCleaner {
     fn new(home: Option<&StateDirectory>) -> Self {
         let folder = etcetera::home_dir().ok();
-        let real = folder.as_ref().and_then(|folder| folder.canonicalize().ok());
+        let real = folder.as_ref().and_then(|folder| os::canonicalize(folder).ok());
         let named = folder.as_ref().and_then(|folder| folder.file_name());
         let named = named.map(|name| name.to_string_lossy().into_owned());
         let said = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());

@@ -212,6 +212,7 @@ fn newer_part(
             | PlannedChange::RemoveExtension { .. }
             | PlannedChange::File(_)
             | PlannedChange::Edit(..)
+            | PlannedChange::Register { .. }
             | PlannedChange::Scope { .. } => continue,
         };
         let newer = version.filter(|version| is_newer_version(version, SERVER_VERSION));

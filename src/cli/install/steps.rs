@@ -26,6 +26,7 @@ pub(super) async fn print_next_steps(
         | PlannedChange::CopyProgram { .. }
         | PlannedChange::RemoveProgram { .. }
         | PlannedChange::File(_)
+        | PlannedChange::Register { .. }
         | PlannedChange::Scope { .. }
         | PlannedChange::Edit(..) => None,
     });
@@ -115,6 +116,7 @@ fn clients_to_restart(plan: &ChangePlan) -> Option<String> {
         | PlannedChange::RemoveExtension { .. }
         | PlannedChange::CopyProgram { .. }
         | PlannedChange::RemoveProgram { .. }
+        | PlannedChange::Register { .. }
         | PlannedChange::Scope { .. }
         | PlannedChange::File(_) => None,
     };

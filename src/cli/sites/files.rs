@@ -13,6 +13,7 @@ use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::native_host::shell_quoted;
 use crate::local_files::openable_folder;
+use crate::os;
 use crate::protocol::{LocalFileChange, LocalFileRules};
 use crate::terminal::{clean, print_line};
 
@@ -90,7 +91,7 @@ fn listed_as(folder: &Path, rules: &LocalFileRules) -> anyhow::Result<String> {
     let is_listed = |path: &Path| rules.folders().iter().any(|known| Path::new(known) == path);
     let absolute = std::path::absolute(folder)?;
     // The list has canonical paths, but a folder that no longer exists has none.
-    let real = folder.canonicalize().ok().filter(|real| is_listed(real));
+    let real = os::canonicalize(folder).ok().filter(|real| is_listed(real));
     let folder = real.unwrap_or(absolute);
     Ok(folder.to_str().context("the folder's path is no text")?.to_owned())
 }

@@ -1,6 +1,5 @@
 //! The folders that a person opened to agents.
 
-use std::fs;
 use std::io;
 use std::iter;
 use std::path::{Component, Path, PathBuf};
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::unpacked::{unpacked_below, usual_extension_folders};
 use crate::home::{StateDirectory, StateDirectoryError, lock_settings, read_json, write_json};
+use crate::os;
 
 const AGENT_FOLDERS: &str = "agent_folders.json";
 
@@ -90,7 +90,7 @@ fn kept_from_agents(
     let extensions = extensions.map(|path| (path, "the extension is there, with its key"));
     let all = iter::once((state.to_owned(), "Tabwire keeps its keys there")).chain(extensions);
     // No link can lead to a folder that does not exist, so its plain path is enough.
-    Ok(all.map(|(path, why)| (fs::canonicalize(&path).unwrap_or(path), why)).collect())
+    Ok(all.map(|(path, why)| (os::canonicalize(&path).unwrap_or(path), why)).collect())
 }
 
 impl StateDirectory {
@@ -107,14 +107,14 @@ impl StateDirectory {
     ) -> Result<PathBuf, AgentFolderError> {
         let io = |source| AgentFolderError::Io { path: folder.to_owned(), source };
         // The folder is opened and not the link that named it, which may lead elsewhere later.
-        let path = fs::canonicalize(folder).map_err(io)?;
+        let path = os::canonicalize(folder).map_err(io)?;
         if !path.is_dir() {
             return Err(AgentFolderError::NoFolder(path));
         }
         if path.to_str().is_none_or(|text| text.chars().any(char::is_control)) {
             return Err(AgentFolderError::NoText(path));
         }
-        let person = person.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
+        let person = person.map(|home| os::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
         match self.why_kept(&path, person.as_deref())? {
             None => Ok(path),
             Some(why) => Err(AgentFolderError::Kept { path, why }),
@@ -191,7 +191,7 @@ impl StateDirectory {
         accesses: &[FolderAccess],
     ) -> Result<bool, StateDirectoryError> {
         // A folder that is gone or a link by now cannot be resolved: it is found as it is listed.
-        let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let path = os::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         self.change_agent_folders(|folders| {
             let mut is_changed = false;
             for access in accesses {

@@ -3,17 +3,11 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-
-use super::beneath::{FolderHandle, NoFollowError};
 use super::{AgentFiles, NAME_MAX, folders};
 use crate::home::StateDirectoryError;
-
-/// The system's own folders: their entries are no files that a person has.
-const UNFILED: [&str; 3] = ["/dev", "/proc", "/sys"];
+use crate::os::{self, FileEntry, FolderHandle, NoFollowError, NoFollowReason};
 
 /// A file that an agent may give to a page, open for reading.
 #[derive(Debug)]
@@ -26,6 +20,7 @@ pub struct ReadableFile {
     pub path: PathBuf,
     /// Its size and times when it was opened.
     pub metadata: Metadata,
+    pub(in crate::home) entry: FileEntry,
 }
 
 /// The reason why a file is not opened for an agent.
@@ -72,17 +67,15 @@ impl ReadableFile {
     /// Which file it is and when it was last changed, in a line.
     #[must_use]
     pub fn mark(&self) -> String {
-        let found = &self.metadata;
+        let (device, number) = self.entry.identity;
+        let os::FileTimes { written, changed } = os::times(&self.metadata);
         format!(
-            "{}:{}:{}:{}.{}:{}.{}",
-            found.dev(),
-            found.ino(),
-            found.len(),
-            found.mtime(),
-            found.mtime_nsec(),
-            // A program that sets the former time back changes this one.
-            found.ctime(),
-            found.ctime_nsec(),
+            "{device}:{number}:{}:{}.{}:{}.{}",
+            self.metadata.len(),
+            written.0,
+            written.1,
+            changed.0,
+            changed.1,
         )
     }
 }
@@ -116,12 +109,13 @@ impl AgentFiles {
     /// [`ReadableFileError`]; `Kept` where no word of the person opens a file.
     pub fn open_unruled(&self, path: &str) -> Result<ReadableFile, ReadableFileError> {
         let named = plain_path(path)?;
-        if UNFILED.iter().any(|folder| named.starts_with(folder))
+        if os::SYSTEM_FOLDERS.iter().any(|folder| named.starts_with(folder))
             || folders::is_kept_from_agents(&self.state, &self.usual.base, named)?
         {
             return Err(ReadableFileError::Kept);
         }
-        open_below(PathBuf::from("/"), &names_in(named.strip_prefix("/").unwrap_or(named)), path)
+        let root = named.ancestors().last().unwrap_or(named);
+        open_below(root.to_owned(), &names_in(named.strip_prefix(root).unwrap_or(named)), path)
     }
 
     /// The folder that is open for reading, and the names below it that lead to the file. Reads no
@@ -142,11 +136,10 @@ impl AgentFiles {
 /// A path as agents must name it: absolute, without `..`, and with no part that begins with a dot.
 fn plain_path(path: &str) -> Result<&Path, ReadableFileError> {
     let named = Path::new(path);
-    let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
     if path.len() > NAME_MAX
         || path.chars().any(char::is_control)
         || !named.is_absolute()
-        || !named.components().all(is_plain)
+        || !named.components().all(|part| os::is_plain_part(&part))
     {
         return Err(ReadableFileError::NoPath);
     }
@@ -183,22 +176,20 @@ fn open_below(
         return Err(ReadableFileError::NotRegular(path));
     }
     // A hard link leads to a file elsewhere as a symbolic one does, and no path shows it.
-    if metadata.nlink() > 1 {
+    let entry = os::entry_of(&file, &metadata).map_err(io)?;
+    if entry.names > 1 {
         return Err(ReadableFileError::SeveralNames(path));
     }
-    Ok(ReadableFile { file, name: name.to_owned(), path, metadata })
+    Ok(ReadableFile { file, name: name.to_owned(), path, metadata, entry })
 }
 
 impl From<NoFollowError> for ReadableFileError {
-    fn from(NoFollowError { path, source }: NoFollowError) -> Self {
-        // Systems report different errors for a link in place of a folder.
-        let links = [Errno::LOOP, Errno::MLINK, Errno::NOTDIR].map(Errno::raw_os_error);
-        match source.raw_os_error() {
-            Some(code) if code == Errno::NOENT.raw_os_error() => Self::NotFound(path),
-            Some(code) if links.contains(&code) => Self::Link(path),
-            // A socket cannot be opened, nor a device without a driver.
-            Some(code) if code == Errno::NXIO.raw_os_error() => Self::NotRegular(path),
-            Some(_) | None => Self::Io { path, source },
+    fn from(NoFollowError { path, reason, source }: NoFollowError) -> Self {
+        match reason {
+            NoFollowReason::NotFound => Self::NotFound(path),
+            NoFollowReason::Link => Self::Link(path),
+            NoFollowReason::NotRegular => Self::NotRegular(path),
+            NoFollowReason::Exists | NoFollowReason::Other => Self::Io { path, source },
         }
     }
 }

@@ -1,7 +1,8 @@
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::os::testing::symlink;
 use crate::protocol::ImageFormat;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nits rest";
@@ -38,7 +39,7 @@ impl Person {
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
+    crate::os::testing::mode(path)
 }
 
 #[test]
@@ -352,7 +353,7 @@ fn no_path_leads_to_a_file_with_a_dot_in_front_a_link_or_anything_but_a_regular_
     symlink("real", at("folder-link")).unwrap();
     fs::hard_link(&theirs, at("second-name")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let _socket = crate::os::UnixListener::bind(at("socket")).unwrap();
     for dot in [".env", ".git/config", ".git/deep/file", "real/.hidden"] {
         assert!(matches!(read(&person, at(dot)), Err(ReadableFileError::Dot)), "{dot}");
     }

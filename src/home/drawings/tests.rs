@@ -1,6 +1,3 @@
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-
 use serde_json::{Value, json};
 
 use super::*;
@@ -14,8 +11,7 @@ struct DrawingsFixture {
 }
 
 fn kept() -> DrawingsFixture {
-    let dir =
-        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
+    let dir = crate::os::testing::private_folder();
     let drawings = StateDirectory::open(dir.path()).unwrap().drawings();
     DrawingsFixture { dir, drawings }
 }
@@ -165,7 +161,7 @@ fn only_the_user_can_read_it_and_nothing_is_left_aside() {
     let kept = kept();
     kept.keep(&drawing(1));
     kept.mark_read(1);
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &Path| crate::os::testing::mode(path);
     assert_eq!([mode(&kept.drawings.dir), mode(&kept.folder())], [0o700, 0o700]);
     let files = ["json", "png", "read"].map(|ending| format!("{}.{ending}", id(1)));
     assert_eq!(kept.files(), files);

@@ -1,5 +1,4 @@
 use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
 
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -7,6 +6,7 @@ use serde_json::value::to_raw_value;
 
 use super::*;
 use crate::home::{AgentFileError, FolderAccess, UsualFolder, ValueName, in_temporary};
+use crate::os::testing::symlink;
 use crate::protocol::{Drawing, SiteChange, SiteList, SitePattern, TabScope, Timestamp};
 
 /// Everything below a folder, without what links lead to.

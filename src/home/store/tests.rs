@@ -1,6 +1,3 @@
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -14,8 +11,7 @@ struct StoreFixture {
 }
 
 fn kept() -> StoreFixture {
-    let dir =
-        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap();
+    let dir = crate::os::testing::private_folder();
     let store = StateDirectory::open(dir.path()).unwrap().store();
     StoreFixture { dir, store }
 }
@@ -49,7 +45,7 @@ impl StoreFixture {
 
     /// All files and folders of the store, with their modes.
     fn modes(&self) -> Vec<u32> {
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let mode = |path: &Path| crate::os::testing::mode(path);
         let files = fs::read_dir(self.folder()).unwrap().map(|entry| mode(&entry.unwrap().path()));
         [mode(&self.store.dir), mode(&self.folder())].into_iter().chain(files).collect()
     }

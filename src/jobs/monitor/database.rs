@@ -3,15 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 
 use super::disk::{ContentHash, FileStamp};
 use crate::home::move_damaged_database;
+use crate::os::{self, OpenOwnerOnly as _};
 
 /// The schema's version. A file of another one is moved aside.
 const VERSION: i64 = 1;
@@ -100,14 +99,14 @@ impl MonitorDatabase {
 
     /// The folder and the beginning of the names of the database's own files.
     pub(super) fn own_files(&self) -> Option<(PathBuf, &OsStr)> {
-        let folder = std::fs::canonicalize(self.path.parent()?).ok()?;
+        let folder = os::canonicalize(self.path.parent()?).ok()?;
         Some((folder, self.path.file_name()?))
     }
 }
 
 fn connect(path: &Path) -> Result<Connection, DatabaseError> {
     // SQLite gives its log and index the mode of this file.
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    OpenOptions::new().create(true).append(true).open_owner_only(path)?;
     let mut connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // A power failure may undo the last batches, which the next sync repeats.
@@ -158,7 +157,7 @@ pub(super) struct FileRow {
 /// The number of a folder, if it has one.
 pub(super) fn folder(connection: &Connection, path: &Path) -> Result<Option<i64>, DatabaseError> {
     let mut found = connection.prepare_cached("SELECT id FROM folder WHERE path = ?1")?;
-    Ok(found.query_row([path.as_os_str().as_bytes()], |row| row.get(0)).optional()?)
+    Ok(found.query_row([path.as_os_str().as_encoded_bytes()], |row| row.get(0)).optional()?)
 }
 
 /// Shows the rows of a folder by name; only the one of that name, if one is given.
@@ -173,7 +172,7 @@ pub(super) fn rows(
         None => "SELECT name, size, mtime_ns, blake3 FROM file WHERE folder = ?1 ORDER BY name",
     })?;
     let mut rows = match only {
-        Some(name) => found.query(params![folder, name.as_bytes()])?,
+        Some(name) => found.query(params![folder, name.as_encoded_bytes()])?,
         None => found.query([folder])?,
     };
     while let Some(row) = rows.next()? {
@@ -190,10 +189,10 @@ pub(super) fn folders_below(
     connection: &Connection,
     path: &Path,
 ) -> Result<Vec<(i64, PathBuf)>, DatabaseError> {
-    let path = path.as_os_str().as_bytes();
+    let path = path.as_os_str().as_encoded_bytes();
     let mut from = path.to_owned();
-    if from.last() != Some(&b'/') {
-        from.push(b'/');
+    if !from.ends_with(MAIN_SEPARATOR_STR.as_bytes()) {
+        from.extend(MAIN_SEPARATOR_STR.as_bytes());
     }
     let mut to = from.clone();
     // The upper bound: the first text behind all that begin with the path and a slash. A range uses the
@@ -206,7 +205,7 @@ pub(super) fn folders_below(
     )?;
     let rows = found.query_map(params![path, from, to], |row| {
         let path = row.get_ref(1)?.as_blob()?;
-        Ok((row.get(0)?, PathBuf::from(OsStr::from_bytes(path))))
+        Ok((row.get(0)?, PathBuf::from(os::name_of_bytes(path))))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -1,12 +1,11 @@
 //! The file system as a sync uses it. These are the only calls that go to files and folders,
 //! so a test can make any of them fail or wait.
 
-use std::fs::{self, File, Metadata, OpenOptions, ReadDir};
+use std::fs::{self, File, Metadata, ReadDir};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use crate::os;
 
 type PathCall<T> = Box<dyn Fn(&Path) -> io::Result<T> + Send + Sync>;
 
@@ -24,17 +23,10 @@ impl Default for DiskCalls {
     fn default() -> Self {
         Self {
             list: Box::new(|path| fs::read_dir(path)),
-            open: Box::new(open),
+            open: Box::new(os::open_regular),
             read: Box::new(|_, file, buffer| file.read(buffer)),
         }
     }
-}
-
-/// Opens a file that was a regular one a moment ago. It neither follows a link nor waits for a pipe
-/// that has taken the file's place.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Size and time of a file, which show a change without reading it.
@@ -49,7 +41,8 @@ pub(super) struct FileStamp {
 impl FileStamp {
     /// Times beyond the years 1677 to 2262 are taken for those.
     pub(super) fn of(found: &Metadata) -> Self {
-        let ns = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+        let (seconds, rest) = os::times(found).written;
+        let ns = seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self { size: found.len(), mtime_ns: ns }
     }
 }

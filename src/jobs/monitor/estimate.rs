@@ -1,7 +1,6 @@
 //! The estimate of a sync's duration: from earlier syncs of the path, or from the number of files.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -97,7 +96,7 @@ impl<'a> PastSyncs<'a> {
         let mut last = connection.prepare_cached(
             "SELECT files FROM took WHERE path = ?1 AND recursive = ?2 ORDER BY number DESC",
         )?;
-        let path = self.path.as_os_str().as_bytes();
+        let path = self.path.as_os_str().as_encoded_bytes();
         let files = last.query_row(params![path, self.recursive], |row| row.get(0)).optional()?;
         Ok(files.unwrap_or(0))
     }
@@ -107,7 +106,7 @@ impl<'a> PastSyncs<'a> {
             "SELECT seconds FROM took WHERE path = ?1 AND recursive = ?2 AND verify = ?3 \
              ORDER BY number DESC LIMIT ?4",
         )?;
-        let path = self.path.as_os_str().as_bytes();
+        let path = self.path.as_os_str().as_encoded_bytes();
         let found = params![path, self.recursive, self.verify, KEPT_OF_A_PATH];
         let seconds = all.query_map(found, |row| row.get(0))?;
         let mut seconds = seconds.collect::<Result<Vec<f64>, _>>()?;
@@ -122,7 +121,7 @@ impl<'a> PastSyncs<'a> {
         connection: &Connection,
         summary: &SyncSummary,
     ) -> Result<(), DatabaseError> {
-        let path = self.path.as_os_str().as_bytes();
+        let path = self.path.as_os_str().as_encoded_bytes();
         connection.execute(
             "INSERT INTO took (path, recursive, verify, seconds, files) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![

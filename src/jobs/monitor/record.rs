@@ -1,6 +1,5 @@
 //! Writes the results of a sync into the database, in batches.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 
@@ -115,7 +114,7 @@ impl<'a> RowWriter<'a> {
         let FileRow { stamp, content } = row;
         write.execute(params![
             folder,
-            file.name.as_bytes(),
+            file.name.as_encoded_bytes(),
             stamp.size,
             stamp.mtime_ns,
             content.as_slice()
@@ -124,7 +123,7 @@ impl<'a> RowWriter<'a> {
     }
 
     fn new_folder(&mut self, folder: usize) -> Result<i64, DatabaseError> {
-        let path = self.found.folders[folder].path.as_os_str().as_bytes();
+        let path = self.found.folders[folder].path.as_os_str().as_encoded_bytes();
         let mut write = self.connection.prepare_cached("INSERT INTO folder (path) VALUES (?1)")?;
         let id = write.insert([path])?;
         self.folders[folder] = Some(id);
@@ -164,11 +163,11 @@ pub(super) fn remove(
 ) -> Result<u64, DatabaseError> {
     let mut removed = 0;
     for (folder, name) in &found.vanished {
-        removed += remove_file(connection, *folder, name.as_bytes())?;
+        removed += remove_file(connection, *folder, name.as_encoded_bytes())?;
     }
     for file in gone.iter().map(|file| &found.files[*file]) {
         if let Some(folder) = found.folders[file.folder].id {
-            removed += remove_file(connection, folder, file.name.as_bytes())?;
+            removed += remove_file(connection, folder, file.name.as_encoded_bytes())?;
         }
     }
     for folder in lost {

@@ -2,10 +2,10 @@
 
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::errors::SyncError;
+use crate::os::{self, FileIdentity};
 
 /// The folders below which files may be synced.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub struct SyncTarget {
     pub path: PathBuf,
     /// Whether it is a file or a folder.
     pub kind: TargetKind,
-    device: u64,
-    inode: u64,
+    identity: FileIdentity,
 }
 
 /// The kind of entry at a path.
@@ -44,7 +43,7 @@ impl SyncRoots {
             path: path.to_owned(),
             why: error.to_string(),
         };
-        let whole = match fs::canonicalize(path) {
+        let whole = match os::canonicalize(path) {
             Ok(whole) => whole,
             // An error must not reveal whether a path outside of the roots exists.
             Err(_) if !self.contain(&existing_part(path)) => return Err(self.outside(path)),
@@ -60,7 +59,7 @@ impl SyncRoots {
 
     /// Whether a path lies below a root. Roots need not exist: their disk may be mounted later.
     fn contain(&self, whole: &Path) -> bool {
-        self.0.iter().any(|root| fs::canonicalize(root).is_ok_and(|root| whole.starts_with(root)))
+        self.0.iter().any(|root| os::canonicalize(root).is_ok_and(|root| whole.starts_with(root)))
     }
 
     fn outside(&self, path: &Path) -> SyncError {
@@ -70,7 +69,7 @@ impl SyncRoots {
 
 /// The longest part of a path that leads somewhere, as it is without symbolic links.
 fn existing_part(path: &Path) -> PathBuf {
-    path.ancestors().find_map(|part| fs::canonicalize(part).ok()).unwrap_or_default()
+    path.ancestors().find_map(|part| os::canonicalize(part).ok()).unwrap_or_default()
 }
 
 impl SyncTarget {
@@ -80,7 +79,8 @@ impl SyncTarget {
             kind if kind.is_dir() => TargetKind::Folder,
             _ => return None,
         };
-        Some(Self { path, kind, device: found.dev(), inode: found.ino() })
+        let identity = os::entry(&path, found).ok()?.identity;
+        Some(Self { path, kind, identity })
     }
 
     /// Whether the path still leads to the same folder, or to a file: files are often

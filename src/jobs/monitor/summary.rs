@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -102,7 +101,7 @@ impl SyncSummary {
 /// A path as text: bytes that are not UTF-8 as `\xNN`.
 pub(super) fn show(path: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
-    for chunk in path.as_ref().as_bytes().utf8_chunks() {
+    for chunk in path.as_ref().as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
             // Writing to a string does not fail.

@@ -5,11 +5,7 @@ mod trouble;
 mod watching;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +13,8 @@ use rusqlite::Connection;
 
 use super::disk::ContentHash;
 use super::*;
+use crate::os::testing::symlink;
+use crate::os::{self, UnixListener};
 
 /// A folder that may be synced, beside the database.
 struct Fixture {
@@ -86,7 +84,7 @@ impl Fixture {
         let tree = fs::canonicalize(self.dir.path()).unwrap().join("tree");
         let rows = all.query_map([], |row| {
             let [path, name]: [Vec<u8>; 2] = [row.get(0)?, row.get(1)?];
-            let path = Path::new(OsStr::from_bytes(&path)).join(OsStr::from_bytes(&name));
+            let path = PathBuf::from(os::name_of_bytes(&path)).join(os::name_of_bytes(&name));
             let path = path.strip_prefix(&tree).unwrap().to_owned();
             Ok((path, (row.get(2)?, row.get(3)?)))
         });
@@ -199,8 +197,8 @@ fn pipes_and_sockets_are_never_opened() {
 #[test]
 fn names_that_are_not_utf8_are_kept_byte_for_byte_and_shown_escaped() {
     let mut it = fixture();
-    let name = OsStr::from_bytes(b"caf\xe9");
-    it.write(name, "content", 1);
+    let name = os::name_of_bytes(b"caf\xe9");
+    it.write(&name, "content", 1);
     it.sync();
     assert_eq!(it.rows().into_keys().collect::<Vec<_>>(), [PathBuf::from(name)]);
     assert_eq!(it.sync().files_skipped, 1);
@@ -266,7 +264,7 @@ fn the_database_is_for_its_owner_only_and_not_in_itself() {
         assert_eq!(summary.files_processed, processed);
     }
     for name in ["monitor.db", "monitor.db-wal"] {
-        let mode = fs::metadata(dir.join(name)).unwrap().permissions().mode();
+        let mode = crate::os::testing::mode(dir.join(name));
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,6 +15,7 @@ use super::disk::{DiskCalls, FileStamp};
 use super::progress::SyncGauge;
 use super::roots::{SyncTarget, TargetKind};
 use super::summary::SyncSummary;
+use crate::os;
 
 /// The parameters of a walk.
 pub(super) struct FolderWalk<'a> {
@@ -200,7 +200,7 @@ impl FolderListing {
 
 /// Whether the name is one of the database's own files: they change with every sync.
 fn is_own(name: &OsStr, database: &OsStr) -> bool {
-    let rest = name.as_bytes().strip_prefix(database.as_bytes());
+    let rest = name.as_encoded_bytes().strip_prefix(database.as_encoded_bytes());
     rest.is_some_and(|rest| matches!(rest, b"" | b"-wal" | b"-shm"))
 }
 
@@ -235,14 +235,16 @@ impl WalkFindings {
         if let Some(id) = id {
             self.visited.insert(id);
             database::rows(connection, id, only, |name, row| {
-                while let Some((name, stamp)) = files.next_if(|file| file.0.as_bytes() < name) {
+                while let Some((name, stamp)) =
+                    files.next_if(|file| file.0.as_encoded_bytes() < name)
+                {
                     self.file(walk, (path, at), name, stamp, None);
                 }
-                match files.next_if(|file| file.0.as_bytes() == name) {
+                match files.next_if(|file| file.0.as_encoded_bytes() == name) {
                     Some((name, stamp)) => self.file(walk, (path, at), name, stamp, Some(row)),
                     // An incomplete list does not show that a file is gone.
                     None if listing.broken.is_some() => {}
-                    None => self.vanished.push((id, OsStr::from_bytes(name).to_owned())),
+                    None => self.vanished.push((id, os::name_of_bytes(name))),
                 }
             })?;
         }

@@ -3,12 +3,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
+
+use crate::os::{NoFollowError, NoFollowReason};
 
 /// Opens a folder for lookups only. That needs no right to list it, which `/home` may refuse.
 #[cfg(target_os = "linux")]
@@ -21,28 +23,14 @@ const FOLDER: OFlags =
 
 /// An open folder. It stays the same one even if its name leads elsewhere by now.
 #[derive(Debug)]
-pub(super) struct FolderHandle {
+pub(crate) struct FolderHandle {
     handle: OwnedFd,
     path: PathBuf,
 }
 
-/// The system's error for a file or folder.
-#[derive(Debug)]
-pub(super) struct NoFollowError {
-    pub(super) path: PathBuf,
-    pub(super) source: io::Error,
-}
-
-impl NoFollowError {
-    /// Whether a file is not made because there is one.
-    pub(super) fn is_there(&self) -> bool {
-        self.source.kind() == io::ErrorKind::AlreadyExists
-    }
-}
-
 impl FolderHandle {
     /// The folder of this absolute path, none of whose parts may be a link.
-    pub(super) fn of(path: &Path) -> Result<Self, NoFollowError> {
+    pub(crate) fn of(path: &Path) -> Result<Self, NoFollowError> {
         let root = PathBuf::from("/");
         let handle = rustix::fs::open(&root, FOLDER, Mode::empty()).map_err(at(&root))?;
         let names = path.components().filter_map(|part| match part {
@@ -56,14 +44,14 @@ impl FolderHandle {
     }
 
     /// The folder of this name in it.
-    pub(super) fn enter(self, name: &OsStr) -> Result<Self, NoFollowError> {
+    pub(crate) fn enter(self, name: &OsStr) -> Result<Self, NoFollowError> {
         let path = self.path.join(name);
         let handle = openat(&self.handle, name, FOLDER, Mode::empty()).map_err(at(&path))?;
         Ok(Self { handle, path })
     }
 
     /// The same, made for its owner alone if it is not there.
-    pub(super) fn make(self, name: &OsStr) -> Result<Self, NoFollowError> {
+    pub(crate) fn make(self, name: &OsStr) -> Result<Self, NoFollowError> {
         match mkdirat(&self.handle, name, Mode::RWXU) {
             // If a link has that name, `enter` refuses it.
             Ok(()) | Err(Errno::EXIST) => self.enter(name),
@@ -72,7 +60,7 @@ impl FolderHandle {
     }
 
     /// Whether there is anything of this name in it, a link among them.
-    pub(super) fn holds(&self, name: &OsStr) -> Result<bool, NoFollowError> {
+    pub(crate) fn holds(&self, name: &OsStr) -> Result<bool, NoFollowError> {
         match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
@@ -81,7 +69,7 @@ impl FolderHandle {
     }
 
     /// Makes a new file that only its owner can read; whole, or it is gone again.
-    pub(super) fn create(&self, name: &OsStr, bytes: &[u8]) -> Result<(), NoFollowError> {
+    pub(crate) fn create(&self, name: &OsStr, bytes: &[u8]) -> Result<(), NoFollowError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = self.path.join(name);
@@ -90,12 +78,12 @@ impl FolderHandle {
         File::from(handle).write_all(bytes).map_err(|source| {
             // The disk may be full, and half a picture is of no use.
             let _ = unlinkat(&self.handle, name, AtFlags::empty());
-            NoFollowError { path, source }
+            NoFollowError { path, reason: NoFollowReason::Other, source }
         })
     }
 
     /// Whether the entry of this name in it is a regular file or a link, which `open` refuses.
-    pub(super) fn has_file(&self, name: &OsStr) -> Result<bool, NoFollowError> {
+    pub(crate) fn has_file(&self, name: &OsStr) -> Result<bool, NoFollowError> {
         let found = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(at(&self.path.join(name)))?;
         let kind = FileType::from_raw_mode(found.st_mode);
@@ -103,7 +91,7 @@ impl FolderHandle {
     }
 
     /// Opens the file of this name in it for reading. It may be a pipe, a device or a folder.
-    pub(super) fn open(&self, name: &OsStr) -> Result<File, NoFollowError> {
+    pub(crate) fn open(&self, name: &OsStr) -> Result<File, NoFollowError> {
         // `NONBLOCK`, since the open of a pipe would wait for its other end.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -112,7 +100,7 @@ impl FolderHandle {
     }
 
     /// Whether a plain file of this name in it holds just these bytes.
-    pub(super) fn has(&self, name: &OsStr, bytes: &[u8]) -> bool {
+    pub(crate) fn has(&self, name: &OsStr, bytes: &[u8]) -> bool {
         let Ok(file) = self.open(name) else { return false };
         let is_file = file.metadata().is_ok_and(|found| found.is_file());
         let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_add(1);
@@ -123,5 +111,20 @@ impl FolderHandle {
 
 fn at(path: &Path) -> impl Fn(Errno) -> NoFollowError {
     let path = path.to_owned();
-    move |error| NoFollowError { path: path.clone(), source: error.into() }
+    move |error| NoFollowError {
+        path: path.clone(),
+        reason: reason_of(error),
+        source: error.into(),
+    }
+}
+
+fn reason_of(error: Errno) -> NoFollowReason {
+    match error {
+        Errno::NOENT => NoFollowReason::NotFound,
+        Errno::EXIST => NoFollowReason::Exists,
+        // Systems report different errors for a link in place of a folder.
+        Errno::LOOP | Errno::MLINK | Errno::NOTDIR => NoFollowReason::Link,
+        Errno::NXIO => NoFollowReason::NotRegular,
+        _ => NoFollowReason::Other,
+    }
 }

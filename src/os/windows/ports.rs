@@ -1,0 +1,78 @@
+//! Whose process is at the other end of a connection, and which program listens on a port.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use rustix::net::RecvFlags;
+
+use super::AsyncUnixStream;
+use super::calls::{self, OpenedProcess};
+use crate::os::{ConnectionOwner, PortOwner};
+
+/// The system's table of connections and their users.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable(());
+
+impl ConnectionTable {
+    /// Whether a lookup is short enough for a thread that has other work. The whole table is read.
+    pub(crate) const IS_QUICK: bool = false;
+
+    /// The user who owns the socket at `peer` that is connected to `own`. A process that is not told, such as
+    /// one that has closed its socket, is unknown: tokens and proofs decide.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it does not answer.
+    #[expect(clippy::unused_self, reason = "other systems keep a connection to the kernel in it")]
+    pub(crate) fn owner_of(
+        &mut self,
+        peer: SocketAddr,
+        own: SocketAddr,
+    ) -> io::Result<Option<ConnectionOwner>> {
+        let rows = calls::connections_like(peer)?;
+        let is_it = |row: &calls::TcpRow| {
+            row.local == (peer.ip(), peer.port()) && row.remote_port == own.port()
+        };
+        // The system's own number stands for a process that has ended.
+        let process = rows.iter().find(|row| is_it(row)).map(|row| row.process);
+        let owner = process.filter(|process| *process != 0).and_then(|process| {
+            OpenedProcess::open(process).and_then(|process| process.owner()).ok()
+        });
+        Ok(Some(owner.unwrap_or(ConnectionOwner::Unknown)))
+    }
+}
+
+/// The user of the process that has connected to a socket in a directory.
+pub(crate) const fn owner_of_stream(stream: &AsyncUnixStream) -> ConnectionOwner {
+    stream.owner()
+}
+
+/// Whether an error of a lookup is for want of files or memory.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::Interrupted)
+}
+
+/// Whether bytes have come that nobody has read yet.
+pub(crate) fn has_unread_bytes(stream: &impl super::AsSocketHandle) -> bool {
+    let received = rustix::net::recv(stream, &mut [0; 1], RecvFlags::PEEK);
+    received.is_ok_and(|(_, length)| length > 0)
+}
+
+/// The program that listens on a port of the loopback.
+pub(crate) fn listening_program(port: u16) -> PortOwner {
+    let rows = calls::listeners().unwrap_or_default();
+    let found = rows.iter().find(|row| row.local.1 == port).map(|row| row.process);
+    let Some(number) = found else { return PortOwner::default() };
+    let opened = OpenedProcess::open(number).ok();
+    let name = opened.as_ref().and_then(|process| {
+        let program = process.program().ok()?;
+        Some(Path::new(&program).file_name()?.to_string_lossy().into_owned())
+    });
+    PortOwner {
+        process: Some((number, name.unwrap_or_else(|| "a program".to_owned()))),
+        is_own: opened.is_some_and(|process| {
+            process.owner().is_ok_and(|owner| owner == ConnectionOwner::Own)
+        }),
+    }
+}
