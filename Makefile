@@ -4,8 +4,8 @@
 #   make check   for each change: format, lints, types, and all tests that need no browser
 #   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients,
 #                a collector of metrics
-#   make full    before a release: adds kills at random, seeded bugs, thousands of simulated runs, and the
-#                programs that people have agents in (900 MB from npm)
+#   make full    before a release: adds kills at random, seeded bugs, the program for Windows under Wine, thousands of
+#                simulated runs, and the programs that people have agents in (900 MB from npm)
 #
 # All need Rust; all but demo need Node with npm; test and full need Python, too. Chromium is installed if
 # there is none.
@@ -18,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos browser xvfb systemd nextest cargo-deny
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd nextest cargo-deny
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -31,7 +31,7 @@ check: fmt extension clippy unit-quick
 test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories
 	@echo "all tests passed"
 
-full: test controls chaos test-packages same-program soak agents
+full: test controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:
@@ -268,8 +268,15 @@ soak: nextest browser
 macos:
 	CARGO="$(CARGO)" sh scripts/check-macos.sh
 
+# The program for Windows, by mingw-w64: its unit tests and whole programs under Wine, and a Chromium of this system with it.
+windows: wine browser
+	CARGO="$(CARGO)" sh scripts/check-windows.sh
+
 browser:
 	@sh scripts/need-chromium.sh
+
+wine:
+	@sh scripts/need-wine.sh
 
 xvfb:
 	@sh scripts/need-xvfb.sh

@@ -290,7 +290,7 @@ pub fn relocate(from: &Path, to: &Path) -> Result<(), UnpackError> {
         if !matches!(error.kind(), AlreadyExists | CrossesDevices | DirectoryNotEmpty) {
             return Err(io(from)(error));
         }
-        fs::remove_dir_all(from).map_err(io(from))?;
+        os::remove_folder(from).map_err(io(from))?;
     }
     os::link_folder(to, from).map_err(io(from))
 }
@@ -306,12 +306,12 @@ fn empty(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if path.is_dir() {
-            fs::remove_dir_all(&path)?;
+            os::remove_folder(&path)?;
         } else if path != manifest {
-            fs::remove_file(&path)?;
+            os::remove_file(&path)?;
         }
     }
-    fs::remove_file(manifest)
+    os::remove_file(&manifest)
 }
 
 /// Whether the folder holds an extension of any version with Tabwire's public key.
@@ -378,7 +378,7 @@ mod tests {
 
     /// Replaces a file as somebody would who may write to the folder.
     fn put(dir: &Path, name: &str, text: &str) {
-        let _ = fs::remove_file(dir.join(name));
+        let _ = os::remove_file(&dir.join(name));
         fs::write(dir.join(name), text).unwrap();
     }
 
@@ -400,7 +400,7 @@ mod tests {
             put(dir, file, &before);
             assert_eq!(check(), FolderCheck::Unchanged { is_whole: false });
         }
-        fs::remove_file(dir.join("src/injected/look.js")).unwrap();
+        os::remove_file(&dir.join("src/injected/look.js")).unwrap();
         assert_eq!(check(), FolderCheck::Changed { file: "src/injected/look.js".into() });
     }
 
@@ -419,7 +419,7 @@ mod tests {
             put(dir, MANIFEST, &text);
             assert_eq!(check(), changed, "{text}");
         }
-        fs::remove_file(dir.join(MANIFEST)).unwrap();
+        os::remove_file(&dir.join(MANIFEST)).unwrap();
         assert_eq!(check(), changed, "there is none");
         put(dir, MANIFEST, &whole);
         assert_eq!(check_folder(dir, Some("0.0.1")), FolderCheck::Unknown, "that one was unpacked");
@@ -433,7 +433,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         unpack(dir.path(), 1, &key()).unwrap();
         let worker = dir.path().join("src/worker/background.js");
-        fs::remove_file(&worker).unwrap();
+        os::remove_file(&worker).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&worker).status();
         assert!(made.unwrap().success());
         let changed = FolderCheck::Changed { file: "src/worker/background.js".into() };
@@ -499,7 +499,7 @@ mod tests {
                 let file = dir.join("src/worker/background.js");
                 crate::os::testing::chmod(file, 0o644).unwrap();
             },
-            &|| fs::remove_file(dir.join(MANIFEST)).unwrap(),
+            &|| os::remove_file(&dir.join(MANIFEST)).unwrap(),
             &|| fs::write(dir.join("src/injected/old.js"), "").unwrap(),
             &|| fs::remove_file(&config).unwrap(),
             &|| crate::os::testing::chmod(&config, 0o644).unwrap(),

@@ -44,11 +44,15 @@ pub(super) enum ReadError {
 }
 
 /// Encodes a name so that no file system takes it for another name or for a path: small letters,
-/// digits, `-` and `_` stay, and every other byte becomes `%` and two hex digits.
+/// digits, `-` and `_` stay, and every other byte becomes `%` and two hex digits. So does the first byte of
+/// the name of a device.
 pub(super) fn encode(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    let is_device = os::is_device_name(name);
+    let stays = |at: usize, b: u8| plain(b) && !(at == 0 && is_device);
     name.bytes()
-        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02x}") })
+        .enumerate()
+        .map(|(at, b)| if stays(at, b) { char::from(b).to_string() } else { format!("%{b:02x}") })
         .collect()
 }
 

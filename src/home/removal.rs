@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, REDO_ENDINGS, decode};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
+use crate::os;
 use crate::protocol::Owner;
 
 /// Our files. While one is written it has [`ASIDE_DIGITS`] more behind a dot.
@@ -285,7 +286,7 @@ fn is_folder(path: &Path) -> bool {
 
 /// A link is removed, and not its target. A folder is removed only if it is empty.
 fn remove(path: &Path) -> io::Result<()> {
-    if is_folder(path) { fs::remove_dir(path) } else { fs::remove_file(path) }
+    if is_folder(path) { fs::remove_dir(path) } else { os::remove_file(path) }
 }
 
 #[cfg(test)]

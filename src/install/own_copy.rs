@@ -74,7 +74,7 @@ pub(super) fn copy_program(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Removes the copy, and its folder if nothing else is there.
 pub(super) fn remove_program(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    match os::remove_program(path) {
         Err(error) if !is_missing(&error) => return Err(error),
         Ok(()) | Err(_) => {}
     }

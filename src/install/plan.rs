@@ -334,12 +334,12 @@ fn remove(path: &Path) -> Result<(), ApplyError> {
 fn remove_extension(dir: &Path) -> Result<(), ApplyError> {
     let io = |source| ApplyError::Io { path: dir.to_owned(), source };
     if dir.is_symlink() {
-        return fs::remove_file(dir).map_err(io);
+        return os::remove_file(dir).map_err(io);
     }
     if !extension::is_empty_folder(dir) && extension::find(dir).is_none() {
         return Err(UnpackError::Occupied(dir.to_owned()).into());
     }
-    fs::remove_dir_all(dir).map_err(io)?;
+    os::remove_folder(dir).map_err(io)?;
     if let Some(folder) = dir.parent().filter(|folder| folder.ends_with(PERSON_FOLDER)) {
         // It stays if agents have written files there.
         let _ = fs::remove_dir(folder);

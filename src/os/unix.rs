@@ -178,6 +178,21 @@ pub(crate) fn replace_program(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
+/// Removes a file, also a read-only one.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// Removes a program that may be running: it goes on with its file.
+pub(crate) fn remove_program(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// Removes a folder with all that is in it, read-only files among it.
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path)
+}
+
 /// Makes a link to a folder.
 pub(crate) fn link_folder(to: &Path, link: &Path) -> io::Result<()> {
     symlink(to, link)
@@ -198,6 +213,11 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 /// Whether a part of an absolute path means the same to every program.
 pub(crate) fn is_plain_part(part: &Component<'_>) -> bool {
     matches!(part, Component::RootDir | Component::Normal(_))
+}
+
+/// Whether a file of this name, with any ending, is a device in each folder.
+pub(crate) const fn is_device_name(_name: &str) -> bool {
+    false
 }
 
 /// The name with these bytes.

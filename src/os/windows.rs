@@ -232,7 +232,7 @@ fn is_held(error: &io::Error) -> bool {
 /// The same for a program that may be running: it goes on with its old file, which is renamed and
 /// removed by the next replacement.
 pub(crate) fn replace_program(from: &Path, to: &Path) -> io::Result<()> {
-    let aside = to.with_extension("exe.old");
+    let aside = replaced(to);
     // It is still there if that program still runs.
     let _ = fs::remove_file(&aside);
     if fs::rename(from, to).is_ok() {
@@ -243,6 +243,68 @@ pub(crate) fn replace_program(from: &Path, to: &Path) -> io::Result<()> {
         // Better the old program than none.
         let _ = fs::rename(&aside, to);
     })
+}
+
+/// Removes a file, also a read-only one.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(path)?;
+            fs::remove_file(path)
+        }
+        removed => removed,
+    }
+}
+
+/// Removes a program that may be running: its file then goes to the folder for temporary files.
+pub(crate) fn remove_program(path: &Path) -> io::Result<()> {
+    // What a replacement has left. It is still there if that program still runs.
+    let _ = fs::remove_file(replaced(path));
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let aside = format!("tabwire-removed-{}.exe", std::process::id());
+            fs::rename(path, env::temp_dir().join(aside))
+        }
+        removed => removed,
+    }
+}
+
+/// Where the old program goes when it is replaced.
+fn replaced(program: &Path) -> PathBuf {
+    program.with_extension("exe.old")
+}
+
+/// Removes a folder with all that is in it, read-only files among it.
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            make_all_writable(path)?;
+            fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+fn make_writable(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::symlink_metadata(path)?.permissions();
+    // Who may write is said by the rights of the file.
+    #[expect(clippy::permissions_set_readonly_false, reason = "it changes an attribute alone")]
+    permissions.set_readonly(false);
+    fs::set_permissions(path, permissions)
+}
+
+/// Makes the files in a folder and below writable. Links are not followed.
+fn make_all_writable(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            make_all_writable(&entry.path())?;
+        } else if kind.is_file() {
+            make_writable(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a link to a folder.
@@ -264,26 +326,29 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 /// Whether a part of an absolute path means the same to every program. Windows drops a dot or a blank at the end
 /// of a name, takes what follows a colon for a stream of the file, and has devices in every folder.
 pub(crate) fn is_plain_part(part: &Component<'_>) -> bool {
-    const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
     match part {
         Component::Prefix(prefix) => {
             matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_))
         }
         Component::RootDir => true,
         Component::Normal(name) => {
-            let name = name.to_string_lossy().to_lowercase();
-            let stem = name.split('.').next().unwrap_or_default().trim_end();
-            let is_port = ["com", "lpt"].iter().any(|port| {
-                let number = stem.strip_prefix(port).unwrap_or_default();
-                number.chars().count() == 1 && number.chars().all(char::is_numeric)
-            });
-            !name.contains(':')
-                && !name.ends_with(['.', ' '])
-                && !DEVICES.contains(&stem)
-                && !is_port
+            let name = name.to_string_lossy();
+            !name.contains(':') && !name.ends_with(['.', ' ']) && !is_device_name(&name)
         }
         Component::CurDir | Component::ParentDir => false,
     }
+}
+
+/// Whether a file of this name, with any ending, is a device in each folder.
+pub(crate) fn is_device_name(name: &str) -> bool {
+    const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+    let name = name.to_lowercase();
+    let stem = name.split('.').next().unwrap_or_default().trim_end();
+    let is_port = ["com", "lpt"].iter().any(|port| {
+        let number = stem.strip_prefix(port).unwrap_or_default();
+        number.chars().count() == 1 && number.chars().all(char::is_numeric)
+    });
+    DEVICES.contains(&stem) || is_port
 }
 
 /// The name with these bytes.
@@ -386,4 +451,75 @@ pub(crate) fn register_path(key: &str, path: Option<&Path>) -> io::Result<()> {
         None => CURRENT_USER.remove_tree(key),
     };
     done.map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_that_means_the_same_to_every_program_is_plain() {
+        let is_plain = |path: &str| Path::new(path).components().all(|part| is_plain_part(&part));
+        for path in
+            [r"C:\Users\ann\cat.png", r"C:\console\com\lpt10", r"\\?\C:\a", r"C:\nullable.txt"]
+        {
+            assert!(is_plain(path), "{path}");
+        }
+        for path in [
+            r"C:\a\..\b",
+            r"C:\a\b:secret",
+            r"C:\a.\b",
+            r"C:\a \b",
+            r"C:\nul",
+            r"C:\a\CON.png",
+            r"C:\a\com1.txt",
+            r"\\server\share\a",
+            r"\\.\C:",
+            r"\\?\pipe\a",
+            "C:\\a\\lpt\u{b9}",
+        ] {
+            assert!(!is_plain(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_url_names_a_file_on_a_drive_and_nothing_else() {
+        let path = |text: &str| path_of_url_path(text.as_bytes().to_vec());
+        assert_eq!(path("/C:/Users/ann/a b.html"), Some(r"C:\Users\ann\a b.html".into()));
+        for other in ["/", "/C:", "C:/a", "//server/share", "/etc/passwd", "/CC:/a"] {
+            assert_eq!(path(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_start_of_the_machine_has_one_name() {
+        let name = boot_id().unwrap();
+        assert_eq!(name.len(), 32);
+        assert_eq!(boot_id(), Some(name));
+    }
+
+    #[test]
+    fn a_path_in_the_registry_is_read_as_it_was_written_and_is_gone_afterwards() {
+        let key = r"Software\TabwireTests\Registered";
+        let path = PathBuf::from("C:\\Zo\u{eb}\\host.json");
+        register_path(key, Some(&path)).unwrap();
+        assert_eq!(registered_path(key), Some(path));
+        register_path(key, None).unwrap();
+        assert_eq!(registered_path(key), None);
+    }
+
+    #[test]
+    fn a_program_is_replaced_and_removed_while_its_file_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, program) = (folder.path().join("new"), folder.path().join("tabwire.exe"));
+        fs::write(&program, "old").unwrap();
+        fs::write(&new, "new").unwrap();
+        // As a program that runs: it can be renamed, and neither replaced nor removed.
+        let held = OpenOptions::new().read(true).share_mode(5).open(&program).unwrap();
+        replace_program(&new, &program).unwrap();
+        assert_eq!(fs::read_to_string(&program).unwrap(), "new");
+        drop(held);
+        remove_program(&program).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

@@ -81,7 +81,7 @@ impl Fixture {
         let connection = Connection::open(self.database()).unwrap();
         let all = "SELECT path, name, size, blake3 FROM file JOIN folder ON folder = id";
         let mut all = connection.prepare(all).unwrap();
-        let tree = fs::canonicalize(self.dir.path()).unwrap().join("tree");
+        let tree = os::canonicalize(self.dir.path()).unwrap().join("tree");
         let rows = all.query_map([], |row| {
             let [path, name]: [Vec<u8>; 2] = [row.get(0)?, row.get(1)?];
             let path = PathBuf::from(os::name_of_bytes(&path)).join(os::name_of_bytes(&name));

@@ -62,7 +62,9 @@ pub(crate) fn has_unread_bytes(stream: &impl super::AsSocketHandle) -> bool {
 /// The program that listens on a port of the loopback.
 pub(crate) fn listening_program(port: u16) -> PortOwner {
     let rows = calls::listeners().unwrap_or_default();
-    let found = rows.iter().find(|row| row.local.1 == port).map(|row| row.process);
+    // The number 0 stands for a process that the system does not tell.
+    let is_it = |row: &&calls::TcpRow| row.local.1 == port && row.process != 0;
+    let found = rows.iter().find(is_it).map(|row| row.process);
     let Some(number) = found else { return PortOwner::default() };
     let opened = OpenedProcess::open(number).ok();
     let name = opened.as_ref().and_then(|process| {

@@ -10,7 +10,7 @@ use tokio::signal::windows::{
 };
 use tokio::sync::oneshot;
 use windows_sys::Win32::System::Threading::{
-    CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW,
+    CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS,
 };
 
 use super::calls::{self, NamedEvent, OpenedProcess};
@@ -120,7 +120,7 @@ pub(crate) const fn lead_new_session() {}
 /// The system's.
 pub(crate) fn spawn_detached(command: &mut Command) -> io::Result<Child> {
     calls::keep_standard_handles();
-    let apart = CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP;
+    let apart = DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP;
     // Clients put their servers into jobs, with which everything ends that they have started.
     let free = command.creation_flags(apart | CREATE_BREAKAWAY_FROM_JOB).spawn();
     match free {
