@@ -12,6 +12,12 @@ export CARGO_TARGET_DIR=$folder
 rustup target add "$target" >/dev/null 2>&1
 "$cargo" clippy --locked --target "$target" --lib --bins -- --deny warnings
 "$cargo" build --locked --target "$target"
+# Libraries that each Windows has since version 10: with any other one the program would start on this computer alone.
+system='advapi32 bcryptprimitives combase iphlpapi kernel32 ktmw32 msvcrt ntdll oleaut32 shell32 userenv ws2_32'
+for library in $(x86_64-w64-mingw32-objdump -p "$built/tabwire.exe" | sed -n 's/.*DLL Name: \(.*\)\.dll$/\1/Ip' | tr A-Z a-z); do
+    case "$library" in api-ms-win-*) continue ;; esac
+    case " $system " in *" $library "*) ;; *) echo "the program needs $library.dll" >&2; exit 1 ;; esac
+done
 [ "${1:-}" != build ] || exit 0
 tests=$("$cargo" test --locked --target "$target" --lib --no-run --message-format json |
     sed -n 's/.*"executable":"\([^"]*\.exe\)".*/\1/p' | tail -1)
