@@ -209,11 +209,10 @@ class Bridge(WindowsTest):
         self.assertEqual(initialized["result"]["serverInfo"]["name"], "tabwire")
         names = [tool["name"] for tool in listed["result"]["tools"]]
         self.assertIn("interact", names)
-        bridge.stdin.close()
-        # The end of the output: a daemon that had inherited it would keep it open. Wine hands the standard error of
+        # To the end of the output: a daemon that had inherited it would keep it open. Wine hands the standard error of
         # Linux to every process that it starts, so that is not looked at.
-        self.assertEqual(bridge.stdout.read(), "")
-        self.assertEqual(bridge.wait(LONG), 0)
+        self.assertEqual(bridge.communicate(timeout=LONG)[0], "")
+        self.assertEqual(bridge.returncode, 0)
         self.assertEqual(self.json_of("status")["port"], self.port)
 
     def test_it_is_not_ended_by_the_end_of_another_bridge(self) -> None:
