@@ -91,6 +91,7 @@ fn waits(hub: &Hub) -> anyhow::Result<Vec<(Caller, CorrelationId)>> {
                 idempotency_key: None,
                 must_name_tab: false,
                 trace_context: None,
+                record_by: None,
             };
             let taken = hub.start_host_task(&caller, asked);
             let taken = taken.map_err(|refused| anyhow::anyhow!(refused.why.message()))?;

@@ -11,7 +11,7 @@ use crate::home::{OwnersFile, OwnersStamp, StateDirectory, StateDirectoryError};
 use crate::hub::{ClockSample, Hub};
 use crate::journal;
 use crate::past_acts::PastActFile;
-use crate::protocol::{DEFAULT_OWNER, Owner, OwnerList};
+use crate::protocol::{DEFAULT_OWNER, Owner, OwnerKind, OwnerList};
 
 /// How often the file is checked, beside the check at each token of an owner with a name. A command that
 /// changes it tells the daemon; one that was killed in between did not.
@@ -133,6 +133,13 @@ impl LiveOwners {
         owner.as_str() == DEFAULT_OWNER || self.list().has(owner)
     }
 
+    /// Whether an owner's programs are on another machine, by the list as it was read last.
+    #[must_use]
+    pub fn is_far(&self, owner: &Owner) -> bool {
+        let list = self.0.list.borrow();
+        list.entry(owner.name()).is_some_and(|entry| entry.kind == OwnerKind::Far)
+    }
+
     /// Reads the file, if it is another one than that which was read last, and ends what belongs to
     /// removed owners.
     ///
@@ -174,7 +181,7 @@ mod tests {
     use super::*;
     use crate::home::ValueName;
     use crate::lifecycle::Limits;
-    use crate::protocol::{OwnerKind, TabScope, Timestamp};
+    use crate::protocol::{TabScope, Timestamp};
 
     const AT: Timestamp = Timestamp::from_unix_micros(1_700_000_000_000_000);
 

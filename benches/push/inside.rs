@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::value::RawValue;
-use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, Submission};
+use tabwire::hub::{Caller, ExtensionLink, Hub, Outbox, RequestContext, Submission};
 use tabwire::lifecycle::{Limits, Peer};
 use tabwire::mcp::{self, CallRegistry, IncomingMessage, McpHeaders, ProtocolGeneration};
 use tabwire::proof::DEFAULT_OWNER;
@@ -122,7 +122,7 @@ impl Inside {
                 &self.caller,
                 request,
                 generation,
-                None,
+                RequestContext::default(),
                 &surface,
             )
             .await;

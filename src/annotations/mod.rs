@@ -205,6 +205,7 @@ impl AnnotationService {
                 idempotency_key: request.key,
                 must_name_tab,
                 trace_context: request.trace_context.clone(),
+                record_by: request.record_by,
                 ..wait_for(session.clone(), selector.clone())
             },
         )?;
@@ -256,7 +257,12 @@ impl AnnotationService {
         let wait = wait_for(session.clone(), TargetSelector::default());
         let submitted = self.begin(
             caller,
-            HostTask { idempotency_key: request.key, trace_context: request.trace_context, ..wait },
+            HostTask {
+                idempotency_key: request.key,
+                trace_context: request.trace_context,
+                record_by: request.record_by,
+                ..wait
+            },
         )?;
         self.hand_over(caller, &submitted, session, &ids).await?;
         self.0.hub.confirm(caller, &submitted).await.map_err(AnnotationError::Refused)?;
@@ -462,6 +468,7 @@ fn wait_for(session: Option<SessionName>, target: TargetSelector) -> HostTask {
         idempotency_key: None,
         must_name_tab: false,
         trace_context: None,
+        record_by: None,
     }
 }
 

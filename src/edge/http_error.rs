@@ -11,8 +11,16 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::home::StateDirectoryError;
+use crate::hub::RefusalReason;
 use crate::protocol::{IDEMPOTENCY_KEY_FORM, WS_SUBPROTOCOL, millis};
 use crate::tools::SurfaceError;
+
+/// The fault of a moment by which a call must have come.
+const BAD_BEFORE: &str =
+    "X-Tabwire-Before must be <run>.<ms>, as the header X-Tabwire-Clock of an answer has it, once";
+
+/// The fault where there is none and must be one.
+const NO_BEFORE: &str = "A call from another machine needs the header X-Tabwire-Before";
 
 /// Why the daemon rejects a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +89,12 @@ pub(super) enum HttpError {
     BadBrowser,
     /// The idempotency key is malformed.
     BadIdempotencyKey,
+    /// The moment by which the call must have come is malformed.
+    BadBefore,
+    /// The owner's programs are on another machine, and the call does not say by when it must have come.
+    NoBefore,
+    /// The call came later than its client waits for it.
+    TooLate,
     /// The surface of tools, or the wait, is malformed.
     BadSurface {
         /// The fault.
@@ -114,6 +128,8 @@ impl HttpError {
             | Self::BadClient
             | Self::BadBrowser
             | Self::BadIdempotencyKey
+            | Self::BadBefore
+            | Self::NoBefore
             | Self::BadSurface { .. }
             | Self::BadHandshake
             | Self::MalformedJson
@@ -130,6 +146,7 @@ impl HttpError {
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
+            Self::TooLate => StatusCode::PRECONDITION_FAILED,
             Self::NotJson | Self::NotForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -168,6 +185,9 @@ impl HttpError {
             Self::BadClient => "bad_client",
             Self::BadBrowser => "bad_browser",
             Self::BadIdempotencyKey => "bad_idempotency_key",
+            Self::BadBefore => "bad_before",
+            Self::NoBefore => "no_before",
+            Self::TooLate => "too_late",
             Self::BadSurface { .. } => "bad_surface",
             Self::NoRoute => "not_found",
             Self::NoMethod { .. } => "method_not_allowed",
@@ -234,6 +254,9 @@ impl HttpError {
             Self::BadIdempotencyKey => {
                 format!("X-Tabwire-Idempotency-Key must be {IDEMPOTENCY_KEY_FORM}, once")
             }
+            Self::BadBefore => BAD_BEFORE.to_owned(),
+            Self::NoBefore => NO_BEFORE.to_owned(),
+            Self::TooLate => RefusalReason::CAME_TOO_LATE.to_owned(),
             Self::BadSurface { why } => format!("X-Tabwire-Tools or X-Tabwire-Wait: {why}"),
             Self::NoRoute => "No such route".to_owned(),
             Self::NoMethod { .. } => "Method not allowed".to_owned(),
@@ -275,10 +298,15 @@ impl HttpError {
             | Self::BadClient
             | Self::BadBrowser
             | Self::BadIdempotencyKey
+            | Self::BadBefore
             | Self::BadSurface { .. }
             | Self::BadHandshake => {
                 "Correct the part that the message names, then send the request again"
             }
+            Self::NoBefore => {
+                "Add ms to X-Tabwire-Clock of any answer, this one included: 10000 at most"
+            }
+            Self::TooLate => RefusalReason::CALL_AGAIN,
             Self::StorageUnavailable => "Try again in a moment; `tabwire status` shows the cause",
             Self::TooLarge { .. } => "Send a smaller body",
             Self::SlowBody => "Send the body again, without a pause",
@@ -339,6 +367,9 @@ impl HttpError {
             | Self::BadClient
             | Self::BadBrowser
             | Self::BadIdempotencyKey
+            | Self::BadBefore
+            | Self::NoBefore
+            | Self::TooLate
             | Self::BadSurface { .. }
             | Self::NoRoute
             | Self::Undeclared
@@ -361,6 +392,9 @@ impl IntoResponse for HttpError {
             json!({"error": self.code(), "message": self.message(), "hint": self.hint()});
         if let Self::TooManyBytes { retry_after } = &self {
             body["retry_after_ms"] = millis(*retry_after).into();
+        }
+        if self == Self::TooLate {
+            body["may_have_run"] = false.into();
         }
         let mut response = json_response(self.status(), body.to_string());
         // A page that frames the daemon gets this answer, and must not show even that.
@@ -434,6 +468,9 @@ mod tests {
             HttpError::BadClient,
             HttpError::BadBrowser,
             HttpError::BadIdempotencyKey,
+            HttpError::BadBefore,
+            HttpError::NoBefore,
+            HttpError::TooLate,
             HttpError::BadSurface { why: SurfaceError::Wait },
             HttpError::NoRoute,
             HttpError::NoMethod { allow: [Some("GET"), Some("POST")] },

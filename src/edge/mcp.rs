@@ -10,6 +10,7 @@
 //! early headers does not: it says what it cancels, and its connection may break.
 
 mod answer;
+mod call_limit;
 mod stream;
 
 use std::pin::Pin;
@@ -22,16 +23,17 @@ use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::EdgeState;
-use super::body::read_body;
+use super::body::{drain, read_body};
 use super::guard::{MCP_BODY, Principal, single};
 use super::http_error::{HttpError, json_response};
-use crate::hub::Caller;
+use crate::hub::{Caller, RequestContext};
 use crate::mcp::{
     self, IncomingMessage, McpHeaders, ProtocolGeneration, RpcAnswer, RpcError, RpcErrorKind,
     RpcNotification, RpcReply,
@@ -41,6 +43,7 @@ use crate::protocol::{
 };
 use crate::tools::{NowOrLater, SurfaceError, ToolSurface};
 use answer::AnswerDelivery;
+use call_limit::CallLimit;
 pub(super) use stream::OpenStreams;
 
 /// A body of more bytes is counted by its owner. One of this size is parsed in about the time that
@@ -71,16 +74,10 @@ async fn post(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (key, body) = match (idempotency_key(&headers), read_body(body, MCP_BODY).await) {
-        (Ok(key), Ok(body)) => (key, body),
-        (Err(error), _) | (_, Err(error)) => return error.into_response(),
+    let ReceivedCall { limit, key, body } = match receive(&edge, &caller, &headers, body).await {
+        Ok(received) => received,
+        Err(error) => return error.into_response(),
     };
-    // Small ones go on, so that one client in a loop does not hold back the others of its owner.
-    if body.len() > COUNTED
-        && let Err(retry_after) = edge.tools.hub().admit_bytes(&caller.owner, body.len()).await
-    {
-        return HttpError::TooManyBytes { retry_after }.into_response();
-    }
     let incoming = match edge.parsers.calls.parse(body, |body| IncomingMessage::parse(body)).await {
         Ok(incoming) => incoming,
         Err(error) => return error.into_response(),
@@ -109,6 +106,7 @@ async fn post(
     let early = headers.contains_key(EARLY_HEADER);
     // Taken before `edge` moves into the future.
     let tasks = edge.tasks.clone();
+    let context = RequestContext { key, ..limit.context() };
     // Before the call begins its job: notices of the job wait for this answer.
     let job_call = edge.job_calls.begin(&caller, &request);
     let handled = async move {
@@ -118,7 +116,7 @@ async fn post(
             &caller,
             request,
             generation,
-            key,
+            context,
             &surface,
         )
         .await;
@@ -143,6 +141,42 @@ async fn post(
             None => delivery.respond(later.await, generation),
         },
     }
+}
+
+/// A call whose body is there.
+struct ReceivedCall {
+    limit: CallLimit,
+    key: Option<Arc<str>>,
+    body: Bytes,
+}
+
+/// Reads the body of a call that comes in time.
+async fn receive(
+    edge: &EdgeState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<ReceivedCall, HttpError> {
+    // Before the body is read: what comes late may come for long.
+    let limit = match CallLimit::of(edge, caller, headers) {
+        Ok(limit) => limit,
+        Err(error) => {
+            // A client that still sends would see a broken connection and not the error.
+            drain(body).await;
+            return Err(error);
+        }
+    };
+    let (key, body) = (idempotency_key(headers), read_body(body, MCP_BODY).await);
+    let (key, body) = (key?, body?);
+    // Its end may have come long after its beginning.
+    limit.check()?;
+    // Small ones go on, so that one client in a loop does not hold back the others of its owner.
+    if body.len() > COUNTED
+        && let Err(retry_after) = edge.tools.hub().admit_bytes(&caller.owner, body.len()).await
+    {
+        return Err(HttpError::TooManyBytes { retry_after });
+    }
+    Ok(ReceivedCall { limit, key, body })
 }
 
 /// Whether a client says that it can read events.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::handler::Handler;
-use axum::http::{Method, Uri};
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 
@@ -20,8 +21,11 @@ use super::guard::{
 };
 use super::http_error::HttpError;
 use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, metrics, ws};
-use crate::protocol::{FRAMES_PATH, SESSION_PATH, WS_PATH};
+use crate::protocol::{CLOCK_HEADER, FRAMES_PATH, SESSION_PATH, WS_PATH};
 use crate::streams::LegacyStream;
+
+/// The path of MCP.
+const MCP_PATH: &str = "/mcp";
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +96,8 @@ pub(super) static TABLE: [RouteRule; 51] = [
     post(FRAMES_PATH, RouteAccess::Session, EXTENSION_BODY, |edge, request| {
         frames::exchange.handle(edge, request)
     }),
-    post("/mcp", RouteAccess::Owner, MCP_BODY, |edge, request| mcp::serve.handle(edge, request)),
-    read("/mcp", RouteAccess::Owner, |edge, request| mcp::serve.handle(edge, request)),
+    post(MCP_PATH, RouteAccess::Owner, MCP_BODY, |edge, request| mcp::serve.handle(edge, request)),
+    read(MCP_PATH, RouteAccess::Owner, |edge, request| mcp::serve.handle(edge, request)),
     read("/settings", RouteAccess::Program, |edge, request| legacy::settings.handle(edge, request)),
     read("/pending-queries", RouteAccess::Program, |edge, request| {
         legacy::pending_queries.handle(edge, request)
@@ -266,7 +270,12 @@ impl GuardedRoutes {
                 }
                 // Handlers take the principal from here and never from headers.
                 parts.extensions.insert(principal);
-                (rule.handler)(self.0.clone(), Request::from_parts(parts, body)).await
+                let mut response =
+                    (rule.handler)(self.0.clone(), Request::from_parts(parts, body)).await;
+                if rule.path == MCP_PATH {
+                    self.tell_clock(&mut response);
+                }
+                response
             }
             Err(error @ HttpError::TooLarge { .. }) => {
                 // A client that still sends would see a broken connection and not the error.
@@ -274,6 +283,15 @@ impl GuardedRoutes {
                 error.into_response()
             }
             Err(error) => error.into_response(),
+        }
+    }
+
+    /// Tells a caller the clock by which its next call can say when it is too late. Only one whose token is
+    /// right: without it, all paths look alike.
+    fn tell_clock(&self, response: &mut Response) {
+        let clock = self.0.tools.hub().run_clock().to_string();
+        if let Ok(clock) = HeaderValue::from_maybe_shared(Bytes::from(clock)) {
+            response.headers_mut().insert(HeaderName::from_static(CLOCK_HEADER), clock);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct HostTask {
     pub must_name_tab: bool,
     /// See [`Submission::trace_context`](super::Submission::trace_context).
     pub trace_context: Option<TraceContext>,
+    /// See [`Submission::record_by`](super::Submission::record_by).
+    pub record_by: Option<Duration>,
 }
 
 impl Engine {
@@ -151,13 +153,14 @@ impl Transaction<'_> {
             idempotency_key,
             must_name_tab,
             trace_context,
+            record_by,
         } = asked;
         let key = CallKey::of(idempotency_key, &work, &target);
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known.map_err(|why| self.refuse_call(caller, why, work.aim(None)));
         }
         let taken = self
-            .check_accepting(caller)
+            .check_accepting(caller, record_by)
             .and_then(|()| self.has_room_for(caller, work.kind()))
             .and_then(|()| match must_name_tab && work.is_about_page() {
                 true => self.check_tab_named(caller, &target),

@@ -182,6 +182,13 @@ impl Transaction<'_> {
         self.apply(id, LifecycleEvent::Go(attempt)) == Some(EventReply::Go)
     }
 
+    /// Whether a command is still with the extension that this attempt sent it to, and has not begun. A
+    /// deadline that has passed counts.
+    pub fn is_sent(&mut self, id: &CorrelationId, attempt: Attempt) -> bool {
+        self.apply(id, LifecycleEvent::Tick);
+        self.commands.get(id).is_some_and(|command| command.is_sent_as(attempt))
+    }
+
     /// Ends all links.
     pub fn end_links(&mut self, why: CloseReason) {
         for id in self.browsers.keys().cloned().collect::<Vec<_>>() {

@@ -41,6 +41,7 @@ mod run_lengths;
 mod scheduler;
 mod scopes;
 mod sites;
+mod sleep;
 mod spans;
 mod submit;
 mod summaries;
@@ -79,6 +80,7 @@ pub use polling::{
 pub use reading::CommandLists;
 pub use refusal::{BrowserChoice, CallRefusal, RefusalReason, TabChoice};
 pub use scopes::OwnerTab;
+pub use sleep::SHORTEST_SLEEP;
 pub use submit::{CommandReceipt, DialogHandling, RequestContext, Submission, SubmittedCommand};
 pub use summaries::{BrowserSummary, TabSummary};
 pub use transaction::Transaction;
@@ -103,6 +105,7 @@ use run_lengths::RunLengths;
 use scheduler::Scheduler;
 use scopes::OwnerTabs;
 use sites::PersonDecisions;
+use sleep::MachineSleep;
 
 use crate::lifecycle::{Limits, Retention};
 use crate::proof::NameSource;
@@ -153,6 +156,7 @@ pub struct Engine {
     is_shutting_down: bool,
     /// When the daemon started.
     started: Timestamp,
+    sleep: MachineSleep,
     rejected: RejectedHandshakes,
     /// When idle clients and browsers were last looked for.
     swept: Timestamp,
@@ -192,6 +196,7 @@ impl Engine {
             storage_failure: None,
             is_shutting_down: false,
             started: now,
+            sleep: MachineSleep::default(),
             rejected: RejectedHandshakes::default(),
             swept: now,
             appended,

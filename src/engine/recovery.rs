@@ -85,7 +85,8 @@ impl Transaction<'_> {
     fn recover_command(&mut self, kept: RecordedCommand, is_same_boot: bool) {
         let RecordedCommand { saved, lane, selector } = kept;
         let was_over = matches!(saved.stage, SavedStage::Ended { .. });
-        let command = Command::restore(saved, is_same_boot, self.now());
+        let asleep = self.sleep.total();
+        let command = Command::restore_after_sleep(saved, is_same_boot, self.now(), asleep);
         let spec = command.spec();
         let (id, client) = (spec.id.clone(), spec.client.clone());
         self.client(&Caller { owner: spec.owner.clone(), client: client.clone() });

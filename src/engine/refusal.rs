@@ -163,6 +163,8 @@ pub enum RefusalReason {
     },
     /// The owner was removed, or suspended, since the call came.
     OwnerRemoved,
+    /// The call came later than its client waits for it, which the machine or the way to it slept through.
+    TooLate,
     /// The daemon is about to end.
     ShuttingDown,
 }
@@ -207,6 +209,20 @@ impl RefusalReason {
     /// The next step where an old extension may not be controlled.
     const SWITCH_CONTROL_ON: &str =
         "Ask the person to switch AI control on in the extension's popup.";
+
+    /// The cause where the calls of a minute are used up.
+    const TOO_MANY_CALLS: &str = "This client, or all clients of its owner together, made more calls than \
+                                  the limit for a minute";
+
+    /// The word for a call that came later than its client waits for it.
+    const TOO_LATE: &str = "too_late";
+
+    /// The cause there.
+    pub const CAME_TOO_LATE: &str = "The call reached the daemon too late, after a sleep of one of the \
+                                     computers or a broken connection, and was not carried out";
+
+    /// The next step there.
+    pub const CALL_AGAIN: &str = "Nothing has run. Call again if it is still wanted.";
 
     /// The cause where a program's owner is listed no more.
     const OWNER_REMOVED: &str =
@@ -275,6 +291,7 @@ impl RefusalReason {
             Self::KeyReused { .. } => "idempotency_key_reused",
             Self::StorageUnavailable { .. } => "storage_unavailable",
             Self::OwnerRemoved => "not_allowed",
+            Self::TooLate => Self::TOO_LATE,
             Self::ShuttingDown => "shutting_down",
         }
     }
@@ -288,11 +305,7 @@ impl RefusalReason {
                     "This client has {queued} queued commands already, so this one was rejected"
                 )
             }
-            Self::RateLimited { .. } => {
-                "This client, or all clients of its owner together, made more calls than the limit for \
-                 a minute"
-                    .to_owned()
-            }
+            Self::RateLimited { .. } => Self::TOO_MANY_CALLS.to_owned(),
             Self::TooManyWaiters { waiters } => {
                 format!("This client has {waiters} waiting calls already")
             }
@@ -320,9 +333,11 @@ impl RefusalReason {
             Self::UnsupportedAction { action, extension_version, polls: true, .. } => {
                 Self::too_old_for(action, extension_version)
             }
-            Self::UnsupportedAction { action, browser, extension_version, polls: false } => format!(
-                "The extension in `{browser}` (version {extension_version}) does not know `{action}`"
-            ),
+            Self::UnsupportedAction { action, browser, extension_version, polls: false } => {
+                format!(
+                    "The extension in `{browser}` (version {extension_version}) does not know `{action}`"
+                )
+            }
             Self::ControlSwitchedOff { browser } => {
                 format!("Control is switched off in the extension of `{browser}`")
             }
@@ -350,6 +365,7 @@ impl RefusalReason {
                 format!("The journal cannot be written, so new commands are rejected: {why}")
             }
             Self::OwnerRemoved => Self::OWNER_REMOVED.to_owned(),
+            Self::TooLate => Self::CAME_TOO_LATE.to_owned(),
             Self::ShuttingDown => "The daemon is shutting down".to_owned(),
         }
     }
@@ -423,6 +439,7 @@ impl RefusalReason {
                  again. `tabwire doctor` says where it is."
             }
             Self::OwnerRemoved => Self::ASK_FOR_OWNER,
+            Self::TooLate => Self::CALL_AGAIN,
             Self::ShuttingDown => "Call again in a moment.",
         };
         fixed.into()
@@ -457,6 +474,7 @@ impl RefusalReason {
             | Self::KeyReused { .. }
             | Self::StorageUnavailable { .. }
             | Self::OwnerRemoved
+            | Self::TooLate
             | Self::ShuttingDown => None,
         }
     }
@@ -578,6 +596,7 @@ mod tests {
             RefusalReason::KeyReused { id: "exec_1".into() },
             RefusalReason::StorageUnavailable { why: "full".into() },
             RefusalReason::OwnerRemoved,
+            RefusalReason::TooLate,
             RefusalReason::ShuttingDown,
         ]
     }

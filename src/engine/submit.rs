@@ -34,6 +34,9 @@ pub struct Submission {
     pub dialogs: Option<DialogHandling>,
     /// The place of the call in a trace of its client.
     pub trace_context: Option<TraceContext>,
+    /// How long the run of the daemon may have lasted, sleep of the machine included, when the command is
+    /// recorded. Later it is refused: its client has stopped waiting for it.
+    pub record_by: Option<Duration>,
 }
 
 /// The part of a tool call's request that is not in its arguments.
@@ -43,6 +46,8 @@ pub struct RequestContext {
     pub key: Option<Arc<str>>,
     /// See [`Submission::trace_context`].
     pub trace_context: Option<TraceContext>,
+    /// See [`Submission::record_by`].
+    pub record_by: Option<Duration>,
 }
 
 /// What becomes of the dialogs that a command meets.
@@ -78,6 +83,7 @@ impl Submission {
             takes_tab: false,
             dialogs: None,
             trace_context: None,
+            record_by: None,
         }
     }
 
@@ -174,7 +180,7 @@ impl Transaction<'_> {
         if let Some(known) = self.find_key(caller, key.as_ref(), &work, estimate) {
             return known;
         }
-        self.check_accepting(caller)?;
+        self.check_accepting(caller, call.record_by)?;
         self.check_opens_no_own_page(action)?;
         let queued = self.scheduler.queued(&caller.client);
         if self.scheduler.is_full_for(&caller.client, &self.limits) {
@@ -257,6 +263,7 @@ impl Transaction<'_> {
             is_private: false,
             trace_context: None,
             created: self.now(),
+            asleep: Some(self.sleep.total()),
         }
     }
 
@@ -284,8 +291,15 @@ impl Transaction<'_> {
         Some(Ok(SubmittedCommand { accepted, recorded, is_new: false }))
     }
 
-    /// Checks that the daemon accepts new commands from this caller.
-    pub(super) fn check_accepting(&self, caller: &Caller) -> Result<(), RefusalReason> {
+    /// Checks that the daemon accepts new commands from this caller, in time.
+    pub(super) fn check_accepting(
+        &self,
+        caller: &Caller,
+        record_by: Option<Duration>,
+    ) -> Result<(), RefusalReason> {
+        if record_by.is_some_and(|by| by < self.run_time()) {
+            return Err(RefusalReason::TooLate);
+        }
         if !self.is_listed(&caller.owner) {
             return Err(RefusalReason::OwnerRemoved);
         }

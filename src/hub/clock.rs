@@ -11,11 +11,26 @@ use crate::os;
 use crate::protocol::Timestamp;
 
 /// The clock of the daemon. It reads the system clock once, at the start; from then on its time is
-/// monotonic.
-#[derive(Clone, Copy, Debug)]
+/// monotonic, and stands still while the machine sleeps.
+#[derive(Debug)]
 pub(crate) struct DaemonClock {
     started: Instant,
     started_at: Timestamp,
+    sleep: SleepGauge,
+}
+
+/// Tells how long the machine has slept since it was started.
+#[derive(Debug)]
+struct SleepGauge {
+    /// When the gauge was made, by the clock that stands still meanwhile.
+    made: std::time::Instant,
+    /// The same by the clock that goes on.
+    made_at: Duration,
+    /// How long the machine had slept then.
+    before: Duration,
+    /// A sleep of a test, in ms.
+    #[cfg(test)]
+    pretended: std::sync::atomic::AtomicU64,
 }
 
 /// A sample of the machine's clocks, taken when a daemon starts.
@@ -25,6 +40,8 @@ pub struct ClockSample {
     pub boot: Arc<str>,
     /// The time on its monotonic clock.
     pub monotonic: Duration,
+    /// How long it has slept since then, as far as the monotonic clock does not count it.
+    pub asleep: Duration,
     /// The time on the system clock.
     pub system: Timestamp,
 }
@@ -35,8 +52,11 @@ impl ClockSample {
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
+        // In this order, so that a pause in between is no sleep.
+        let with_sleep = os::time_with_sleep();
         let monotonic = os::monotonic_time();
-        Self { boot: boot_id(), monotonic, system: Timestamp::from_unix_micros(micros) }
+        let asleep = with_sleep.saturating_sub(monotonic);
+        Self { boot: boot_id(), monotonic, asleep, system: Timestamp::from_unix_micros(micros) }
     }
 
     /// Whether the machine has been running since then.
@@ -54,12 +74,30 @@ impl DaemonClock {
         let went_on = |anchor: &ClockAnchor| anchor.at + (reading.monotonic - anchor.monotonic);
         let last = history.anchor.as_ref().filter(|_| !history.is_empty());
         let started_at = last.filter(|last| reading.is_same_boot(last)).map(went_on);
-        Self { started: Instant::now(), started_at: started_at.unwrap_or(reading.system) }
+        let started_at = started_at.unwrap_or(reading.system);
+        Self { started: Instant::now(), started_at, sleep: SleepGauge::new(reading.asleep) }
     }
 
     /// The time.
     pub(crate) fn now(&self) -> Timestamp {
         self.started_at + self.started.elapsed()
+    }
+
+    /// How long the machine has slept since it was started.
+    pub(super) fn asleep(&self) -> Duration {
+        self.sleep.asleep()
+    }
+
+    /// How long this run of the daemon has lasted, sleep of the machine included.
+    pub(super) fn run_time(&self) -> Duration {
+        self.started.elapsed() + (self.sleep.asleep() - self.sleep.before)
+    }
+
+    /// Pretends that the machine has slept for this long.
+    #[cfg(test)]
+    pub(super) fn pretend_sleep(&self, length: Duration) {
+        let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        self.sleep.pretended.fetch_add(millis, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// When it was started.
@@ -70,6 +108,34 @@ impl DaemonClock {
     /// The instant of the runtime's timer for `moment`.
     pub(crate) fn instant_of(&self, moment: Timestamp) -> Instant {
         self.started + moment.since(self.started_at)
+    }
+}
+
+impl SleepGauge {
+    /// A gauge on a machine that has slept for this long.
+    #[expect(clippy::disallowed_methods, reason = "this is where clocks are read")]
+    fn new(before: Duration) -> Self {
+        // In this order, so that a pause in between is no sleep.
+        let made = std::time::Instant::now();
+        let made_at = os::time_with_sleep();
+        Self {
+            made,
+            made_at,
+            before,
+            #[cfg(test)]
+            pretended: std::sync::atomic::AtomicU64::default(),
+        }
+    }
+
+    fn asleep(&self) -> Duration {
+        #[cfg(test)]
+        let pretended = self.pretended.load(std::sync::atomic::Ordering::Relaxed);
+        #[cfg(not(test))]
+        let pretended = 0;
+        // In this order, so that a pause in between is no sleep.
+        let with_sleep = os::time_with_sleep().saturating_sub(self.made_at);
+        let asleep = with_sleep.saturating_sub(self.made.elapsed());
+        self.before + asleep + Duration::from_millis(pretended)
     }
 }
 
@@ -86,7 +152,7 @@ mod tests {
 
     fn reading(boot: &str, monotonic: u64, system: u64) -> ClockSample {
         let monotonic = Duration::from_secs(monotonic);
-        ClockSample { boot: boot.into(), monotonic, system: at(system) }
+        ClockSample { boot: boot.into(), monotonic, asleep: Duration::ZERO, system: at(system) }
     }
 
     /// The history of a run that began at 1,000 s, 50 s after boot `a`.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -142,9 +143,14 @@ impl HubCore {
         let mut effects =
             Effects { is_observed, keeps_history, records_spans, ..Effects::default() };
         // Read under the lock, so that time never runs backwards between transactions.
+        let asleep = inner.clock.asleep();
         let now = inner.clock.now();
-        let result = self.engine.transact(now, &mut effects, happen);
-        self.carry_out(inner, effects);
+        let result = self.engine.transact(now, &mut effects, |tx| {
+            // First: whatever happens now happens after the sleep.
+            tx.note_sleep(asleep);
+            happen(tx)
+        });
+        self.carry_out(inner, effects, asleep);
         result
     }
 
@@ -161,7 +167,7 @@ impl HubCore {
         });
     }
 
-    fn carry_out(&mut self, inner: &HubState, effects: Effects) {
+    fn carry_out(&mut self, inner: &HubState, effects: Effects, asleep: Duration) {
         let Effects {
             log,
             commands,
@@ -182,7 +188,7 @@ impl HubCore {
             // An error means that the last observer has just gone.
             let _ = inner.changes.send(CommandChange::of(event));
         }
-        frames.into_iter().for_each(|frame| self.send(frame));
+        frames.into_iter().for_each(|frame| self.send(frame, asleep));
         if let Some(keeper) = inner.past_acts.get() {
             // A keeper that is slow or gone loses acts of the history; no command waits for it.
             past.into_iter().for_each(|act| drop(keeper.try_send(act)));
@@ -209,7 +215,7 @@ impl HubCore {
         }
     }
 
-    fn send(&mut self, LinkFrame { link, frame, after }: LinkFrame) {
+    fn send(&mut self, LinkFrame { link, frame, after }: LinkFrame, asleep: Duration) {
         let Some(end) = self.links.get_mut(&link) else { return };
         if !end.is_filled {
             end.is_filled = true;
@@ -218,7 +224,7 @@ impl HubCore {
         let is_order = is_order(&frame);
         // There is room, because the engine counts it. An error means that the transport has gone;
         // it is about to detach its link, which requeues the commands.
-        let outgoing = Box::new(OutgoingFrame { frame, after });
+        let outgoing = Box::new(OutgoingFrame { frame, after, asleep });
         if end.outbound.try_send(outgoing).is_ok() && is_order {
             end.orders_sent += 1;
         }

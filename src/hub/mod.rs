@@ -53,7 +53,7 @@ use crate::lifecycle::Limits;
 pub use crate::lifecycle::TargetSelector;
 use crate::metrics::{DaemonMetrics, SpanFate};
 use crate::proof::{self, NameSource};
-use crate::protocol::{CorrelationId, PastAct, Timestamp};
+use crate::protocol::{CorrelationId, PastAct, RunClock, Timestamp};
 use crate::spans::CommandSpan;
 pub use clock::ClockSample;
 use clock::DaemonClock;
@@ -144,10 +144,11 @@ impl Hub {
         let clock = DaemonClock::start(reading, &history);
         let started = clock.now();
         let is_same_boot = history.anchor.as_ref().is_some_and(|last| reading.is_same_boot(last));
-        let ClockSample { boot, monotonic, .. } = reading.clone();
+        let ClockSample { boot, monotonic, asleep, .. } = reading.clone();
         // The first entry of the run, so that the engine counts on from it.
         journal.append(JournalEntry::RunStarted(ClockAnchor { boot, monotonic, at: started }));
         let engine = Engine::new(limits, NameSource::generate(), journal.last(), started);
+        let engine = engine.after_sleep(asleep);
         let metrics = DaemonMetrics::new(&journal.write_times());
         let epoch = format!("{}-{}", started.unix_millis(), proof::random_hex::<4>());
         let hub = Self(Arc::new(HubState {
@@ -207,6 +208,12 @@ impl Hub {
     #[must_use]
     pub fn agent_files(&self) -> Option<&AgentFiles> {
         self.0.agent_files.get()
+    }
+
+    /// Which run of the daemon this is, and how long it has lasted.
+    #[must_use]
+    pub fn run_clock(&self) -> RunClock {
+        RunClock { run: self.epoch(), elapsed: self.0.clock.run_time() }
     }
 
     /// The id of this run of the daemon.

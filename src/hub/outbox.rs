@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Hub;
 use super::tracked::TrackedCommand;
-use crate::engine::{CloseReason, JournalSeq};
+use crate::engine::{CloseReason, JournalSeq, SHORTEST_SLEEP};
 use crate::protocol::{BrowserId, CorrelationId, Timestamp, ToExtension};
 use crate::seeded_bug;
 
@@ -24,6 +24,8 @@ pub(super) struct OutgoingFrame {
     pub(super) frame: ToExtension,
     /// Up to where the journal has to be before it may leave.
     pub(super) after: JournalSeq,
+    /// How long the machine had slept in all when it was put into the outbox.
+    pub(super) asleep: Duration,
 }
 
 /// The frames for an extension.
@@ -172,7 +174,7 @@ impl Outbox {
             } else if let Some(command) = self.hub.awaited_outcome(&outgoing.frame) {
                 let leaves_by = self.hub.now() + ACK_WAIT;
                 self.acks.push_back(PendingAck { frame: outgoing.frame, command, leaves_by });
-            } else if self.hub.may_leave(&outgoing.frame) {
+            } else if self.hub.may_leave(&outgoing) {
                 self.is_writing_order = is_order(&outgoing.frame);
                 return Ok(outgoing.frame);
             }
@@ -238,9 +240,19 @@ impl Hub {
     }
 
     /// Whether a frame is still true: `go` must not leave for a command that has been
-    /// cancelled since. If it leaves, the command may have run from here on (row 5a).
-    fn may_leave(&self, frame: &ToExtension) -> bool {
-        let ToExtension::Go { correlation_id, attempt } = frame else { return true };
-        self.transact(|tx| tx.may_go(correlation_id, *attempt))
+    /// cancelled since. If it leaves, the command may have run from here on (row 5a). Nor must a command
+    /// leave whose time the machine slept through.
+    fn may_leave(&self, outgoing: &OutgoingFrame) -> bool {
+        if let ToExtension::Go { correlation_id, attempt } = &outgoing.frame {
+            return self.transact(|tx| tx.may_go(correlation_id, *attempt));
+        }
+        let ToExtension::Command { attempt, command } = &outgoing.frame else { return true };
+        !self.has_slept_since(outgoing.asleep)
+            || self.transact(|tx| tx.is_sent(&command.correlation_id, *attempt))
+    }
+
+    /// Whether the machine has slept since it had slept for this long.
+    fn has_slept_since(&self, asleep: Duration) -> bool {
+        self.0.clock.asleep().saturating_sub(asleep) >= SHORTEST_SLEEP
     }
 }

@@ -39,6 +39,7 @@ mod recorded;
 mod scenarios;
 mod scopes;
 mod sites;
+mod sleep;
 mod streams;
 mod syncs;
 mod targets;

@@ -87,6 +87,7 @@ impl JobRunner {
             idempotency_key: request.key,
             must_name_tab: false,
             trace_context: request.trace_context,
+            record_by: request.record_by,
         };
         let submitted = hub.start_host_task(caller, asked).map_err(JobRejection::Refused)?;
         // A repeated call with the same key finds the first job, which runs or waits already.

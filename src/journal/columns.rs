@@ -89,6 +89,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<RecordedCommand> {
         scope: TabScope::All,
         trace_context: None,
         created: moment(row, "created")?,
+        asleep: None,
     };
     let browser: Option<String> = row.get("browser")?;
     let lane = match browser {

@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 
 use super::consent_record::ConsentRecord;
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, CommandRecords, KeyRecord, RecordError,
-    RunRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, CommandRecords, KeyRecord, RecordError, RunRecord,
+    TombstoneRecord,
 };
-use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
+use super::tab_records::{ClientRecord, LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
     ClientTab, ClockAnchor, CurrentTabRecord, KeptConsent, OwnerTab, RecordedCommand,
     RecordedHistory, RecordedKey, TabLease,

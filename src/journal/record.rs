@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::trace_record::{StepRecord, TraceParts, TracePointRecord, trace_points, trace_records};
-use crate::engine::{ClockAnchor, CurrentTabRecord, RecordedCommand, RecordedKey, UsedTab};
+use crate::engine::{ClockAnchor, RecordedCommand, RecordedKey};
 use crate::lifecycle::{
     CallDigest, CommandHold, CommandOutcome, CommandSpec, CommandWork, Delivery, ExpiryReason,
     HoldHistory, Lane, Peer, SavedCommand, SavedStage, TargetSelector, Tombstone, TracePoint,
@@ -63,6 +63,9 @@ pub(super) struct AcceptanceRecord {
     owner: Owner,
     client: ClientId,
     created_us: u64,
+    /// How long the machine had slept. Files of earlier builds do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asleep_us: Option<u64>,
     timeout_us: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     holds_dialogs: bool,
@@ -117,6 +120,9 @@ pub(super) struct StageRecord {
     held: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused_us: Option<u64>,
+    /// How long the machine slept while it was held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held_asleep_us: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allowed: Vec<ConsentNeed>,
 }
@@ -201,23 +207,6 @@ pub(super) struct KeyRecord {
     digest: Option<String>,
 }
 
-/// The tab that a client used last.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ClientRecord {
-    v: RecordVersion,
-    owner: Owner,
-    browser: BrowserId,
-    tab: Option<TabId>,
-    at_us: u64,
-    /// Files of earlier builds do not have it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    used: Vec<UsedTabRecord>,
-}
-
-/// A tab that a client has used: the browser, the tab, and when.
-#[derive(Serialize, Deserialize)]
-struct UsedTabRecord(BrowserId, TabId, u64);
-
 /// The session that a browser was in last.
 #[derive(Serialize, Deserialize)]
 pub(super) struct BrowserRecord {
@@ -273,6 +262,7 @@ impl AcceptanceRecord {
             owner: spec.owner.clone(),
             client: spec.client.clone(),
             created_us: spec.created.unix_micros(),
+            asleep_us: spec.asleep.map(micros),
             timeout_us: micros(spec.timeout),
             holds_dialogs: spec.holds_dialogs,
             scope: spec.scope,
@@ -318,6 +308,7 @@ impl CommandRecords<'_> {
             scope: acceptance.scope,
             trace_context: acceptance.trace_context,
             created: Timestamp::from_unix_micros(acceptance.created_us),
+            asleep: acceptance.asleep_us.map(Duration::from_micros),
         };
         let selector =
             TargetSelector { browser: acceptance.wanted_browser, tab: acceptance.wanted_tab };
@@ -388,6 +379,7 @@ impl StageRecord {
             },
             held: holds.times,
             paused_us: (holds.times > 0).then(|| micros(holds.paused)),
+            held_asleep_us: (!holds.asleep.is_zero()).then(|| micros(holds.asleep)),
             allowed: if is_private { Vec::new() } else { holds.allowed.clone() },
         };
         Some((record, long.flatten()))
@@ -397,6 +389,7 @@ impl StageRecord {
         HoldHistory {
             times: self.held,
             paused: Duration::from_micros(self.paused_us.unwrap_or_default()),
+            asleep: Duration::from_micros(self.held_asleep_us.unwrap_or_default()),
             allowed: self.allowed.clone(),
         }
     }
@@ -537,26 +530,6 @@ impl KeyRecord {
             accepted: Timestamp::from_unix_micros(self.accepted_us),
             digest: digest.map(CallDigest::from_bytes),
         })
-    }
-}
-
-impl ClientRecord {
-    pub(super) fn of(current: &CurrentTabRecord) -> Self {
-        let CurrentTabRecord { client: _, owner, browser, tab, at, used } = current.clone();
-        let of = |used: UsedTab| UsedTabRecord(used.browser, used.tab, used.at.unix_micros());
-        let used = used.into_iter().map(of).collect();
-        Self { v: RecordVersion, owner, browser, tab, at_us: at.unix_micros(), used }
-    }
-
-    pub(super) fn current_tab(self, client: ClientId) -> CurrentTabRecord {
-        let Self { owner, browser, tab, at_us, used, .. } = self;
-        let at = Timestamp::from_unix_micros(at_us);
-        let used = used.into_iter().map(|UsedTabRecord(browser, tab, at_us)| UsedTab {
-            browser,
-            tab,
-            at: Timestamp::from_unix_micros(at_us),
-        });
-        CurrentTabRecord { client, owner, browser, tab, at, used: used.collect() }
     }
 }
 

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::consent_record::ConsentRecord;
 use super::record::{
-    AcceptanceRecord, BrowserRecord, ClientRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord,
-    StageRecord, TombstoneRecord,
+    AcceptanceRecord, BrowserRecord, KeyRecord, LaneRecord, ReadRecord, RunRecord, StageRecord,
+    TombstoneRecord,
 };
 use super::row_change::{RowChange, RowChanges, RowStatement};
 use super::row_ids::RowIds;
-use super::tab_records::{LeaseRecord, OpenedTabRecord, OwnerTabRecord};
+use super::tab_records::{ClientRecord, LeaseRecord, OpenedTabRecord, OwnerTabRecord};
 use crate::engine::{
     AcceptedCommand, ClientTab, ClockAnchor, ConsentSubject, CurrentTabRecord, Eviction,
     JournalEntry, KeptConsent, OwnerTab, RecordedHistory, RecordedKey, TabLease,

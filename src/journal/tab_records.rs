@@ -1,9 +1,9 @@
-//! The records of tabs: which client holds one, which opened one, and which owner's own one is.
+//! The records of tabs: which client used one last, holds one, or opened one, and which owner's own one is.
 
 use serde::{Deserialize, Serialize};
 
 use super::record::RecordVersion;
-use crate::engine::{Caller, ClientTab, LeaseKind, OwnerTab, TabLease};
+use crate::engine::{Caller, ClientTab, CurrentTabRecord, LeaseKind, OwnerTab, TabLease, UsedTab};
 use crate::protocol::{BrowserId, ClientId, Owner, TabId, Timestamp};
 
 /// The client that holds a tab.
@@ -35,6 +35,43 @@ pub(super) struct OwnerTabRecord {
     /// Files of earlier builds have no private tabs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_private: bool,
+}
+
+/// The tab that a client used last.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ClientRecord {
+    v: RecordVersion,
+    owner: Owner,
+    browser: BrowserId,
+    tab: Option<TabId>,
+    at_us: u64,
+    /// Files of earlier builds do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    used: Vec<UsedTabRecord>,
+}
+
+/// A tab that a client has used: the browser, the tab, and when.
+#[derive(Serialize, Deserialize)]
+struct UsedTabRecord(BrowserId, TabId, u64);
+
+impl ClientRecord {
+    pub(super) fn of(current: &CurrentTabRecord) -> Self {
+        let CurrentTabRecord { client: _, owner, browser, tab, at, used } = current.clone();
+        let of = |used: UsedTab| UsedTabRecord(used.browser, used.tab, used.at.unix_micros());
+        let used = used.into_iter().map(of).collect();
+        Self { v: RecordVersion, owner, browser, tab, at_us: at.unix_micros(), used }
+    }
+
+    pub(super) fn current_tab(self, client: ClientId) -> CurrentTabRecord {
+        let Self { owner, browser, tab, at_us, used, .. } = self;
+        let at = Timestamp::from_unix_micros(at_us);
+        let used = used.into_iter().map(|UsedTabRecord(browser, tab, at_us)| UsedTab {
+            browser,
+            tab,
+            at: Timestamp::from_unix_micros(at_us),
+        });
+        CurrentTabRecord { client, owner, browser, tab, at, used: used.collect() }
+    }
 }
 
 impl OwnerTabRecord {

@@ -61,6 +61,7 @@ fn command(id: &str, work: impl Into<CommandWork>) -> Command {
         scope: TabScope::All,
         trace_context: None,
         created: NOW,
+        asleep: Some(Duration::ZERO),
     })
 }
 

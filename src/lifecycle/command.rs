@@ -9,6 +9,7 @@ mod next_step;
 mod outcome;
 mod report;
 mod saved;
+mod sleep;
 mod starting;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,9 @@ pub struct CommandSpec {
     pub trace_context: Option<TraceContext>,
     /// When it was accepted.
     pub created: Timestamp,
+    /// How long the machine had slept in all since it was started, when the command was accepted.
+    /// `None`: a version of the daemon accepted it that did not count sleep.
+    pub asleep: Option<Duration>,
 }
 
 /// A command and its state. Cheap to clone: large parts are shared.
@@ -71,6 +75,8 @@ pub struct Command {
     state: CommandState,
     trace: Vec<TracePoint>,
     holds: HoldHistory,
+    /// How much of its whole time the machine has slept through before it began.
+    slept: Duration,
     /// Whether an earlier run of the daemon accepted it. That run may have sent it.
     is_restored: bool,
 }
@@ -234,7 +240,8 @@ impl Command {
         let queued = TracePoint { phase: TracePhase::Queued, at: spec.created, attempt: None };
         let state = CommandState::first(&spec.work);
         let holds = HoldHistory::default();
-        Self { spec: spec.into(), state, trace: vec![queued], holds, is_restored: false }
+        let (trace, slept) = (vec![queued], Duration::ZERO);
+        Self { spec: spec.into(), state, trace, holds, slept, is_restored: false }
     }
 
     /// Its specification.
@@ -303,6 +310,12 @@ impl Command {
         matches!(&self.state, CommandState::Started { delivery, .. } if delivery.attempt == attempt)
     }
 
+    /// Whether it is sent as this attempt, and nobody has claimed it.
+    #[must_use]
+    pub fn is_sent_as(&self, attempt: Attempt) -> bool {
+        matches!(&self.state, CommandState::Sent { delivery, .. } if delivery.attempt == attempt)
+    }
+
     /// Whether it may have begun in the page.
     #[must_use]
     pub fn may_have_run(&self) -> bool {
@@ -355,13 +368,15 @@ impl Command {
     }
 
     /// The latest time at which it ends. The time in which it waits for the person's word does not
-    /// count: while it does, the latest time for the word.
+    /// count: while it does, the latest time for the word. The time for which the machine slept counts
+    /// until the command begins.
     #[must_use]
     pub fn total_by(&self) -> Timestamp {
         if let Some(hold) = self.hold() {
             return hold.since + limits::PERSON;
         }
-        self.spec.created + self.spec.work.total(self.spec.timeout) + self.holds.paused
+        let total = self.spec.created + self.spec.work.total(self.spec.timeout);
+        total + self.holds.paused - self.slept
     }
 
     /// When its record is dropped. `None` until it has ended.

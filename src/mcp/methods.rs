@@ -1,7 +1,6 @@
 //! The answer to each method.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -94,16 +93,16 @@ fn answer_at_once(
     }
 }
 
-/// Answers a request that is no [`LISTEN`], of a client with this surface of tools. `key` is the
-/// idempotency key of a call whose arguments have none, and what tells the call from another one
-/// under the same id; it stands in `calls` until it is answered.
+/// Answers a request that is no [`LISTEN`], of a client with this surface of tools. The key of `context`
+/// is that of a call whose arguments have none, and what tells the call from another one under the same
+/// id; it stands in `calls` until it is answered.
 pub async fn handle(
     (tools, extra): (&ToolSet, Option<&ExtraTools>),
     calls: &CallRegistry<Caller>,
     caller: &Caller,
     request: RpcRequest,
     generation: ProtocolGeneration,
-    key: Option<Arc<str>>,
+    context: RequestContext,
     surface: &ToolSurface,
 ) -> RpcAnswer {
     let hub = tools.hub();
@@ -131,8 +130,8 @@ pub async fn handle(
         }
     };
     // Before the call, so that a cancel that follows at once finds it.
-    let in_progress = calls.begin(caller, &id, key.clone());
-    let request = RequestContext { key, trace_context: trace_meta::context_of(&params) };
+    let in_progress = calls.begin(caller, &id, context.key.clone());
+    let request = RequestContext { trace_context: trace_meta::context_of(&params), ..context };
     let mode = if as_task { ResponseMode::AsTask } else { ResponseMode::Usual };
     let reply = match extra.filter(|extra| (extra.has)(&name)) {
         Some(extra) => {

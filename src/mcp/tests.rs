@@ -7,7 +7,7 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hub::{Caller, HostTask, Hub};
+use crate::hub::{Caller, HostTask, Hub, RequestContext};
 use crate::lifecycle::{CommandOutcome, CommandWork};
 use crate::mcp::generation::META_CAPABILITIES;
 use crate::protocol::{Job, MonitorSync, ReportedError, garbled};
@@ -397,7 +397,7 @@ async fn whether_a_client_wants_to_be_told_of_its_jobs_is_what_its_last_initiali
             &caller(client),
             request,
             ProtocolGeneration::Legacy,
-            None,
+            RequestContext::default(),
             &ToolSurface::default(),
         )
         .await;
@@ -426,6 +426,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             idempotency_key: None,
             must_name_tab: false,
             trace_context: None,
+            record_by: None,
         };
         let id = hub.start_host_task(&caller, task).unwrap().accepted.id;
         assert!(hub.begin_job(&id));
@@ -443,7 +444,7 @@ async fn only_a_job_that_the_daemon_broke_off_is_a_failed_task() {
             &caller,
             get,
             ProtocolGeneration::Modern,
-            None,
+            RequestContext::default(),
             &ToolSurface::default(),
         )
         .await;

@@ -273,6 +273,18 @@ pub(crate) fn monotonic_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }
 
+/// The time on the machine's clock that goes on while it sleeps.
+#[cfg(target_os = "linux")]
+pub(crate) fn time_with_sleep() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
+}
+
+/// The same: here it is the monotonic clock that goes on, and the one of the runtime stands still.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn time_with_sleep() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
+}
+
 /// The memory that this process takes, in bytes, where the system tells it.
 pub(crate) fn resident_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

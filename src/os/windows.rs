@@ -409,6 +409,11 @@ pub(crate) fn monotonic_time() -> Duration {
     calls::unbiased_time()
 }
 
+/// The time on the machine's clock that goes on while it sleeps.
+pub(crate) fn time_with_sleep() -> Duration {
+    calls::time_with_sleep()
+}
+
 /// The memory that this process takes, in bytes, where the system tells it.
 pub(crate) fn resident_memory() -> Option<u64> {
     calls::own_memory().ok()

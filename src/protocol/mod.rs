@@ -27,6 +27,7 @@ mod page_state;
 mod past_act;
 mod prompt;
 mod report;
+mod run_clock;
 mod short_text;
 mod sites;
 mod tab_scope;
@@ -91,6 +92,7 @@ pub use report::{
     FailedCommand, FinishedCommand, PendingCommand, StatusWord, TraceEntry, TracePhase, WorkKind,
     millis,
 };
+pub use run_clock::{RunClock, RunClockError};
 pub use short_text::{in_short, url_in_short};
 pub use sites::{
     AGENT_DENIALS_MAX, ActionDenial, DeniedAction, SITE_PATTERN_MAX, SITE_PATTERNS_MAX, SiteChange,
@@ -156,6 +158,13 @@ pub const TOOLS_HEADER: &str = "x-tabwire-tools";
 /// The header in which an HTTP caller says how many ms its calls wait for their results unless they
 /// say otherwise.
 pub const WAIT_HEADER: &str = "x-tabwire-wait";
+
+/// The header of every answer at `/mcp` with the daemon's [`RunClock`].
+pub const CLOCK_HEADER: &str = "x-tabwire-clock";
+
+/// The header in which a caller says by which [`RunClock`] its call must have come, and its command be
+/// recorded. Later the daemon refuses it.
+pub const BEFORE_HEADER: &str = "x-tabwire-before";
 
 /// The form of an idempotency key, as error messages state it.
 pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";

@@ -105,7 +105,7 @@ pub(super) async fn call(
         Err(wrong) => return ToolReply::done(wrong.into()),
     };
     let AskCallOptions { wait_ms, common } = options;
-    let RequestContext { key, trace_context } = request;
+    let RequestContext { key, trace_context, record_by } = request;
     let (target, idempotency_key, with_trace) = match common.into_parts(key) {
         Ok(parts) => parts,
         Err(wrong) => return ToolReply::done(wrong),
@@ -119,6 +119,7 @@ pub(super) async fn call(
         idempotency_key,
         must_name_tab,
         trace_context,
+        record_by,
     };
     let hub = &tools.hub;
     let submitted = match hub.start_host_task(caller, task) {

@@ -44,6 +44,9 @@ pub(super) struct RefusedCall {
     /// When to try again.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// Of a call that came too late: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_have_run: Option<bool>,
     /// How many commands are queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     queued: Option<usize>,
@@ -139,6 +142,7 @@ impl RefusedCall {
             failure: CallFailure::new(why.code(), why.message(), why.hint()),
             correlation_id: id.clone(),
             retry_after_ms: why.retry_after().map(millis),
+            may_have_run: None,
             queued: None,
             browsers: None,
             tabs: None,
@@ -158,6 +162,7 @@ impl RefusedCall {
                 };
                 plain.with_tabs(tabs.iter().map(choice))
             }
+            RefusalReason::TooLate => Self { may_have_run: Some(false), ..plain },
             RefusalReason::WhichTab { tabs } => plain.with_tabs(tabs.iter().cloned()),
             RefusalReason::RateLimited { .. }
             | RefusalReason::Pinned(_)

@@ -127,6 +127,7 @@ fn submission_of(command: &Command, lane: Option<Lane>) -> Result<Submission, Re
         }),
         // A person's act, which is no part of what the client traces.
         trace_context: None,
+        record_by: None,
     })
 }
 

@@ -100,6 +100,7 @@ impl CommonParameters {
             takes_tab: false,
             dialogs,
             trace_context: request.trace_context,
+            record_by: request.record_by,
         };
         Ok(CommandRequest { submission, wait, with_trace })
     }

@@ -343,7 +343,7 @@ fn the_idempotency_key_of_the_arguments_counts_before_the_carriers() {
         given.extend(argument.map(|key| ("idempotency_key".to_owned(), json!(key))));
         let asked = interact::read_request(
             &given,
-            RequestContext { key: carried.map(Into::into), trace_context: None },
+            RequestContext { key: carried.map(Into::into), trace_context: None, record_by: None },
             Duration::ZERO,
         );
         asked.map(|asked| asked.submission.idempotency_key)

@@ -239,6 +239,7 @@ fn spec() -> CommandSpec {
         scope: TabScope::All,
         trace_context: None,
         created: NOW,
+        asleep: Some(Duration::ZERO),
     }
 }
 

@@ -16,6 +16,7 @@ pub(super) fn asking(ask: PersonAsk) -> HostTask {
         idempotency_key: None,
         must_name_tab: false,
         trace_context: None,
+        record_by: None,
     }
 }
 

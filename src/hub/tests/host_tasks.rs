@@ -18,6 +18,7 @@ fn drawing_of(session: Option<&str>) -> HostTask {
         idempotency_key: None,
         must_name_tab: false,
         trace_context: None,
+        record_by: None,
     }
 }
 
@@ -31,6 +32,7 @@ fn sync() -> HostTask {
         idempotency_key: None,
         must_name_tab: false,
         trace_context: None,
+        record_by: None,
     }
 }
 

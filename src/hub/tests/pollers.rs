@@ -255,6 +255,7 @@ async fn one_that_has_polled_once_has_as_long_for_its_next_poll() {
 async fn what_cannot_be_recorded_is_not_delivered_and_a_result_is_posted_again() {
     let (journal, mut pages) = Journal::channel();
     let reading = ClockSample {
+        asleep: Duration::ZERO,
         boot: "boot".into(),
         monotonic: seconds(100),
         system: Timestamp::from_unix_micros(1_795_298_985_000_000),

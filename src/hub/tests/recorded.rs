@@ -16,7 +16,7 @@ pub(super) fn recording() -> (Hub, JournalReader) {
 
 fn reading(boot: &str, monotonic: u64) -> ClockSample {
     let system = Timestamp::from_unix_micros(1_795_298_985_000_000);
-    ClockSample { boot: boot.into(), monotonic: seconds(monotonic), system }
+    ClockSample { boot: boot.into(), monotonic: seconds(monotonic), asleep: Duration::ZERO, system }
 }
 
 pub(super) fn write(pages: &mut JournalReader) -> Vec<JournalEntry> {
@@ -422,8 +422,14 @@ pub(super) fn history(commands: Vec<(Command, Option<i64>)>) -> RecordedHistory 
 
 /// The next life of the daemon, a second after the last one began.
 pub(super) fn next_life(history: RecordedHistory) -> (Hub, JournalReader) {
+    next_life_after(history, Duration::ZERO)
+}
+
+/// The same on a machine that has slept for this long since it was started.
+pub(super) fn next_life_after(history: RecordedHistory, asleep: Duration) -> (Hub, JournalReader) {
     let (journal, pages) = Journal::channel();
-    let hub = Hub::open(Limits::default(), journal, history, &reading("boot", 101));
+    let reading = ClockSample { asleep, ..reading("boot", 101) };
+    let hub = Hub::open(Limits::default(), journal, history, &reading);
     (hub, pages)
 }
 

@@ -1,5 +1,7 @@
 //! The events that change a command, and what they lead to.
 
+use std::time::Duration;
+
 use super::{CommandOutcome, CommandPhase, Peer};
 use crate::protocol::{
     Attempt, CancelReason, CommandProgress, ConsentNeed, ExtensionReport, InFlightState,
@@ -47,6 +49,8 @@ pub enum LifecycleEvent {
     Stop,
     /// Its owner read the outcome.
     Read,
+    /// The machine has slept for this long, which no other deadline counts.
+    Slept(Duration),
     /// Time has passed: every deadline that is over takes effect (rows 4, 8, 12–14).
     Tick,
 }

@@ -22,6 +22,8 @@ pub struct HoldHistory {
     pub times: u32,
     /// How long it has waited for the person in all. Its total time does not run meanwhile.
     pub paused: Duration,
+    /// How long the machine has slept meanwhile.
+    pub asleep: Duration,
     /// What the person has allowed this command alone.
     pub allowed: Vec<ConsentNeed>,
 }

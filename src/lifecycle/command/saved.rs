@@ -1,6 +1,7 @@
 //! A command from an earlier run of the daemon, and how this run continues it (row 17).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{
     BrowserAbsence, Command, CommandHold, CommandOutcome, CommandPhase, CommandSpec, CommandState,
@@ -101,7 +102,20 @@ impl Command {
     /// the command more than its total time, nor keep its record for longer than its retention.
     #[must_use]
     pub fn restore(saved: SavedCommand, is_same_boot: bool, now: Timestamp) -> Self {
+        let asleep = saved.spec.asleep.unwrap_or_default();
+        Self::restore_after_sleep(saved, is_same_boot, now, asleep)
+    }
+
+    /// The same on a machine that has slept for `asleep` in all since it was started.
+    #[must_use]
+    pub fn restore_after_sleep(
+        saved: SavedCommand,
+        is_same_boot: bool,
+        now: Timestamp,
+        asleep: Duration,
+    ) -> Self {
         let SavedCommand { mut spec, stage, mut trace, holds } = saved;
+        let slept = slept_since(&spec, &holds, asleep);
         spec.created = spec.created.min(now);
         for mark in &mut trace {
             mark.at = mark.at.min(now);
@@ -111,8 +125,21 @@ impl Command {
             spec: Arc::new(spec),
             trace,
             holds,
+            slept: Duration::ZERO,
             is_restored: true,
         };
+        command.restore_stage(stage, is_same_boot, now, slept);
+        command
+    }
+
+    fn restore_stage(
+        &mut self,
+        stage: SavedStage,
+        is_same_boot: bool,
+        now: Timestamp,
+        slept: Duration,
+    ) {
+        let command = self;
         match stage {
             // No more than its name was recorded, and its outcome is gone.
             SavedStage::Accepted | SavedStage::Held(_) | SavedStage::Released { .. }
@@ -134,9 +161,12 @@ impl Command {
             // The person may still be drawing, and the daemon begins the job when its turn comes.
             SavedStage::Accepted if matches!(command.state, CommandState::Waiting) => {}
             SavedStage::Accepted | SavedStage::Released { .. } => {
+                command.slept = slept;
                 command.restore_accepted(is_same_boot, now);
             }
             SavedStage::Held(hold) if is_same_boot => {
+                // Nobody knows how much of it was before the hold; a person's time counts no sleep.
+                command.holds.asleep += slept;
                 let hold = CommandHold { since: hold.since.min(now), ..hold }.into();
                 command.state = CommandState::Held { hold, attempts: 0 };
             }
@@ -160,7 +190,6 @@ impl Command {
                     CommandState::Ended { at, outcome, delivery, lane_until: None, read };
             }
         }
-        command
     }
 
     /// Whether the journal must record the change from the phase `from`: that the command may have
@@ -206,4 +235,11 @@ impl Command {
         self.state =
             CommandState::Started { delivery, execute_by, away, progress: None, let_go: true };
     }
+}
+
+/// How long the machine has slept since a command was accepted, but for the sleep while a person was
+/// asked. `asleep`: how long it has slept in all.
+fn slept_since(spec: &CommandSpec, holds: &HoldHistory, asleep: Duration) -> Duration {
+    let since = spec.asleep.map_or(Duration::ZERO, |before| asleep.saturating_sub(before));
+    since.saturating_sub(holds.asleep)
 }

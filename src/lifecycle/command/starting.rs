@@ -42,6 +42,9 @@ impl Command {
         let execute_by = now + self.spec.timeout + limits::REPORT_GRACE;
         self.state =
             CommandState::Started { delivery, execute_by, away: None, progress: None, let_go };
+        if let_go {
+            self.forget_sleep();
+        }
         self.mark(TracePhase::Started, now, Some(attempt));
         self.changed(CommandPhase::Sent, EventReply::Go)
     }
@@ -57,6 +60,7 @@ impl Command {
             return Transition::Unchanged(EventReply::Go);
         };
         *let_go = true;
+        self.forget_sleep();
         self.changed(CommandPhase::Started, EventReply::Go)
     }
 }

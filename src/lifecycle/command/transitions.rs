@@ -122,6 +122,7 @@ impl Command {
             LifecycleEvent::Cancel => self.cancel(false, now),
             LifecycleEvent::Stop => self.cancel(true, now),
             LifecycleEvent::Read => self.read(now),
+            LifecycleEvent::Slept(length) => self.note_sleep(length, now),
             LifecycleEvent::Tick => Transition::Unchanged(EventReply::Nothing),
         }
     }

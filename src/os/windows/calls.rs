@@ -447,6 +447,12 @@ pub(super) fn unbiased_time() -> Duration {
     Duration::from_nanos(time.saturating_mul(100))
 }
 
+/// The time since the machine was started with the time that it slept, in steps of some 16 ms.
+pub(super) fn time_with_sleep() -> Duration {
+    // SAFETY: there are no arguments.
+    Duration::from_millis(unsafe { GetTickCount64() })
+}
+
 /// The number of the process that has started this process. It may have ended since.
 pub(super) fn parent_of(process: u32) -> io::Result<Option<u32>> {
     // SAFETY: the arguments are numbers.

@@ -4,4 +4,5 @@ mod metrics;
 mod program;
 mod restart;
 mod secrecy;
+mod sleep;
 mod spans;

@@ -336,6 +336,7 @@ impl Order {
             takes_tab: false,
             dialogs: None,
             trace_context: None,
+            record_by: None,
         }
     }
 }

@@ -126,6 +126,7 @@ impl World {
         ClockSample {
             boot: boot.into(),
             monotonic: Duration::from_secs(5) + (now - self.booted_at.get()),
+            asleep: Duration::ZERO,
             system: Timestamp::from_unix_micros(u64::try_from(system.as_micros()).unwrap()),
         }
     }

@@ -77,6 +77,8 @@ enum Happening {
     Wait(Duration, bool),
     /// Time passes until the next deadline, or until just before it.
     WaitForDeadline(bool),
+    /// The machine sleeps, and the clock stands still.
+    Sleep(Duration),
     /// The clock runs backwards.
     SetBack(Duration),
     Restart(Restart),
@@ -118,6 +120,7 @@ impl ReferenceStateMachine for Surroundings {
             10 => Just(Happening::Commit),
             5 => (wait(), any::<bool>()).prop_map(|(d, on_time)| Happening::Wait(d, on_time)),
             3 => any::<bool>().prop_map(Happening::WaitForDeadline),
+            2 => wait().prop_map(Happening::Sleep),
             1 => (0..3_000_u64).prop_map(|n| Happening::SetBack(Duration::from_millis(n))),
             2 => restart().prop_map(Happening::Restart),
         ]
@@ -220,6 +223,7 @@ fn happens(world: &mut World, happening: Happening) {
             let until = if just_before { next - Duration::from_micros(1) } else { next };
             wait_until(world, until.max(world.now), true);
         }
+        Happening::Sleep(length) => world.asleep += length,
         Happening::SetBack(length) => world.now = world.now - length,
         Happening::Restart(how) => world.restart(how),
     }

@@ -2,8 +2,11 @@
 //! compares.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-use tabwire::engine::{AcceptedCommand, Caller, CommandUpdate, JournalEntry, RecordedHistory};
+use tabwire::engine::{
+    AcceptedCommand, Caller, CommandUpdate, JournalEntry, RecordedHistory, SHORTEST_SLEEP,
+};
 use tabwire::lifecycle::{
     Command, CommandOutcome, CommandPhase, CommandState, Lane, Limits, SavedStage, SchedulingMode,
     limits,
@@ -41,6 +44,9 @@ pub(super) struct Oracle {
     /// How many turns of others each client that waits in a lane has seen, and how many
     /// it must bear.
     passed_over: BTreeMap<(Lane, ClientId), Turns>,
+    /// How long the machine has slept in all, and had slept when each command was accepted.
+    pub(super) asleep: Duration,
+    asleep_before: BTreeMap<CorrelationId, Duration>,
     kept: BTreeMap<ClientId, Vec<(CorrelationId, bool)>>,
     failures: BTreeMap<ClientId, VecDeque<CorrelationId>>,
     tombstones: BTreeMap<ClientId, VecDeque<CorrelationId>>,
@@ -137,6 +143,8 @@ impl Oracle {
                 self.commands.insert(id.clone(), command.clone());
                 if self.is_restarting {
                     self.taken_back(command, now);
+                } else {
+                    self.asleep_before.insert(id, self.asleep);
                 }
                 if command.phase().is_terminal() {
                     self.ended(command, limits);
@@ -146,6 +154,7 @@ impl Oracle {
                 let id = &command.spec().id;
                 let before = self.commands[id].phase();
                 let after = command.phase();
+                self.not_slept_through(&self.commands[id], command);
                 if (before, after) == (CommandPhase::Queued, CommandPhase::Sent) {
                     self.turn(id, limits);
                 }
@@ -160,6 +169,28 @@ impl Oracle {
             }
             CommandUpdate::Forgotten(id) => self.goes(id, limits, now),
         }
+    }
+
+    /// A command that is sent, claimed or let go has not been slept through.
+    fn not_slept_through(&self, before: &Command, after: &Command) {
+        let had_go = |command: &Command| {
+            matches!(command.state(), CommandState::Started { let_go: true, .. })
+        };
+        let takes_a_step = match after.phase() {
+            CommandPhase::Sent | CommandPhase::Started => {
+                before.phase() != after.phase() || had_go(after) && !had_go(before)
+            }
+            CommandPhase::Queued
+            | CommandPhase::Held
+            | CommandPhase::Waiting
+            | CommandPhase::Working
+            | CommandPhase::Leaving
+            | CommandPhase::Ended => false,
+        };
+        let spec = after.spec();
+        let slept = self.asleep - self.asleep_before[&spec.id];
+        let total = spec.timeout + limits::QUEUE_ALLOWANCE + SHORTEST_SLEEP;
+        assert!(!takes_a_step || slept < total, "{} goes on after a sleep of {slept:?}", spec.id);
     }
 
     /// All that follows from one input has happened.
@@ -371,7 +402,9 @@ impl Oracle {
     /// Exactly one end, no later than the deadline.
     fn one_end(&mut self, command: &Command, world: &World) {
         let id = &command.spec().id;
-        let latest = self.deadlines.get(id).copied().unwrap_or(command.total_by());
+        let total_by = command.total_by();
+        // Once it runs, the sleep before it counts no more.
+        let latest = self.deadlines.get(id).map_or(total_by, |by| total_by.max(*by));
         let CommandState::Ended { outcome, at, .. } = command.state() else {
             assert!(!self.ends.contains_key(id), "{id} goes on after its end");
             if world.is_punctual {

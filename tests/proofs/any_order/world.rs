@@ -27,6 +27,8 @@ const TABS: std::ops::Range<i64> = 0..3;
 
 pub(super) struct World {
     pub(super) now: Timestamp,
+    /// How long the machine has slept in all.
+    pub(super) asleep: Duration,
     pub(super) engine: Engine,
     pub(super) browsers: BTreeMap<BrowserId, Browser>,
     pub(super) oracle: Oracle,
@@ -96,6 +98,7 @@ impl World {
         };
         Self {
             now: EPOCH,
+            asleep: Duration::ZERO,
             engine: engine(limits, 1, EPOCH),
             browsers: (0..browsers).map(browser).collect(),
             oracle: Oracle::default(),
@@ -120,7 +123,12 @@ impl World {
             }
         }
         let mut effects = Effects::default();
-        let result = self.engine.transact(self.now, &mut effects, happen);
+        let asleep = self.asleep;
+        self.oracle.asleep = asleep;
+        let result = self.engine.transact(self.now, &mut effects, |tx| {
+            tx.note_sleep(asleep);
+            happen(tx)
+        });
         self.carry_out(effects);
         result
     }
@@ -224,7 +232,10 @@ impl World {
             takes_tab: order.tab == 1,
             dialogs: None,
             trace_context: None,
+            record_by: None,
         };
+        // A sleep may end commands that wait, and comes before the call.
+        self.transact(|_| ());
         let is_full = self.oracle.is_full(&caller.client, self.engine.limits());
         match self.transact(|tx| tx.submit(&caller, call, None)) {
             Ok(_accepted) => assert!(!is_full, "{} has too many", caller.client),
@@ -368,7 +379,8 @@ impl World {
             (browser.link, browser.stragglers) = (None, VecDeque::new());
         }
         (self.appended, self.recorded) = (JournalSeq::default(), JournalSeq::default());
-        self.engine = engine(*self.engine.limits(), self.epoch, self.now);
+        let engine = engine(*self.engine.limits(), self.epoch, self.now);
+        self.engine = engine.after_sleep(self.asleep);
         let history = self.disk.history();
         self.oracle.restarts(&history);
         self.transact(|tx| tx.recover(history, how.is_same_boot));

@@ -15,6 +15,7 @@ mod polled;
 mod restart;
 mod rows;
 mod shown;
+mod sleep;
 
 use super::transitions::LATE_MARKS;
 use super::*;
@@ -81,6 +82,7 @@ fn command_of(work: impl Into<CommandWork>, timeout: Duration) -> Command {
         scope: TabScope::All,
         trace_context: None,
         created: ACCEPTED_AT,
+        asleep: Some(Duration::ZERO),
     })
 }
 
