@@ -14,6 +14,8 @@ pub(super) struct DeadlineQueue {
     /// Until when the timer sleeps. It needs no word of a later deadline, because it looks again when it
     /// wakes. So a busy daemon does not wake it with every command.
     asleep_until: Option<Timestamp>,
+    /// Whether the timer looks meanwhile whether the machine has slept.
+    looks_for_sleep: bool,
 }
 
 impl DeadlineQueue {
@@ -41,8 +43,15 @@ impl DeadlineQueue {
         }
     }
 
+    /// The timer has to look whether the machine has slept. True: it does not, and must be woken.
+    #[must_use]
+    pub(super) const fn look_for_sleep(&mut self) -> bool {
+        !std::mem::replace(&mut self.looks_for_sleep, true)
+    }
+
     /// The first deadline, until which the timer now sleeps.
-    pub(super) fn sleep(&mut self) -> Option<Timestamp> {
+    pub(super) fn sleep(&mut self, looks_for_sleep: bool) -> Option<Timestamp> {
+        self.looks_for_sleep = looks_for_sleep;
         self.asleep_until = self.in_order.first().map(|(at, _)| *at);
         self.asleep_until
     }
@@ -76,7 +85,8 @@ impl Transaction<'_> {
     /// When the timer must tick next. [`Effects::is_sooner`](super::Effects::is_sooner) says when that
     /// becomes earlier.
     pub fn next_tick(&mut self) -> Option<Timestamp> {
-        let deadline = self.deadlines.sleep();
+        let looks_for_sleep = self.loses_time_asleep();
+        let deadline = self.deadlines.sleep(looks_for_sleep);
         deadline.into_iter().chain(self.next_lapse()).chain(self.next_closing()).min()
     }
 

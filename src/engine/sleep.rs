@@ -48,18 +48,11 @@ impl Engine {
         Self { sleep, ..self }
     }
 
-    /// Whether a command has not begun that loses time while the machine sleeps.
+    /// Whether a command is Queued or Sent, which loses time while the machine sleeps. The timer then looks
+    /// for sleep: nothing else may come that would.
     #[must_use]
-    pub fn loses_time_asleep(&self) -> bool {
-        self.commands.all().any(|command| match command.phase() {
-            CommandPhase::Queued | CommandPhase::Sent => true,
-            CommandPhase::Started
-            | CommandPhase::Held
-            | CommandPhase::Waiting
-            | CommandPhase::Working
-            | CommandPhase::Leaving
-            | CommandPhase::Ended => false,
-        })
+    pub const fn loses_time_asleep(&self) -> bool {
+        self.commands.is_any_not_begun()
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 
 use super::Engine;
+use super::commands::has_not_begun;
 use super::effects::{CloseReason, CommandEvent, CommandUpdate, Effects, JournalAppend, LinkFrame};
 use super::entry::{Eviction, JournalEntry, JournalSeq};
 use super::links::command_frame;
@@ -194,7 +195,9 @@ impl<'a> Transaction<'a> {
     }
 
     pub(super) fn follow_deadline(&mut self, command: &Command) {
-        if self.deadlines.set(&command.spec().id, command.next_deadline()) {
+        let is_sooner = self.deadlines.set(&command.spec().id, command.next_deadline());
+        let looks_anew = has_not_begun(command) && self.deadlines.look_for_sleep();
+        if is_sooner || looks_anew {
             self.effects.is_sooner = true;
         }
     }
