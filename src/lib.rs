@@ -105,6 +105,9 @@ mod config;
 /// Output for people: colours, tables, progress. On a terminal only.
 mod terminal;
 
+/// An agent on another machine: its calls on their way over any two pipes.
+pub mod reach;
+
 /// A throw-away daemon and browser, driven as an MCP client would.
 pub mod demo;
 

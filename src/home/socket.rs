@@ -70,7 +70,17 @@ impl DaemonLock {
     ///
     /// [`DaemonSocketError`]: nothing that is there was changed.
     pub fn listen(&self) -> Result<DaemonSocket, DaemonSocketError> {
-        let path = self.socket_path();
+        DaemonSocket::listen_at(self.socket_path())
+    }
+}
+
+impl DaemonSocket {
+    /// Listens on a socket in a directory that is closed to others.
+    ///
+    /// # Errors
+    ///
+    /// [`DaemonSocketError`]: nothing that is there was changed.
+    pub(crate) fn listen_at(path: PathBuf) -> Result<Self, DaemonSocketError> {
         if !fits(&path) {
             let length = path.as_os_str().len();
             return Err(DaemonSocketError::PathTooLong { path, length });
@@ -80,14 +90,12 @@ impl DaemonLock {
         // The directory is closed to others, so nobody connects before the mode is set.
         let listener = UnixListener::bind(&path).map_err(io)?;
         let identity = identity(&path).map_err(io)?;
-        let socket = DaemonSocket { listener, path: path.clone(), identity };
+        let socket = Self { listener, path: path.clone(), identity };
         os::close_to_others(&path).map_err(io)?;
         socket.listener.set_nonblocking(true).map_err(io)?;
         Ok(socket)
     }
-}
 
-impl DaemonSocket {
     /// The listener, for the runtime in which this is called. The file stays as long as the socket lives.
     ///
     /// # Errors

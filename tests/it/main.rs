@@ -17,6 +17,7 @@ mod layers;
 mod lifecycle;
 mod mcp;
 mod polling;
+mod reach;
 mod simulation;
 mod systems;
 mod type_names;

@@ -1,0 +1,56 @@
+//! An agent on another machine, the browser on this one. At the far end the [carrier](carry) takes calls on a
+//! socket and carries them over its standard output; at home the [server](serve) passes them on to the daemon
+//! with the owner's token. Between them is any command that connects both, `ssh` above all: nobody opens a
+//! port, and no secret leaves home.
+//!
+//! Both ends speak HTTP/2 over the two pipes, each call a stream of its own. Both [ping](PING), since a broken
+//! line says nothing by itself.
+
+mod carry;
+mod greeting;
+mod headers;
+mod place;
+mod serve;
+
+use std::time::Duration;
+
+pub use carry::{CarryError, carry};
+pub use greeting::{CarrierGreeting, GreetingError, read_greeting};
+pub use place::{FarSocketError, PlaceName, PlaceNameError, far_socket, listen_far};
+pub use serve::{HomeDaemon, ServeError, serve};
+
+/// The path of MCP, the only one that is carried.
+const MCP_PATH: &str = "/mcp";
+
+/// How often each end asks the other for a sign of life.
+const PING: Duration = Duration::from_secs(2);
+
+/// How many bytes may be on their way at once: pings do not wait for long behind them.
+const WINDOW: u32 = 256 * 1024;
+
+/// How large the headers of a call are at most, in bytes.
+const HEADERS_MAX: u32 = 16 * 1024;
+
+/// How many calls are carried at the same time.
+const STREAMS: u32 = 256;
+
+/// How many of them are kept for calls that do not wait.
+const STREAMS_AT_ONCE: u32 = 32;
+
+/// How long an end may be silent after a ping until the line counts as broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// On the loopback, or into a container: 2 s.
+    SameMachine,
+    /// Over a network: 6 s.
+    Network,
+}
+
+impl LineKind {
+    const fn silence(self) -> Duration {
+        match self {
+            Self::SameMachine => Duration::from_secs(2),
+            Self::Network => Duration::from_secs(6),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Calls on their way: what arrives, and as whose.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tabwire::protocol::RunClock;
+use testkit::{RawConnection, authorized, soon};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+use super::{PLACE, Reached, message};
+
+fn tool(name: &str, arguments: &Value) -> String {
+    message("tools/call", &json!({"name": name, "arguments": arguments}))
+}
+
+#[tokio::test]
+async fn a_call_at_the_far_end_reaches_the_daemon_as_its_owner_and_the_answer_comes_back() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let forged = format!("{by}Authorization: Bearer user.0000\r\nX-Tabwire-Client: agent\r\n");
+    let answer = reached.ask(&forged, &tool("configure", &json!({"action": "clients"}))).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert!(answer.header("x-tabwire-clock").is_some());
+    assert!(answer.header("authorization").is_none());
+    // The token is that of the place's owner, which home has added.
+    let body = answer.json().to_string();
+    assert!(body.contains(&format!("{PLACE}·agent")), "{body}");
+}
+
+#[tokio::test]
+async fn a_long_answer_is_the_same_at_the_far_end_byte_for_byte() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let far = reached.ask(&by, &message("tools/list", &json!({}))).await;
+    let head = authorized("POST /mcp", reached.daemon.port(), &reached.daemon.token());
+    let body = message("tools/list", &json!({}));
+    let length = body.len();
+    let mut near = RawConnection::open(&reached.daemon).await;
+    let kind = "Content-Type: application/json";
+    near.send(format!("{head}{kind}\r\nContent-Length: {length}\r\n\r\n{body}")).await;
+    let near = near.answer().await.expect("an answer");
+    assert!(far.body.len() > 8_000, "{}", far.body.len());
+    assert_eq!((far.status, far.body), (near.status, near.body));
+}
+
+#[tokio::test]
+async fn a_call_that_lay_on_the_line_for_longer_than_its_agent_waits_does_not_run() {
+    let reached = Reached::start().await;
+    let refused = reached.ask("", &message("ping", &json!({}))).await;
+    assert_eq!(refused.json()["error"], "no_before");
+    let clock: RunClock = refused.header("x-tabwire-clock").unwrap().parse().unwrap();
+    let past = RunClock { elapsed: Duration::ZERO, ..clock };
+    let by = format!("X-Tabwire-Before: {past}\r\n");
+    let answer = reached.ask(&by, &tool("configure", &json!({"action": "health"}))).await;
+    assert_eq!((answer.status, &answer.json()["error"]), (412, &json!("too_late")));
+}
+
+#[tokio::test]
+async fn the_socket_goes_with_the_line_and_open_calls_end() {
+    let reached = Reached::start().await;
+    let mut waiting = UnixStream::connect(&reached.socket).await.unwrap();
+    waiting
+        .write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        .await
+        .unwrap();
+    reached.home.abort();
+    // With or without an error: the line is gone.
+    let _ = soon("the far end", reached.far).await.unwrap();
+    assert!(!reached.socket.exists());
+    let mut rest = Vec::new();
+    // Closed, with or without a word.
+    let _ = soon("the end of the call", waiting.read_to_end(&mut rest)).await;
+}
+
+#[tokio::test]
+async fn beyond_the_calls_that_wait_others_still_get_through_and_then_all_are_told_busy() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let mut open = Vec::new();
+    let hold = async |lines: &str, body: &str| {
+        let mut stream = UnixStream::connect(&reached.socket).await.unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{lines}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    };
+    // Their bodies do not come: each is on its way.
+    let early = format!("{by}X-Tabwire-Early: 1\r\n");
+    for _ in 0..224 {
+        open.push(hold(&early, "{}").await);
+    }
+    // All of them have been taken before this one is.
+    let is_busy = async || {
+        let answer = reached.ask(&early, &message("ping", &json!({}))).await;
+        answer.status == 503 && answer.json()["error"] == "busy"
+    };
+    soon("busy", testkit::until(is_busy)).await;
+    let plain = reached.ask(&by, &message("ping", &json!({}))).await;
+    assert_eq!(plain.status, 200, "{plain:?}");
+}
