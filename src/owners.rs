@@ -11,7 +11,7 @@ use crate::home::{OwnersFile, OwnersStamp, StateDirectory, StateDirectoryError};
 use crate::hub::{ClockSample, Hub};
 use crate::journal;
 use crate::past_acts::PastActFile;
-use crate::protocol::{DEFAULT_OWNER, Owner, OwnerKind, OwnerList};
+use crate::protocol::{DEFAULT_OWNER, Owner, OwnerList};
 
 /// How often the file is checked, beside the check at each token of an owner with a name. A command that
 /// changes it tells the daemon; one that was killed in between did not.
@@ -136,8 +136,7 @@ impl LiveOwners {
     /// Whether an owner's programs are on another machine, by the list as it was read last.
     #[must_use]
     pub fn is_far(&self, owner: &Owner) -> bool {
-        let list = self.0.list.borrow();
-        list.entry(owner.name()).is_some_and(|entry| entry.kind == OwnerKind::Far)
+        self.0.list.borrow().is_far(owner)
     }
 
     /// Reads the file, if it is another one than that which was read last, and ends what belongs to
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
     use crate::home::ValueName;
     use crate::lifecycle::Limits;
-    use crate::protocol::{TabScope, Timestamp};
+    use crate::protocol::{OwnerKind, TabScope, Timestamp};
 
     const AT: Timestamp = Timestamp::from_unix_micros(1_700_000_000_000_000);
 

@@ -18,6 +18,12 @@ impl Engine {
         self.owners.as_ref().is_none_or(|list| list.has(owner))
     }
 
+    /// Whether the programs of an owner are on another machine.
+    #[must_use]
+    pub fn is_far(&self, owner: &Owner) -> bool {
+        self.owners.as_ref().is_some_and(|list| list.is_far(owner))
+    }
+
     /// The owners of whom something is known and who may not call, in the order of their names.
     fn removed_owners(&self) -> BTreeSet<Owner> {
         let commands = self.commands.all().map(|command| &command.spec().owner);

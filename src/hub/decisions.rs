@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Hub;
 use crate::engine::KnockList;
 use crate::home::PollingPolicy;
+use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{
     BrowserId, BrowserName, InstanceId, LocalFileRules, Owner, OwnerList, OwnerScopes, SiteRules,
     TabId, TabScope, UnconfirmedWidening,
@@ -35,6 +36,12 @@ impl Hub {
     /// Sets the owners whose tokens count. What belongs to others ends.
     pub fn set_owners(&self, list: Arc<OwnerList>) {
         self.transact(|tx| tx.set_owners(list));
+    }
+
+    /// Whether the programs of an owner are on another machine. The default owner's never are.
+    #[must_use]
+    pub fn is_far(&self, owner: &Owner) -> bool {
+        owner.as_str() != DEFAULT_OWNER && self.view(|engine| engine.is_far(owner))
     }
 
     /// Sets which tabs the clients of owners see. Commands for others are stopped.

@@ -250,6 +250,13 @@ impl OwnerList {
         self.owner(owner.name()).is_ok_and(|listed| listed == *owner)
     }
 
+    /// Whether the programs of this very owner are on another machine.
+    #[must_use]
+    pub fn is_far(&self, owner: &Owner) -> bool {
+        let entry = self.entry(owner.name());
+        entry.is_some_and(|entry| entry.kind == OwnerKind::Far && entry.owner() == *owner)
+    }
+
     /// Adds an owner with a new generation.
     ///
     /// # Errors

@@ -150,6 +150,16 @@ impl ToolArguments {
         self.selector
     }
 
+    /// Each choice with the names of its parameters, those that every choice takes among them.
+    #[cfg(test)]
+    pub(super) fn choices(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        let common = self.common.keys();
+        self.variants.iter().map(move |variant| {
+            let names = variant.properties.keys().chain(common.clone());
+            (variant.name.as_str(), names.map(String::as_str).collect())
+        })
+    }
+
     fn selector_schema(&self, listed: &Map<String, Value>) -> Value {
         let names: Vec<_> = self.variants.iter().map(|variant| &variant.name).collect();
         let lines = self.variants.iter().map(|variant| variant.line(listed));

@@ -11,6 +11,7 @@ mod brief;
 mod call_text;
 mod configure;
 mod failure;
+mod far_owners;
 mod har;
 mod interact;
 mod job_view;
@@ -437,7 +438,12 @@ impl ToolSet {
             Some(split) => split.arguments(given),
             None => Ok(given),
         };
-        let mut given = match given.and_then(|given| arguments_of(tool).check(given)) {
+        let given = given.and_then(|given| arguments_of(tool).check(given));
+        let given = given.and_then(|given| {
+            self.check_far(caller, tool, &given)?;
+            Ok(given)
+        });
+        let mut given = match given {
             Ok(checked) => checked,
             Err(wrong) => {
                 let told = call_text::with_steps_of(ToolResult::failed(&wrong), surface);

@@ -66,7 +66,11 @@ pub(super) async fn call(
     takes_tab: bool,
 ) -> ToolReply {
     match as_batch(tools, caller, given).await {
-        Ok(batch) => interact::call(tools, caller, &batch, request, takes_tab).await,
+        // A stored value may hold any steps.
+        Ok(batch) => match tools.check_far(caller, interact::NAME, &batch) {
+            Ok(()) => interact::call(tools, caller, &batch, request, takes_tab).await,
+            Err(wrong) => ToolReply::done(wrong.into()),
+        },
         Err(wrong) => ToolReply::done(wrong),
     }
 }

@@ -102,3 +102,27 @@ async fn beyond_the_calls_that_wait_others_still_get_through_and_then_all_are_to
     let plain = reached.ask(&by, &message("ping", &json!({}))).await;
     assert_eq!(plain.status, 200, "{plain:?}");
 }
+
+#[tokio::test]
+async fn what_is_not_for_programs_on_another_machine_is_refused_at_the_daemon() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let refused = async |name: &str, arguments: Value| {
+        let answer = reached.ask(&by, &tool(name, &arguments)).await;
+        let told = answer.json()["result"]["structuredContent"].clone();
+        assert_eq!(told["error"], "not_for_far_owners", "{arguments}: {told}");
+    };
+    refused("interact", json!({"action": "screenshot", "path": "a.png"})).await;
+    refused("interact", json!({"action": "navigate", "url": "file:///etc/passwd"})).await;
+    refused("wksm_monitor_sync", json!({"path": "/"})).await;
+    refused("wksm_monitor_sync", json!({"path": "/tmp", "verify": true})).await;
+    // Steps that are kept under a name are judged when they are run.
+    let steps = json!([{"action": "upload_file", "target": "#a", "paths": ["/etc/passwd"]}]);
+    let store = json!({"action": "store", "name": "steps", "data": steps});
+    assert_eq!(reached.ask(&by, &tool("configure", &store)).await.status, 200);
+    refused("interact", json!({"action": "run", "name": "steps"})).await;
+    // A program of this machine is refused none of this for where it is.
+    let client = testkit::McpClient::legacy(&reached.daemon);
+    let told = client.call_fails("interact", json!({"action": "run", "name": "none"})).await;
+    assert_ne!(told["error"], "not_for_far_owners");
+}
