@@ -26,7 +26,7 @@ const KEPT: [usize; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 
 pub(crate) async fn beside_browsers(extent: Extent) -> anyhow::Result<Vec<Figure>> {
     let most = if extent.is_quick { 1_000 } else { 10_000 };
-    let daemon = PairedDaemon::start(extent.program, &[])?;
+    let daemon = PairedDaemon::start(extent.program, &["--limit", "connections=20000"])?;
     let few = PairedDaemon::start(extent.program, &[])?;
     let (mut idle, mut beside_few) = (IdleBrowsers::default(), IdleBrowsers::default());
     beside_few.fill_up(few.server.port, &few.home()?, 9).await?;

@@ -14,9 +14,6 @@ use crate::protocol::Owner;
 /// How many connections may be open that have proved nothing.
 pub(super) const UNPROVEN: usize = 64;
 
-/// How many connections may be open.
-pub(super) const ALL: usize = 1_024;
-
 /// How many a holder keeps at least where there is no room for more.
 const SHARE: usize = 64;
 
@@ -25,8 +22,12 @@ const SHARE: usize = 64;
 const ROOM: usize = 8;
 
 /// All open connections.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ConnectionRegistry(Arc<Mutex<RegistryState>>);
+#[derive(Clone, Debug)]
+pub(super) struct ConnectionRegistry {
+    state: Arc<Mutex<RegistryState>>,
+    /// How many may be open.
+    most: usize,
+}
 
 #[derive(Debug, Default)]
 struct RegistryState {
@@ -83,6 +84,11 @@ enum ServingStage {
 pub(super) struct ConnectionPermit(ConnectionHandle);
 
 impl ConnectionRegistry {
+    /// With room for so many connections.
+    pub(super) fn of(most: usize) -> Self {
+        Self { state: Arc::default(), most }
+    }
+
     /// A place for a new connection. Where there is none, another one is closed for it: the
     /// oldest that has proved nothing, or one of the holder with the most. `None`: all have proved
     /// who they are, and no holder exceeds its share.
@@ -92,7 +98,7 @@ impl ConnectionRegistry {
         if open.unproven.len() >= UNPROVEN {
             open.close_oldest();
         }
-        if open.all >= ALL && open.close_one().is_none() {
+        if open.all >= self.most && open.close_one().is_none() {
             return None;
         }
         let number = open.next;
@@ -137,7 +143,7 @@ impl ConnectionRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -298,13 +304,16 @@ impl Drop for ConnectionPermit {
 mod tests {
     use super::*;
 
+    /// How many may be open.
+    const ALL: usize = 1_024;
+
     fn is_closing(permit: &ConnectionPermit) -> bool {
         permit.0.0.closing.is_cancelled()
     }
 
     #[test]
     fn the_oldest_of_64_that_have_proved_nothing_goes_for_a_new_one() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         let mut permits: Vec<_> =
             (0..UNPROVEN).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
         assert!(!permits.iter().any(is_closing));
@@ -319,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_makes_room() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         for _ in 0..3 {
             let permits: Vec<_> =
                 (0..UNPROVEN).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
@@ -331,7 +340,7 @@ mod tests {
 
     #[test]
     fn every_connection_on_which_a_removed_owners_token_came_is_closed_and_no_other() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         let owner = |name: &str| ConnectionHolder::Owner(name.into());
         let permits: Vec<_> = (0..4).map(|_| open.permit(PeerUser::Ours).unwrap()).collect();
         permits[0].connection().prove(owner("ci"));
@@ -359,7 +368,7 @@ mod tests {
 
     #[test]
     fn where_all_have_proved_themselves_and_have_their_share_a_new_one_is_turned_away() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         let mut permits: Vec<_> = (1..ALL).map(|number| proven(&open, number / SHARE)).collect();
         let last = open.permit(PeerUser::Ours).unwrap();
         let newer = open.permit(PeerUser::Ours).unwrap();
@@ -374,7 +383,7 @@ mod tests {
 
     #[test]
     fn whoever_has_taken_all_places_gives_way_to_others() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         let extension = proven(&open, 0);
         let greedy: Vec<_> = (1..ALL).map(|_| proven(&open, 1)).collect();
         let others: Vec<_> = (0..SHARE).map(|_| proven(&open, 2)).collect();
@@ -391,7 +400,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_has_read_once_all_is_done_that_its_bytes_lead_to() {
-        let open = ConnectionRegistry::default();
+        let open = ConnectionRegistry::of(ALL);
         let permit = open.permit(PeerUser::Ours).unwrap();
         let connection = permit.connection().clone();
         let mut read = Box::pin(connection.has_read());

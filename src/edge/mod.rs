@@ -117,7 +117,7 @@ impl EdgeServer {
             tasks: tasks.clone(),
         });
         let routes = GuardedRoutes::of(edge.clone());
-        let connections = ConnectionRegistry::default();
+        let connections = ConnectionRegistry::of(edge.tools.hub().limits().connections);
         Self { edge, routes, connections, tasks, ending: CancellationToken::new() }
     }
 

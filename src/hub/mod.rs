@@ -126,6 +126,12 @@ pub enum StorageStatus {
 }
 
 impl Hub {
+    /// The capacities that the person has set.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
     /// A hub without a journal. Must be called in a tokio runtime.
     #[must_use]
     pub fn start(limits: Limits) -> Self {

@@ -228,6 +228,9 @@ capacities! {
     outbound: 64, at least 8;
     /// Clients known at the same time; the one idle the longest leaves first.
     clients: 1_000, at least 1;
+    /// Connections that are open at the same time; the oldest of the holder with the most leaves for a new one.
+    // Above those that have proved nothing and one holder's share.
+    connections: 1_024, at least 128;
     /// Seconds after a client has ended until the tabs that it opened are closed. 0: they stay open.
     leftover_tabs_s: 600, at least 0;
     /// Idempotency keys remembered for one client; the oldest leaves first.

@@ -120,7 +120,11 @@ async fn accept(listener: &AsyncUnixListener, home: &SendRequest<Incoming>) -> i
     }
 }
 
-async fn serve_connection(stream: AsyncUnixStream, home: SendRequest<Incoming>, calls: CarriedCalls) {
+async fn serve_connection(
+    stream: AsyncUnixStream,
+    home: SendRequest<Incoming>,
+    calls: CarriedCalls,
+) {
     let carrying = service_fn(|call| {
         let (home, calls) = (home.clone(), calls.clone());
         async move { Ok::<_, Infallible>(carry_call(call, home, &calls).await) }

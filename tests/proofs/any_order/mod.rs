@@ -42,6 +42,7 @@ const LIMITS: Limits = Limits {
     clients: 3,
     // The core has no business with these.
     idempotency_keys: 1,
+    connections: 128,
     leftover_tabs_s: 600,
     kept_mib: 1,
     logs: 1,
