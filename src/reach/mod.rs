@@ -1,9 +1,9 @@
-//! An agent on another machine, the browser on this one. At the far end the [carrier](carry) takes calls on a
-//! socket and carries them over its standard output; at home the [server](serve) passes them on to the daemon
+//! An agent on another machine, the browser on this one. At the far end the carrier takes calls on a
+//! socket and carries them over its standard output; at home the server passes them on to the daemon
 //! with the owner's token. Between them is any command that connects both, `ssh` above all: nobody opens a
 //! port, and no secret leaves home.
 //!
-//! Both ends speak HTTP/2 over the two pipes, each call a stream of its own. Both [ping](PING), since a broken
+//! Both ends speak HTTP/2 over the two pipes, each call a stream of its own. Both ping, since a broken
 //! line says nothing by itself.
 
 mod carry;
