@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use testkit::load::{
-    DaemonSide, IdleBrowsers, LoadPair, LoadPairs, PairedDaemon, SCRIPT, SampleSeries,
-};
+use testkit::load::{DaemonSide, IdleBrowsers, LoadPair, PairedDaemon, SCRIPT, SampleSeries};
 use testkit::record::{Bound, Figure, Spread};
 
 use crate::Extent;
@@ -21,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const BLOCKS: usize = 9;
 const CALLS: usize = 150;
 
-/// What ended commands one client keeps, with room for those of the calls that are measured.
+/// How many commands that are over the daemon keeps meanwhile.
 const KEPT: [usize; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 
 pub(crate) async fn beside_browsers(extent: Extent) -> anyhow::Result<Vec<Figure>> {
@@ -65,14 +63,12 @@ pub(crate) async fn beside_kept(extent: Extent) -> anyhow::Result<Vec<Figure>> {
         let flags = ["--limit", &limit, "--limit", "kept_mib=2000", "--limit", "retained=100"];
         let daemon = PairedDaemon::start(extent.program, &flags)?;
         let mut measured = alone(&daemon).await?;
-        let mut filling = LoadPairs(Vec::new());
         let home = daemon.home()?;
         let mut pair = LoadPair::connect(daemon.server.port, &home, 0).await?;
         for client in 0..clients {
             pair.rename(format!("kept-{client}"));
             pair.repeat(each).await?;
         }
-        filling.0.push(pair);
         let [own, others] = by_turns(extent, &mut measured, &mut yardstick).await?;
         let figure = Figure::new("call, median", "µs", Spread::of(&own.medians));
         figures.push(beside(figure, kept, &own.medians, &others.medians, "1 kept"));

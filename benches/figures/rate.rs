@@ -57,7 +57,6 @@ pub(crate) async fn measure(extent: Extent) -> anyhow::Result<Vec<Figure>> {
         let figure = Figure::new(format!("{named}, bare relay"), "a second", Spread::of(bare));
         figures.push(figure.of("bare relay", at));
     }
-    // In the table a line each, with its ratio; the chart has the series.
     Ok(figures)
 }
 
@@ -94,13 +93,15 @@ pub(crate) async fn measure_burst(extent: Extent) -> anyhow::Result<Vec<Figure>>
         PairedDaemon::start(extent.program, &["--limit", "queued=50", "--limit", "waiters=64"])?;
     let mut pairs = TransportPairs::connect(MeasuredTransport::WebSocket, &daemon).await?;
     let mut pollers = TransportPairs::connect(MeasuredTransport::Poll, &daemon).await?;
+    // The same number at both, also in a quick run: a poll takes a second for each.
+    let calls = extent.of(BURST);
     let mut pushed = Vec::new();
     for _ in 0..extent.of(20).max(3) {
-        pushed.push(pairs.burst(BURST).await?.as_secs_f64() * 1_000.0);
+        pushed.push(pairs.burst(calls).await?.as_secs_f64() * 1_000.0);
     }
-    // A second for each call: once is enough.
-    let polled = vec![pollers.burst(extent.of(BURST)).await?.as_secs_f64() * 1_000.0; pushed.len()];
-    let what = format!("{BURST} calls at once by one client → all results");
+    // Once is enough.
+    let polled = vec![pollers.burst(calls).await?.as_secs_f64() * 1_000.0; pushed.len()];
+    let what = format!("{calls} calls at once by one client → all results");
     Ok(vec![Figure::new(what, "ms", Spread::of(&pushed)).beside(
         "poll every 1 s",
         &pushed,
