@@ -5,7 +5,7 @@
 /** @import {Watcher} from '../browser/debugger.js' */
 /** @import {Aim, Arrival} from '../browser/navigations.js' */
 
-import { attach, cdp, findCrash } from '../browser/debugger.js';
+import { attach, cdp, findCrash, openRequests } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
 import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
@@ -95,17 +95,39 @@ async function arrive(id, aim, context, depart) {
 export async function load(tabId, aim, { signal, begin }, depart) {
   await recorder.ready(tabId);
   begin();
-  /** @type {ReturnType<typeof httpStatus> | undefined} */
-  let status;
-  // A page that loads answers sooner than one that has just loaded.
-  const loaded = navigations.follow(tabId, aim, signal, (document) => { status = httpStatus(tabId, document); });
+  const answered = answerOf(tabId);
+  const loaded = navigations.follow(tabId, aim, signal, answered.handleDocument);
   try {
     const [arrival] = await Promise.all([loaded, depart()]);
-    return arrival.download ? arrival : { ...arrival, answered: await (status ?? httpStatus(tabId)) };
+    return arrival.download ? arrival : { ...arrival, answered: await answered.status() };
   } catch (error) {
     navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.
     throw await whyNotLoaded(tabId, error);
   }
+}
+
+/**
+ * How the server answers for the page that a tab is about to go to: the debugger hears it, where it is attached; else the
+ * document is asked. @param {number} tabId
+ */
+function answerOf(tabId) {
+  const isHeard = openRequests.awaitPage(tabId);
+  /** @type {ReturnType<typeof httpStatus> | undefined} */
+  let asked;
+  let url = '';
+  return {
+    /** @param {{url: string, documentId?: string}} document that has come */
+    handleDocument(document) {
+      url = document.url;
+      // A page that loads answers sooner than one that has just loaded.
+      if (!isHeard) asked = httpStatus(tabId, document);
+    },
+    /** @returns {ReturnType<typeof httpStatus>} */
+    async status() {
+      const heard = openRequests.pageStatus(tabId);
+      return heard === null || url === '' ? asked ?? httpStatus(tabId) : { url, status: heard };
+    },
+  };
 }
 
 /** @param {number} tabId @param {unknown} error @returns {Promise<ActionError>} the error for the agent */

@@ -39,11 +39,11 @@ export async function captureTab(id, format, frame, signal) {
   try {
     // Without the focus a hidden tab paints nothing, and the capture never ends.
     return await withFocus(id, async () => {
-      const [{ params, area, view }] = await Promise.all([measured(id, frame), assertPage(id)]);
+      const [{ params, area, view, pixels }] = await Promise.all([measured(id, frame), assertPage(id)]);
       const take = (/** @type {object} */ how) => insist(id, { format, ...params, ...how }, signal);
       const capture = async () => {
         // It takes half the time, and a file that is kept takes more room.
-        const isQuick = format === 'png' && !frame.fullPage && frame.maxSide <= SCREENSHOT_MAX_SIDE;
+        const isQuick = format === 'png' && pixels <= SCREENSHOT_MAX_SIDE ** 2;
         const quick = isQuick ? await take({ optimizeForSpeed: true }) : null;
         return quick !== null && quick.length <= QUICK_PICTURE_MAX ? quick : take({});
       };
@@ -88,7 +88,7 @@ async function insist(id, params, signal) {
   return '';
 }
 
-/** The area to capture, scaled down if need be. @param {number} tabId @param {CaptureArea} frame */
+/** The area to capture, scaled down if need be, and how many pixels that makes. @param {number} tabId @param {CaptureArea} frame */
 async function measured(tabId, { fullPage, maxSide, clip }) {
   const { view: shown, metrics: { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } } = await viewNow(tabId);
   const { zoom } = shown;
@@ -98,11 +98,11 @@ async function measured(tabId, { fullPage, maxSide, clip }) {
   const pixelRatio = device.clientWidth / seen.clientWidth;
   const longest = Math.max(width, height);
   // Uncut where possible: the debugger bar may change the viewport's height just now.
-  if (!fullPage && !clip && longest * pixelRatio <= maxSide) return { params: {}, area, view: shown };
+  if (!fullPage && !clip && longest * pixelRatio <= maxSide) return { params: {}, area, view: shown, pixels: width * height * pixelRatio ** 2 };
   const scale = Math.min(1, maxSide / (longest * pixelRatio));
   // Beyond the view a hidden tab paints only if it must.
   const isBeyond = fullPage || area.x < 0 || area.y < 0 || area.x + width > view.width || area.y + height > view.height;
   // The browser cuts by px that the zoom of the tab does not change.
   const cut = { x: x * zoom, y: y * zoom, width: width * zoom, height: height * zoom, scale };
-  return { params: { clip: cut, captureBeyondViewport: isBeyond }, area, view: shown };
+  return { params: { clip: cut, captureBeyondViewport: isBeyond }, area, view: shown, pixels: width * height * (pixelRatio * scale) ** 2 };
 }

@@ -103,6 +103,8 @@ export const NETWORK_IDLE_MS = 500;
 /** A tab with more events of the network within this time is not counted: each of them costs the worker. */
 export const OPEN_REQUESTS_FLOOD = 2_000;
 export const OPEN_REQUESTS_WINDOW_MS = 1_000;
+/** Answers for documents of a tab that are kept until one of them is its page: those for frames come between. */
+export const DOCUMENT_ANSWERS_KEPT = 32;
 /** Requests that a page leaves open for ever fill the worker: with more of them, none is counted; and how much of a URL is kept. */
 export const OPEN_REQUESTS_COUNTED = 1_000;
 export const OPEN_URL_KEPT = 1_000;

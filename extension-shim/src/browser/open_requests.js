@@ -1,8 +1,9 @@
 // @ts-check
-// Counts the requests under way in the tabs that the debugger is attached to. Pure but for `enable` and `disable`.
+// Counts the requests under way in the tabs that the debugger is attached to, and keeps how the server answered for their
+// pages. Pure but for `enable` and `disable`.
 
 import { clip } from '../lib/clip.js';
-import { OPEN_REQUESTS_COUNTED, OPEN_REQUESTS_FLOOD, OPEN_REQUESTS_WINDOW_MS, OPEN_URL_KEPT } from './limits.js';
+import { DOCUMENT_ANSWERS_KEPT, OPEN_REQUESTS_COUNTED, OPEN_REQUESTS_FLOOD, OPEN_REQUESTS_WINDOW_MS, OPEN_URL_KEPT } from './limits.js';
 
 /** They stay open for as long as the page likes, and say nothing of its loading. */
 const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationReport', 'Preflight']);
@@ -12,6 +13,8 @@ const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationRepo
  * @property {Map<string, {url: string, loaderId: string}>} open by request id
  * @property {number} quietSince when the last one ended, or one began
  * @property {{from: number, events: number}} window
+ * @property {Map<string, number>} answers the HTTP status of documents by loader id, oldest first
+ * @property {number | null} pageStatus of the page that has come since it was last forgotten
  */
 
 export class OpenRequests {
@@ -37,7 +40,7 @@ export class OpenRequests {
   /** Counts from now on. @param {number} tabId to which the debugger is attached */
   async count(tabId) {
     if (this.#tabs.has(tabId)) return;
-    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), window: { from: this.#now(), events: 0 } });
+    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), window: { from: this.#now(), events: 0 }, answers: new Map(), pageStatus: null });
     // The page need not keep the bodies of answers for a count.
     const sizes = this.#isRecorded(tabId) ? {} : { maxTotalBufferSize: 0, maxResourceBufferSize: 0 };
     await this.#send(tabId, 'Network.enable', sizes).catch((error) => {
@@ -53,6 +56,18 @@ export class OpenRequests {
     return { urls: [...tab.open.values()].map(({ url }) => url), quietMs: tab.open.size > 0 ? 0 : this.#now() - tab.quietSince };
   }
 
+  /** Before a navigation: from then on only the page that it brings has a status. @param {number} tabId @returns {boolean} whether it will be known */
+  awaitPage(tabId) {
+    const tab = this.#tabs.get(tabId);
+    if (tab) tab.pageStatus = null;
+    return tab !== undefined;
+  }
+
+  /** @param {number} tabId @returns {number | null} the HTTP status of the page that has come since `awaitPage`; null: it is not known */
+  pageStatus(tabId) {
+    return this.#tabs.get(tabId)?.pageStatus ?? null;
+  }
+
   /** The debugger was let go, or a recording has switched the source off. @param {number} tabId */
   forget(tabId) {
     this.#tabs.delete(tabId);
@@ -62,7 +77,7 @@ export class OpenRequests {
   handleEvent(tabId, method, params) {
     const tab = this.#tabs.get(tabId);
     if (!tab) return;
-    if (method === 'Page.frameNavigated' && !params.frame.parentId) return this.#arrive(tabId, tab, params.frame.loaderId);
+    if (method === 'Page.frameNavigated' && !params.frame.parentId) return this.#arrive(tabId, tab, params.frame);
     if (!method.startsWith('Network.')) return;
     if (this.#isFlood(tab)) return this.#mute(tabId);
     switch (method) {
@@ -70,6 +85,9 @@ export class OpenRequests {
         if (UNCOUNTED.has(params.type) || /^(data|blob):/.test(params.request.url)) return;
         tab.open.set(params.requestId, { url: clip(params.request.url, OPEN_URL_KEPT), loaderId: params.loaderId });
         tab.quietSince = this.#now();
+        break;
+      case 'Network.responseReceived':
+        if (params.type === 'Document') keepAnswer(tab, params.loaderId, params.response);
         break;
       case 'Network.loadingFinished':
       case 'Network.loadingFailed': this.#end(tabId, tab, params.requestId); break;
@@ -85,8 +103,9 @@ export class OpenRequests {
     if (wasOpen && tab.open.size === 0) this.onQuiet(tabId);
   }
 
-  /** Of the requests of a former page no end is told. @param {number} tabId @param {TabRequests} tab @param {string} loaderId of the new page */
-  #arrive(tabId, tab, loaderId) {
+  /** Of the requests of a former page no end is told. @param {number} tabId @param {TabRequests} tab @param {{loaderId: string}} frame of the new page */
+  #arrive(tabId, tab, { loaderId }) {
+    tab.pageStatus = tab.answers.get(loaderId) ?? null;
     for (const [id, request] of tab.open) if (request.loaderId !== loaderId) tab.open.delete(id);
     tab.quietSince = this.#now();
     if (tab.open.size === 0) this.onQuiet(tabId);
@@ -105,4 +124,12 @@ export class OpenRequests {
     this.forget(tabId);
     if (!this.#isRecorded(tabId)) this.#send(tabId, 'Network.disable').catch(console.debug);
   }
+}
+
+/** @param {TabRequests} tab @param {string} loaderId @param {{url: string, status: number}} response */
+function keepAnswer({ answers }, loaderId, { url, status }) {
+  // Only servers answer with a status; browsers name one for files, too.
+  if (/^https?:/.test(url)) answers.set(loaderId, status);
+  const [oldest] = answers.keys();
+  if (answers.size > DOCUMENT_ANSWERS_KEPT) answers.delete(oldest);
 }

@@ -119,7 +119,10 @@ export class Tabs {
    * @returns {Promise<chrome.tabs.Tab & {id: number}>}
    */
   async fresh(tabId) {
-    await this.load();
+    const named = tabId === undefined ? undefined : await chrome.tabs.get(this.#replaced.now(tabId)).catch(() => undefined);
+    // To ask for all of them takes several times as long.
+    if (hasId(named)) this.#tabs.set(named.id, named);
+    else await this.load();
     const tab = this.known(tabId);
     if (hasId(tab)) return tab;
     const meant = tabId === undefined ? this.#activeTab() : this.#tabs.get(this.#replaced.now(tabId));

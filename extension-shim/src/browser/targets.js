@@ -58,6 +58,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {string} [checked] true, false or mixed, of a check box and the like, before the act
  * @property {FieldReading} [field] what can be entered
  * @property {{found?: any, count: number}} [entry] it has the focus for text by now: the answer of `enter` in entry.js
+ * @property {{found?: any, count: number}} [choice] its options were chosen by now: the answer of `choose` in entry.js
  * @property {boolean} [runsAddress] a press of it, or Enter in it, runs the code in an address
  * @property {boolean} [isOverFrame] a press of it goes to the document of a frame
  *
@@ -68,6 +69,7 @@ import { queryInWords, selectorSplits } from './target_query.js';
  * @property {boolean} [arm] events are watched from now on, for `landed`
  * @property {number} [part] of it that is aimed at, as in readiness.js
  * @property {TextFocus} [enter] a field for text gets the focus as soon as it is found ready
+ * @property {string[]} [choose] of a list these options are chosen as soon as it is found ready
  *
  * @typedef {{clear: boolean, isFocused: boolean}} TextFocus as of `enter` in entry.js
  *
@@ -120,8 +122,8 @@ export async function findTarget({ tabId }, wanted) {
  * ref or as the only one that fits.
  * @param {number} tabId @param {WantedTarget} wanted @param {ReadyOptions} options @returns {WorldQuestion | null}
  */
-function openingQuestion(tabId, wanted, { kind, atOnce = false, arm = false, part = 0, enter }) {
-  const ready = { options: { kind, atOnce, part }, arm, ...(enter && { enter }) };
+function openingQuestion(tabId, wanted, { kind, atOnce = false, arm = false, part = 0, enter, choose }) {
+  const ready = { options: { kind, atOnce, part }, arm, ...(enter && { enter }), ...(choose && { choose }) };
   if ('query' in wanted) return findQuestion(wanted.query, FITTING_MAX, ready);
   const known = elementRefs.find(wanted.ref);
   return known?.tabId === tabId ? { name: 'check', argument: { id: known.id, ...ready }, documentId: known.documentId } : null;
@@ -288,11 +290,11 @@ async function readied({ tabId, signal }, documents, found, { kind, atOnce = fal
   const ref = refOf(tabId, found.document, answer.count, answer.id);
   const label = labelOf({ role: answer.role ?? found.role, name: answer.name ?? found.name, ref });
   if (answer.verdict !== 'ready') throw notReady(answer, label);
-  const { point, box, place, tag, type, checked: state, field, entry, runsAddress, isOverFrame } = answer;
+  const { point, box, place, tag, type, checked: state, field, entry, choice, runsAddress, isOverFrame } = answer;
   const [x, y, width, height] = box;
   const placed = await onPage(tabId, documents, found.document, place, point ?? { x, y }, { isPointed: point !== undefined && kind !== 'view', label });
   const [dx, dy] = [placed.x - (point ?? { x }).x, placed.y - (point ?? { y }).y];
-  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, ...(entry && { entry }), ...(runsAddress && { runsAddress }), ...(isOverFrame && { isOverFrame }), box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
+  return { tabId, page: documents.seen[0], document: found.document, id: answer.id, ref, label, tag, type, checked: state, field, ...(entry && { entry }), ...(choice && { choice }), ...(runsAddress && { runsAddress }), ...(isOverFrame && { isOverFrame }), box: [x + dx, y + dy, width, height], ...(point && { point: placed, inner: point }) };
 }
 
 /**

@@ -77,9 +77,9 @@ function wrongKind({ label }, why, hint) {
  */
 export async function chooseOptions(input, target, values) {
   const end = performance.now() + OPTIONS_MS;
-  for (;;) {
+  for (let { choice } = target; ; choice = undefined) {
     await input.ready(target);
-    const { found } = await input.ask(target, 'choose', { values, keepsFocus: await input.isPersonHere() });
+    const { found } = choice?.found ? choice : await input.ask(target, 'choose', { values, keepsFocus: await input.isPersonHere() });
     if (!found.refused) return found;
     const isPassing = found.refused === 'missing' || found.refused === 'disabled';
     if (!isPassing || performance.now() >= end) throw refusedChoice(target, found);
@@ -104,7 +104,7 @@ function refusedChoice(target, { refused, which, options = [] }) {
  */
 export async function fillField(input, wanted, value) {
   const parsed = parseTarget(wanted);
-  const target = await input.findField(parsed, true);
+  const target = await input.findField(parsed, true, optionsOf(value));
   const { kind, type = '', isGroup = false } = target.field ?? {};
   switch (kind) {
     case 'check': return fillBox(input, parsed, target, isGroup, value);
@@ -129,6 +129,12 @@ async function fillBox(input, parsed, target, isGroup, value) {
 function tickOf(value) {
   if (typeof value === 'boolean') return value;
   return value === 'true' ? true : value === 'false' ? false : undefined;
+}
+
+/** @param {unknown} value @returns {string[] | undefined} the options that it names, if it can name any */
+function optionsOf(value) {
+  const all = Array.isArray(value) ? value : [value];
+  return all.every((one) => typeof one === 'string' || typeof one === 'number') ? all.map(String) : undefined;
 }
 
 /** @param {unknown} value */

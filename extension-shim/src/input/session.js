@@ -131,6 +131,8 @@ export class InputSession {
   #effects = null;
   /** No chooser of files is shown from then on. @type {Promise<unknown>} */
   #isIntercepting = Promise.resolve();
+  /** Whether that is so by now. */
+  #showsNoChooser = false;
   /** @type {{at: number, answer: Promise<boolean>} | null} */
   #raising = null;
   /** @type {{target: ArmedTarget, answer: Promise<any>} | null} */
@@ -176,7 +178,7 @@ export class InputSession {
       // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
       const acting = act(this);
       if (!this.scripted) this.#isIntercepting = this.#interceptChoosers(true);
-      this.#isIntercepting.catch(console.debug);
+      this.#isIntercepting.then(() => { this.#showsNoChooser = true; }, console.debug);
       const { value, target, tell, again, entries, after: known } = await acting;
       await dialogsAnswered(this.tabId);
       let after = known ?? (target && await this.landed(target, entries));
@@ -258,11 +260,15 @@ export class InputSession {
   }
 
   /**
-   * A field for text, which has the focus by then where every site may be used: a page of another site must not be touched
-   * before it is asked for. @param {WantedTarget} wanted @param {boolean} clear @returns {Promise<ReadyTarget>}
+   * A field, which has the focus for text by then, or its options chosen, where every site may be used: a page of another
+   * site must not be touched before it is asked for.
+   * @param {WantedTarget} wanted @param {boolean} clear @param {string[]} [options] for the case that it is a list @returns {Promise<ReadyTarget>}
    */
-  findField(wanted, clear) {
-    return this.findParsed(wanted, { kind: 'choose', ...(policy.allowsEverySite && !this.scripted && { enter: { clear, isFocused: false } }) });
+  findField(wanted, clear, options) {
+    const isTouched = policy.allowsEverySite && !this.scripted;
+    // At the change of a list a page may open a chooser of files.
+    const isChosen = isTouched && this.#showsNoChooser && options !== undefined;
+    return this.findParsed(wanted, { kind: 'choose', ...(isTouched && { enter: { clear, isFocused: false } }), ...(isChosen && { choose: options }) });
   }
 
   /** @param {WantedTarget} wanted @param {ReadyOptions} options @returns {Promise<ReadyTarget>} */
@@ -271,10 +277,10 @@ export class InputSession {
     if (options.kind === 'click' && !this.scripted) this.#askRaising();
     const target = await waitForTarget(this, wanted, { timeoutMs: this.patienceMs, arm: true, ...options }).catch((error) => {
       // A field in a frame has the focus before it is known that the frame is covered.
-      if (options.enter && error instanceof ActionError && error.code === 'covered') this.#hasActed = true;
+      if ((options.enter || options.choose) && error instanceof ActionError && error.code === 'covered') this.#hasActed = true;
       throw error;
     });
-    if (target.entry) this.#hasActed = true;
+    if (target.entry || target.choice) this.#hasActed = true;
     if (options.kind !== 'click' && options.kind !== 'hover') return target;
     if (target.isOverFrame && target.point) await this.admitPressAt(target.point);
     return this.admitPress(target);

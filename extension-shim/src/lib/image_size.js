@@ -3,12 +3,19 @@
 
 import { bytesOf } from './base64.js';
 
+/** Characters of base64, a multiple of four: sizes stand at the beginning, in a JPEG behind its descriptions. */
+const HEAD = 4_096;
+
 /** @param {string} base64 PNG, JPEG or WebP @returns {{width: number, height: number}} */
 export function imageSize(base64) {
-  // A PNG has its size at the beginning.
-  const isPng = base64.startsWith('iVBORw0KGgo');
-  const bytes = bytesOf(isPng ? base64.slice(0, 32) : base64);
-  const view = new DataView(bytes.buffer);
+  const size = sizeIn(base64.slice(0, HEAD));
+  // A JPEG may describe its colours at length before it comes to its size.
+  return size.width === 0 && base64.length > HEAD ? sizeIn(base64) : size;
+}
+
+/** @param {string} base64 @returns {{width: number, height: number}} 0: it is not there */
+function sizeIn(base64) {
+  const view = new DataView(bytesOf(base64).buffer);
   if (view.byteLength < 4) return { width: 0, height: 0 };
   const kind = view.getUint32(0);
   if (kind === 0x89504e47) return { width: view.getUint32(16), height: view.getUint32(20) };

@@ -279,7 +279,8 @@ test('a page in an opened folder that shows a file from elsewhere is closed, als
 
 test('of a tab that shows a local file neither title nor path is told', async () => {
   rules([], []);
-  chrome.tabs.query = async () => [{ id: 7, windowId: 1, url: OUT, title: 'id_rsa', active: true }];
+  const tab = { id: 7, windowId: 1, url: OUT, title: 'id_rsa', active: true };
+  Object.assign(chrome.tabs, { query: async () => [tab], get: async () => tab });
   await tabs.load();
   assert.deepEqual(tabs.list().map(({ url, title }) => [url, title]), [['file://', '']]);
   for (const name of ['page_info', 'tab_close', 'tab_activate']) await assert.rejects(actions[name]({}, context()), isClosed, name);

@@ -189,7 +189,8 @@ test('how long a page has not answered is known while a script runs, and nobody 
 test('a script whose tab waits for a server can be stopped before it has begun', async () => {
   handleDetach({ tabId: 7 }, 'target_closed');
   let serverAnswers;
-  chrome.tabs.get = async () => ({ id: 7, pendingUrl: 'http://silent.test/' });
+  const [tab] = await chrome.tabs.query({});
+  chrome.tabs.get = async () => ({ ...tab, pendingUrl: 'http://silent.test/' });
   chrome.debugger.sendCommand = async (_, method) => {
     asked.push(method);
     if (method === 'Page.enable') await new Promise((resolve) => { serverAnswers = resolve; });

@@ -86,6 +86,15 @@ test('on a page that was looked at before, acts ask no more than they need', asy
   assert.deepEqual(asked, ['find', 'getAllFrames', 'getFrame']);
 });
 
+test('the options of a list in a form are chosen as it is found, once no chooser of files can open', async () => {
+  const fieldOf = (/** @type {any} */ ready, /** @type {string} */ kind) => ({ ...READY, field: { kind, type: '' }, ...(kind === 'text' && { entry: world.enter }), ...(kind === 'list' && ready.choose && { choice: world.choose }) });
+  world.find = ({ query, ready }) => ({ total: 1, matches: [MATCH], checked: fieldOf(ready, query.css === '#list' ? 'list' : 'text'), ...ABOUT });
+  const { asked } = await act('fill_form', { fields: [{ target: '#a', value: 'Ann' }, { target: '#list', value: 'Green' }] });
+  assert.deepEqual(sorted(asked), sorted([...CHOOSER, 'getAllFrames', 'find', 'insertText', ...KEY, 'getAllFrames', 'find', 'landed']));
+  const { asked: alone } = await act('fill_form', { fields: [{ target: '#list', value: 'Green' }] });
+  assert.deepEqual(sorted(alone), sorted([...CHOOSER, 'getAllFrames', 'find', 'choose', 'landed']));
+});
+
 test('with rules for sites the page is looked at before the first event and after the last one', async () => {
   policy.handleRules({ type: 'site_rules', allow: [], deny: ['other.test'] });
   for (const [name, params] of [['click', { target: '#a' }], ['press_key', { key: 'a' }], ['type', { target: '#a', text: 'Ann' }]]) {

@@ -11,6 +11,7 @@ const PDF_TEXT = 'This tab shows a PDF, whose text is not in the page. A screens
  * @property {ReadinessOptions} options
  * @property {boolean} [arm] its events are watched from now on
  * @property {{clear: boolean, isFocused: boolean}} [enter] a ready field for text gets the focus, as by `enter`
+ * @property {string[]} [choose] of a ready list these options are chosen, as by `choose`
  */
 
 class PageWorld {
@@ -101,12 +102,13 @@ class PageWorld {
   }
 
   /** @param {CheckQuestion} asked */
-  check({ id, options, arm = false, enter }) {
+  check({ id, options, arm = false, enter, choose }) {
     const checked = this.#readiness.check(id, options);
     if (arm) this.#events.arm(checked.id);
     const field = checked.verdict === 'ready' && this.#fields.reading(this.#tree.stated(this.#refs.find(checked.id)?.element));
     const entry = enter && field && field.kind === 'text' && this.enter({ id: checked.id, ...enter });
-    return { ...checked, ...(field && { field }), ...(entry && { entry }), ...this.#about() };
+    const choice = choose && field && field.kind === 'list' && this.choose({ id: checked.id, values: choose });
+    return { ...checked, ...(field && { field }), ...(entry && { entry }), ...(choice && { choice }), ...this.#about() };
   }
 
   /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
