@@ -18,9 +18,9 @@ impl BrowserNames {
         self.0.get(browser)
     }
 
-    /// Whether a browser has this name.
-    pub(super) fn has(&self, label: &str) -> bool {
-        self.0.values().any(|name| name.as_str() == label)
+    /// All names.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(BrowserName::as_str)
     }
 
     /// Whether another browser has a name that people would take for this one.
@@ -191,6 +191,19 @@ impl Transaction<'_> {
         here.sort();
         for browser in here {
             self.tell_browser_name(&browser, None);
+        }
+    }
+
+    /// Tells a browser that is ready the same. The only other one is told that it is not alone any more; where
+    /// there are more, they know.
+    pub(super) fn tell_browser_name_to_newcomer(&mut self, newcomer: &BrowserId) {
+        let mut others =
+            self.browsers.iter().filter(|(id, other)| *id != newcomer && other.is_ready());
+        let first = others.next().map(|(id, _)| id.clone());
+        let is_second = others.next().is_none();
+        self.tell_browser_name(newcomer, None);
+        if let Some(first) = first.filter(|_| is_second) {
+            self.tell_browser_name(&first, None);
         }
     }
 

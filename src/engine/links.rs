@@ -252,8 +252,7 @@ impl Transaction<'_> {
         self.show_opened_tabs_to_newcomer(&peer.browser);
         self.end_asks_of_closed_tabs(&peer.browser);
         self.show_asks_to_newcomer(&peer.browser);
-        // Others are told as well that they are not the only one now.
-        self.tell_browser_names();
+        self.tell_browser_name_to_newcomer(&peer.browser);
         self.place_waiting(&peer.browser);
         // After the placing, so that Stop also ends the commands that were just placed here.
         self.set_stopped(&peer.browser, ready.stopped == Some(true));

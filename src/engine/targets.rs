@@ -277,9 +277,10 @@ pub(super) fn label_for(
     if let Some(name) = names.of(id) {
         return name.as_str().to_owned();
     }
-    let is_taken = |label: &String| {
-        names.has(label) || browsers.iter().any(|(by, b)| by != id && b.label() == label)
-    };
+    // Once for all numbers: of thousands of browsers most call themselves the same.
+    let others = browsers.iter().filter(|(by, _)| *by != id).map(|(_, browser)| browser.label());
+    let taken: HashSet<&str> = others.chain(names.all()).collect();
+    let is_taken = |label: &String| taken.contains(label.as_str());
     let begins_with_own = |label: &str| label.starts_with(own);
     let known = browsers.get(id).filter(|b| b.own_label() == own && !b.label().is_empty());
     if let Some(known) = known.map(|known| known.label().to_owned())

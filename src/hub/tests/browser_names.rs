@@ -1,5 +1,7 @@
 //! Browsers that the person has named, and clients that are pinned to one.
 
+use std::collections::HashSet;
+
 use super::*;
 use crate::protocol::BrowserName;
 use crate::protocol::actions::TabListAction;
@@ -175,6 +177,25 @@ async fn an_extension_that_takes_names_is_told_of_its_own_and_of_others() {
     assert_eq!(told().await, (None, "Test".to_owned(), true, false));
     hub.set_browser_names(named(&[("b1", "work")]));
     assert_eq!(told().await, (Some("work".to_owned()), "work".to_owned(), true, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_browsers_each_that_comes_is_heard_of_by_none_of_the_others() {
+    let hub = Hub::start(Limits::default());
+    let mut here = vec![takes_name(&hub, "b0"), takes_name(&hub, "b1")];
+    for browser in &mut here {
+        while !browser.is_quiet().await {}
+    }
+    let newcomers: Vec<_> = (2..300).map(|at| takes_name(&hub, &format!("b{at}"))).collect();
+    for browser in &mut here {
+        assert!(browser.is_quiet().await);
+    }
+    for mut newcomer in newcomers {
+        assert_eq!(told(&mut newcomer).await, (None, None));
+    }
+    let numbers: HashSet<_> = labels(&hub).into_iter().map(|(_, label)| label).collect();
+    assert_eq!(numbers.len(), 300);
+    assert!(numbers.contains("Test") && numbers.contains("Test 300"));
 }
 
 /// A browser whose extension lets the person name it.
