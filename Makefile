@@ -166,13 +166,18 @@ packages: program
 	rm -rf $(PACKAGES)
 	CARGO="$(CARGO)" python3 packaging/pack.py --out $(PACKAGES) --program target/$(PROFILE)/tabwire $(ANY_SIZE)
 
-# Their installation by npm, pip, dpkg and the script for downloads.
-test-packages: packages $(CLIENTS_PYTHON)/bin/mcp
-	$(CLIENTS_PYTHON)/bin/python tests/packaging/test_packages.py
-
-# Forms, sizes and bytes of packages of a script in the program's place, so that nothing is built.
 PACKING_PYTHON = target/packing
 
+# Their installation by npm, pip, uv, dpkg, the script for downloads, and the unpacking of a bundle.
+test-packages: packages $(PACKING_PYTHON)/bin/jsonschema tests/packaging/node_modules/.package-lock.json
+	$(PACKING_PYTHON)/bin/python tests/packaging/test_packages.py
+
+# Nothing has to be built, so no scripts are run.
+tests/packaging/node_modules/.package-lock.json: tests/packaging/package-lock.json
+	npm ci --prefix tests/packaging --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Forms, sizes and bytes of packages of a script in the program's place, so that nothing is built.
 packing: $(PACKING_PYTHON)/bin/jsonschema
 	CARGO="$(CARGO)" $(PACKING_PYTHON)/bin/python tests/packaging/test_packing.py
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use testkit::load::{DaemonSide, IdleBrowsers, LoadPair, PairedDaemon, SCRIPT, SampleSeries};
+use testkit::load::{
+    CallSamples, DaemonSide, IdleBrowsers, LoadPair, PairedDaemon, SCRIPT, SampleSeries,
+};
 use testkit::record::{Bound, Figure, Spread};
 
 use crate::Extent;
@@ -19,13 +21,19 @@ const PAUSE: Duration = Duration::from_millis(1);
 const BLOCKS: usize = 9;
 const CALLS: usize = 150;
 
+/// How many browsers are connected.
+const BROWSERS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+
+/// So many more come between two calls: within a fraction of the time in which a heartbeat is due.
+const AT_ONCE: usize = 250;
+
 /// How many commands that are over the daemon keeps meanwhile.
 const KEPT: [usize; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 
 pub(crate) async fn beside_browsers(extent: Extent) -> anyhow::Result<Vec<Figure>> {
-    // More take minutes to connect, and the browser that is called would miss its heartbeats meanwhile.
-    let most = 1_000;
-    let daemon = PairedDaemon::start(extent.program, &["--limit", "connections=2000"])?;
+    let counts = if extent.is_quick { &BROWSERS[..4] } else { &BROWSERS[..] };
+    let most = counts[counts.len() - 1];
+    let daemon = PairedDaemon::start(extent.program, &["--limit", "connections=11000"])?;
     let few = PairedDaemon::start(extent.program, &[])?;
     let (mut idle, mut beside_few) = (IdleBrowsers::default(), IdleBrowsers::default());
     beside_few.fill_up(few.server.port, &few.home()?, 9).await?;
@@ -34,8 +42,14 @@ pub(crate) async fn beside_browsers(extent: Extent) -> anyhow::Result<Vec<Figure
     let mut yardstick = alone(&few).await?;
     let empty = daemon.server.resident()?;
     let mut figures = Vec::new();
-    for browsers in [1, 10, 100, most] {
-        idle.fill_up(daemon.server.port, &home, browsers - 1).await?;
+    for &browsers in counts {
+        for count in (0..browsers).step_by(AT_ONCE).chain([browsers - 1]) {
+            idle.fill_up(daemon.server.port, &home, count).await?;
+            // So that the browsers that are called answer their heartbeats while the others come.
+            for side in [&mut measured, &mut yardstick] {
+                side.waits(SCRIPT, 1, &mut CallSamples::default()).await?;
+            }
+        }
         let [own, others] = by_turns(extent, &mut measured, &mut yardstick).await?;
         idle.check()?;
         let figure = Figure::new("call, median", "µs", Spread::of(&own.medians));
@@ -116,7 +130,7 @@ async fn by_turns(
     let mut quantiles = [Quantiles::default(), Quantiles::default()];
     for block in 0..=BLOCKS {
         for (side, to) in [&mut *one, &mut *other].into_iter().zip(&mut quantiles) {
-            let mut samples = testkit::load::CallSamples::default();
+            let mut samples = CallSamples::default();
             side.waits(SCRIPT, extent.of(CALLS), &mut samples).await?;
             // The first is a warm-up.
             if block > 0 {

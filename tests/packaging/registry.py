@@ -1,4 +1,4 @@
-"""A registry of npm on the loopback: it serves the packages of a folder, and notes which were fetched."""
+"""Registries of npm and of Python on the loopback: they serve the packages of a folder; npm's notes which were fetched."""
 
 import base64
 import hashlib
@@ -60,6 +60,44 @@ class Registry:
         request.send_header("Content-Length", str(len(body or b"")))
         request.end_headers()
         request.wfile.write(body or b"")
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class PythonIndex:
+    """The wheels of a folder as pip and uv look for them (PEP 503), until it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        wheels = {path.name: path.read_bytes() for path in folder.glob("*.whl")}
+        lines = (f'<a href="/files/{name}#sha256={hashlib.sha256(content).hexdigest()}">{name}</a>'
+                 for name, content in sorted(wheels.items()))
+        listing = "<!DOCTYPE html><html><body>" + "".join(lines) + "</body></html>"
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_HEAD(self) -> None:
+                self.answer(with_body=False)
+
+            def do_GET(self) -> None:
+                self.answer(with_body=True)
+
+            def answer(self, *, with_body: bool) -> None:
+                is_listing = self.path == "/simple/tabwire/"
+                body = listing.encode() if is_listing else wheels.get(unquote(self.path).removeprefix("/files/"))
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Type", "text/html" if is_listing else "application/octet-stream")
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                if with_body:
+                    self.wfile.write(body or b"")
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         self.server.shutdown()

@@ -21,9 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
 
+import mcpb
 import targets
-from program import version
-from registry import Registry
+from program import Program, version
+from registry import PythonIndex, Registry
 
 PACKAGES = Path(os.environ.get("TABWIRE_PACKAGES", ROOT / "target" / "packages"))
 HOST = targets.host_target()
@@ -84,6 +85,22 @@ class PackageTest(unittest.TestCase):
         answer = json.loads(ran.stdout.splitlines()[0])
         self.assertEqual(answer["result"]["serverInfo"]["name"], "tabwire", answer)
 
+    def lasts_without_its_cache(self, once: list[object], caches: list[Path], update: str) -> None:
+        """A program that is run from a cache leaves settings that name one which stays."""
+        (self.place.home / ".cursor").mkdir()
+        settings = self.place.home / ".cursor" / "mcp.json"
+        settings.write_text("{}")
+        self.place.run(*once, "install", "--client", "cursor", "--json")
+        for cache in caches:
+            shutil.rmtree(cache)
+        entry = json.loads(settings.read_text())["mcpServers"]["tabwire"]
+        self.assertTrue(Path(entry["command"]).is_relative_to(self.place.home / ".local" / "state" / "tabwire"), entry)
+        self.is_version(entry["command"])
+        ran = self.place.run(entry["command"], *entry["args"], input=INITIALIZE + "\n")
+        self.assertIn('"serverInfo"', ran.stdout)
+        told = json.loads(self.place.run(entry["command"], "update", "--json").stdout)
+        self.assertEqual(told["command"], update)
+
     def is_version(self, *command: object) -> None:
         self.assertEqual(self.place.run(*command, "--version").stdout, f"tabwire {VERSION}\n")
 
@@ -132,18 +149,7 @@ class Npm(PackageTest):
         self.assertIn("no daemon runs", ran.stdout + ran.stderr)
 
     def test_what_npx_installs_is_there_after_its_cache_was_deleted(self) -> None:
-        (self.place.home / ".cursor").mkdir()
-        settings = self.place.home / ".cursor" / "mcp.json"
-        settings.write_text("{}")
-        self.place.run("npx", "-y", "tabwire", "install", "--client", "cursor", "--json")
-        shutil.rmtree(self.place.home / ".npm")
-        entry = json.loads(settings.read_text())["mcpServers"]["tabwire"]
-        self.assertTrue(Path(entry["command"]).is_relative_to(self.place.home / ".local" / "state" / "tabwire"), entry)
-        self.is_version(entry["command"])
-        ran = self.place.run(entry["command"], *entry["args"], input=INITIALIZE + "\n")
-        self.assertIn('"serverInfo"', ran.stdout)
-        update = json.loads(self.place.run(entry["command"], "update", "--json").stdout)
-        self.assertEqual(update["command"], "npx -y tabwire@latest install")
+        self.lasts_without_its_cache(["npx", "-y", "tabwire"], [self.place.home / ".npm"], "npx -y tabwire@latest install")
 
 
 class Wheel(PackageTest):
@@ -154,6 +160,56 @@ class Wheel(PackageTest):
         self.place.run(python, "-m", "pip", "check", "--disable-pip-version-check")
         self.is_version(self.place.home / "venv" / "bin" / "tabwire")
         self.speaks_mcp(self.place.home / "venv" / "bin" / "tabwire")
+
+
+class Uv(PackageTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.programs = Path(sys.executable).parent
+        index = PythonIndex(PACKAGES)
+        self.addCleanup(index.close)
+        self.place.environment |= {
+            "UV_DEFAULT_INDEX": index.url,
+            "UV_CACHE_DIR": str(self.place.home / ".uv"),
+            "UV_TOOL_DIR": str(self.place.home / "tools"),
+            "UV_TOOL_BIN_DIR": str(self.place.home / "bin"),
+            "UV_PYTHON": sys.executable,
+            "UV_PYTHON_DOWNLOADS": "never",
+        }
+
+    def test_uv_installs_it_as_a_tool(self) -> None:
+        self.place.run(self.programs / "uv", "tool", "install", "tabwire")
+        self.is_version(self.place.home / "bin" / "tabwire")
+        self.speaks_mcp(self.place.home / "bin" / "tabwire")
+
+    def test_what_uvx_installs_is_there_after_its_cache_was_deleted(self) -> None:
+        self.lasts_without_its_cache(
+            [self.programs / "uvx", "tabwire"], [self.place.home / ".uv"], "uvx tabwire@latest install")
+
+
+class Bundle(PackageTest):
+    """Claude Desktop is on macOS and Windows only: here the bundle has this computer's program."""
+
+    MCPB = ROOT / "tests" / "packaging" / "node_modules" / ".bin" / "mcpb"
+
+    def test_the_bundle_unpacks_to_a_valid_manifest_and_a_program_that_answers(self) -> None:
+        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+            content = wheel.read(next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire")))
+        name, packed = mcpb.bundle(Program(HOST, Path("tabwire"), content), VERSION)
+        (self.place.home / name).write_bytes(packed)
+        folder = self.place.home / "bundle"
+        self.place.run(self.MCPB, "unpack", name, folder)
+        self.place.run(self.MCPB, "validate", folder / "manifest.json")
+        manifest = json.loads((folder / "manifest.json").read_text())
+        server = manifest["server"]["mcp_config"]
+        command = Path(server["command"].replace("${__dirname}", str(folder)))
+        # As Claude Desktop does: a zip may be unpacked without the rights of its files.
+        command.chmod(0o755)
+        ran = self.place.run(command, *server["args"], input=INITIALIZE + "\n")
+        self.assertIn('"serverInfo"', ran.stdout)
+        # The daemon that it has started is ended by the program in its home.
+        (self.place.home / "bin").mkdir()
+        shutil.copy(command, self.place.home / "bin" / "tabwire")
 
 
 class Deb(PackageTest):
