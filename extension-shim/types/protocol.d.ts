@@ -360,6 +360,17 @@ export type HoldFrame = {
   need: ConsentNeed;
 };
 
+/** The tab of a running command as it looks before or after it, for the person alone. */
+export type ActPictureFrame = {
+  type: 'act_picture';
+  /** The command. */
+  correlation_id: CorrelationId;
+  /** When it was taken. */
+  moment: ActMoment;
+  /** A JPEG, in base64. */
+  jpeg: string;
+};
+
 /** Entries of a stream, in batches. */
 export type EventsFrame = {
   type: 'events';
@@ -602,6 +613,7 @@ export type FromExtension =
   | ReadyFrame
   | ClaimFrame
   | HoldFrame
+  | ActPictureFrame
   | EventsFrame
   | AnnotationsFrame
   | TabsFrame
@@ -1252,6 +1264,9 @@ export type ErrorCode =
   | 'handed_over'
   | 'page_tool_changed';
 
+/** When a tab is pictured for the person. */
+export type ActMoment = 'before' | 'after';
+
 /** An action that agents may not use on some sites. */
 export type ActionDenial = {
   /** The name of the action. */
@@ -1424,6 +1439,8 @@ export type CommandBody = {
   redelivered: boolean;
   /** Whether dialogs that it meets stay open until they are answered. */
   holds_dialogs?: boolean;
+  /** Whether the person wants to see the tab before and after it: the extension sends `act_picture`. */
+  pictured?: boolean;
   /** The agent's name for itself: a label for the person, and no proof of anything. */
   client: string;
   /** The client, which keeps apart what several agents of one name have begun. */

@@ -48,6 +48,9 @@ pub(super) const TAKEN_TAB_BODY: usize = 256;
 /// The largest body that names a site which the person denies, in bytes.
 pub(super) const DENIED_SITE_BODY: usize = 1024;
 
+/// The most bytes of the body that switches pictures of acts on or off.
+pub(super) const PICTURED_ACTS_BODY: usize = 64;
+
 /// The largest form with a code for the dashboard, in bytes.
 pub(super) const CODE_BODY: usize = 1024;
 

@@ -16,8 +16,8 @@ use hyper::body::Incoming;
 
 use super::connections::ConnectionHandle;
 use super::guard::{
-    ANSWER_BODY, CODE_BODY, DENIED_SITE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY, Principal,
-    SESSION_BODY, TAKEN_TAB_BODY,
+    ANSWER_BODY, CODE_BODY, DENIED_SITE_BODY, DRAWING_BODY, EXTENSION_BODY, MCP_BODY,
+    PICTURED_ACTS_BODY, Principal, SESSION_BODY, TAKEN_TAB_BODY,
 };
 use super::http_error::HttpError;
 use super::{EdgeState, admin, body, dashboard, frames, health, legacy, mcp, metrics, ws};
@@ -86,7 +86,7 @@ pub(super) fn id_in(uri: &Uri) -> &str {
 }
 
 /// Every route. A path that is missing here exists for nobody.
-pub(super) static TABLE: [RouteRule; 51] = [
+pub(super) static TABLE: [RouteRule; 52] = [
     read("/health", RouteAccess::Program, |edge, request| health.handle(edge, request)),
     read(WS_PATH, RouteAccess::Extension, |edge, request| ws::upgrade.handle(edge, request)),
     post(SESSION_PATH, RouteAccess::Extension, SESSION_BODY, |edge, request| {
@@ -198,6 +198,9 @@ pub(super) static TABLE: [RouteRule; 51] = [
     }),
     post("/dashboard/tabs", RouteAccess::Viewer, TAKEN_TAB_BODY, |edge, request| {
         dashboard::acts::take_tab.handle(edge, request)
+    }),
+    post("/dashboard/act-pictures", RouteAccess::Viewer, PICTURED_ACTS_BODY, |edge, request| {
+        dashboard::acts::picture_acts.handle(edge, request)
     }),
     post("/dashboard/sites", RouteAccess::Viewer, DENIED_SITE_BODY, |edge, request| {
         dashboard::acts::deny_site.handle(edge, request)

@@ -149,6 +149,7 @@ impl<'a> SideWork<'a> {
             other @ (FromExtension::Hello(_)
             | FromExtension::Claim { .. }
             | FromExtension::Hold { .. }
+            | FromExtension::ActPicture { .. }
             | FromExtension::Events { .. }
             | FromExtension::Stop { .. }
             | FromExtension::Stopped { .. }

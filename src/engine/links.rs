@@ -120,11 +120,12 @@ impl Transaction<'_> {
                 self.restore_opened_tabs(&peer.browser, restored);
             }
             FromExtension::Stopped { stopped } => self.set_stopped(&peer.browser, stopped),
-            // `pong` only shows that it lives; streams, drawings and rules do not come here;
+            // `pong` only shows that it lives; streams, pictures, drawings and rules do not come here;
             // a second `hello` says nothing new; nothing that is sent needs to be known.
             FromExtension::Pong { .. }
             | FromExtension::Nack { .. }
             | FromExtension::History { .. }
+            | FromExtension::ActPicture { .. }
             | FromExtension::Events { .. }
             | FromExtension::Annotations(_)
             | FromExtension::SiteRule(_)
@@ -301,6 +302,7 @@ pub(super) fn command_frame(
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,
         holds_dialogs: spec.holds_dialogs,
+        pictured: engine.is_pictured(command, lane),
         client: engine.clients.label_of(&spec.client),
         client_id: spec.client.clone(),
         consents: engine.consents_of(command),

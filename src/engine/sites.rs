@@ -10,7 +10,7 @@ use super::browsers::BrowserState;
 use super::refusal::RefusalReason;
 use super::targets;
 use super::{Engine, Transaction};
-use crate::lifecycle::{Command, LifecycleEvent, Peer};
+use crate::lifecycle::{Command, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Action, BrowserId, CorrelationId, ExtensionReport, LocalFileRules, ReportedError, SiteRules,
     TabId, ToExtension, UnconfirmedWidening,
@@ -27,6 +27,8 @@ pub(super) struct PersonDecisions {
     unconfirmed: Arc<[UnconfirmedWidening]>,
     /// Whether the site rules were set in this run of the daemon.
     has_site_rules: bool,
+    /// Whether tabs are pictured before and after acts.
+    pictures_acts: bool,
 }
 
 impl Engine {
@@ -41,9 +43,40 @@ impl Engine {
     pub fn local_files(&self) -> Arc<LocalFileRules> {
         self.decided.local_files.clone()
     }
+
+    /// Whether the person wants to see the tabs of acts before and after them.
+    #[must_use]
+    pub const fn pictures_acts(&self) -> bool {
+        self.decided.pictures_acts
+    }
+
+    /// Whether the tab of a command is pictured for the person: one that acts, in a tab that is not private.
+    pub(super) fn is_pictured(&self, command: &Command, lane: &Lane) -> bool {
+        let is_open = || {
+            !command.spec().is_private && self.private_owner_for(command, &lane.browser).is_none()
+        };
+        self.decided.pictures_acts
+            && lane.tab.is_some()
+            && !command.spec().work.is_safe()
+            && is_open()
+    }
+
+    /// Whether a browser has a command that is pictured.
+    #[must_use]
+    pub fn takes_picture(&self, browser: &BrowserId, id: &CorrelationId) -> bool {
+        let command = self.commands.get(id).filter(|command| {
+            command.delivery().is_some_and(|delivery| delivery.peer.browser == *browser)
+        });
+        command.zip(self.lane_of(id)).is_some_and(|(command, lane)| self.is_pictured(command, lane))
+    }
 }
 
 impl Transaction<'_> {
+    /// Sets whether tabs are pictured before and after the acts of commands that are sent from now on.
+    pub fn set_pictures_acts(&mut self, is_on: bool) {
+        self.decided.pictures_acts = is_on;
+    }
+
     /// Sets the sites that agents may use, and sends them to all connected browsers.
     pub fn set_site_rules(&mut self, rules: SiteRules) {
         self.decided.site_rules = Arc::new(rules);

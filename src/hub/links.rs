@@ -93,6 +93,14 @@ impl ExtensionLink {
             }
             return;
         }
+        // Neither do pictures, which are for the person alone.
+        if let FromExtension::ActPicture { correlation_id, moment, jpeg } = frame {
+            if self.hub.transact(|tx| tx.touch(&self.peer.browser, self.id)) {
+                let browser = &self.peer.browser;
+                self.hub.keep_act_picture(browser, correlation_id, moment, &jpeg);
+            }
+            return;
+        }
         let mut frame = frame;
         if let FromExtension::Report { correlation_id, report, .. } = &mut frame {
             self.hub.redact_report(correlation_id, report);

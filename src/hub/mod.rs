@@ -7,6 +7,7 @@
 //! task, the timer, sleeps until the next deadline; it ends with the hub.
 
 mod absence;
+mod act_pictures;
 mod analyses;
 mod asks;
 mod clock;
@@ -88,6 +89,7 @@ struct HubState {
     moved_aside: Option<PathBuf>,
     core: Mutex<HubCore>,
     streams: streams::StreamStore,
+    act_pictures: act_pictures::ActPictureStore,
     /// Wakes the timer when a new deadline is earlier than the one that it sleeps to.
     sooner: Notify,
     /// Every change of a command, for observers. Sending never blocks.
@@ -166,6 +168,7 @@ impl Hub {
             moved_aside: history.moved_aside.clone(),
             core: Mutex::new(HubCore::new(engine)),
             streams: streams::StreamStore::new(&limits),
+            act_pictures: act_pictures::ActPictureStore::default(),
             sooner: Notify::new(),
             changes: events::channel(),
             closed: CancellationToken::new(),

@@ -18,6 +18,7 @@ use crate::protocol::{
 };
 
 mod absence;
+mod act_pictures;
 mod asks;
 mod browser_names;
 mod caps;

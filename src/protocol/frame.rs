@@ -3,6 +3,7 @@
 //! Frames are JSON objects with a `type`. Unknown fields are ignored, and an unknown `type` is not
 //! a malformed frame, so that an older peer keeps working. Golden examples stand in `tests/fixtures/wire/`.
 
+mod bodies;
 mod from_extension;
 mod ready;
 #[cfg(test)]
@@ -10,7 +11,7 @@ mod tests;
 mod to_extension;
 
 pub use from_extension::{
-    ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, ReportedError,
+    ActMoment, ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, ReportedError,
 };
 pub use ready::{BrowserTab, InFlight, InFlightState, ReadyFrame};
 pub use to_extension::{

@@ -55,9 +55,9 @@ pub use drawing::{
 };
 pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
 pub use frame::{
-    BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode, ExtensionReport,
-    FrameError, FromExtension, HeldDialog, HelloFrame, InFlight, InFlightState, NackReason,
-    ReadyFrame, ReportedError, ToExtension,
+    ActMoment, BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode,
+    ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, InFlight, InFlightState,
+    NackReason, ReadyFrame, ReportedError, ToExtension,
 };
 pub use held_tab::HeldTab;
 pub use ids::{

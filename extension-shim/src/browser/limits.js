@@ -53,6 +53,10 @@ export const SCREENSHOT_MAX_SIDE = 1568;
 export const SCREENSHOT_SIDES = { least: 64, most: 8192 };
 /** A picture that is encoded quickly and has more characters of base64 than this is encoded well: answers have room for 5 MB. */
 export const QUICK_PICTURE_MAX = 3_000_000;
+/** Pictures before and after acts are for the person, who sees them beside each other. */
+export const ACT_PICTURE_SIDE = 1_000;
+/** How long an act waits for such a picture. */
+export const ACT_PICTURE_MS = 1_500;
 /** The browser refuses an extension a third picture of a window within a second. */
 export const VISIBLE_PAUSE_MS = 510;
 /** A page that a window shows paints two frames within this time. */

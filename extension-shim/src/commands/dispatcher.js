@@ -45,6 +45,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {(tabId: number, origin: string) => Promise<boolean>} [confirms] whether a tab is still shared at that site
  * @property {(command: CommandBody, tabId: number) => boolean} [isPrivateFor] whether a private tab may be told to a command; true of all others
  * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
+ * @property {(tabId: number, signal: AbortSignal) => Promise<string | null>} [picture] a JPEG of a tab for the person, in base64
  * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
  */
 
@@ -269,7 +270,9 @@ export class Dispatcher {
       const notes = waking ? await waking : null;
       // It may show something else than before it slept.
       if (notes !== null && !this.#gate.isOpen(command)) await this.#check(entry, command, running);
-      const outcome = await this.#actions[type](params ?? {}, context);
+      const act = () => this.#actions[type](params ?? {}, context);
+      // A batch is one act.
+      const outcome = await (named === entry.command && named.pictured === true ? this.#pictured(entry, command, signal, act) : act());
       await this.#confirm(command, running);
       this.#gate.done?.(command, outcome);
       return notes === null ? outcome : { ...outcome, notes: { ...outcome.notes, ...notes } };
@@ -279,6 +282,26 @@ export class Dispatcher {
       throw withoutOutside(command, error, (tabId) => this.#sees(command, tabId));
     } finally {
       unfollow?.();
+    }
+  }
+
+  /**
+   * Has the tab pictured for the person before and after an act.
+   * @template T @param {Attempt} entry @param {CommandBody} command @param {AbortSignal} signal @param {() => Promise<T>} act @returns {Promise<T>}
+   */
+  async #pictured(entry, command, signal, act) {
+    const { tab_id } = command;
+    if (tab_id === undefined) return act();
+    const show = async (/** @type {'before' | 'after'} */ moment) => {
+      const jpeg = signal.aborted ? null : await this.#gate.picture?.(this.#idNow(command) ?? tab_id, signal);
+      if (jpeg && !signal.aborted) this.#send({ type: 'act_picture', correlation_id: entry.correlation_id, moment, jpeg });
+    };
+    await show('before');
+    if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
+    try {
+      return await act();
+    } finally {
+      await show('after');
     }
   }
 

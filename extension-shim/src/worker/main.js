@@ -13,6 +13,7 @@ import { receivingPage } from '../actions/upload_file.js';
 import { wakePage } from '../actions/waking.js';
 import { traces } from '../analysis/trace_recording.js';
 import { askNotifications, askPictures, asks, handOvers } from '../asks/index.js';
+import { actPicture } from '../browser/act_pictures.js';
 import { debuggerNews, dismissedTabs, endBurstsBeside, giveBack, handlePerson, isAnyDismissed } from '../browser/debugger.js';
 import { asideFrames } from '../browser/frames_aside.js';
 import { checkedRules } from '../browser/network_rules.js';
@@ -106,6 +107,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
   isPrivateFor: (command, tabId) => privateTabs.isFor(command, tabId),
   sharedAt: (tabId) => sharedTabs.sharedAt(tabId),
   confirms: (tabId, origin) => sharedTabs.confirm(tabId, origin),
+  picture: actPicture,
   wake: wakePage,
 }, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });

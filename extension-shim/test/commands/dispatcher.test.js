@@ -574,3 +574,67 @@ test('a command by a former id gets the tab as it is now, and its page is woken 
   await settled();
   assert.deepEqual(sent.at(-1).result, { success: true, value: 1, type: 'number', revived: true, note: 'it slept' });
 });
+
+/** A gate that pictures tabs. @param {(tabId: number) => Promise<string | null>} picture */
+const pictures = (picture) => { dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), { ...openGate, picture }); };
+
+test('of an act that the person wants to see the tab is pictured before it and after it, also if it fails', async () => {
+  for (const isFailing of [false, true]) {
+    [sent.length, runs.length] = [0, 0];
+    // Another one each time: it has no report yet.
+    outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
+    pictures(async (tabId) => `${tabId} of ${runs.length}`);
+    dispatcher.handleCommand(command({ tab_id: 7, pictured: true }));
+    go();
+    await settled();
+    if (isFailing) runs[0].reject(new ActionError('not_visible', 'no'));
+    else runs[0].resolve(1);
+    await settled();
+    const before = { type: 'act_picture', correlation_id: 'x', moment: 'before', jpeg: '7 of 0' };
+    const [, first, second, report] = sent;
+    assert.deepEqual([first, second], [before, { ...before, moment: 'after', jpeg: '7 of 1' }]);
+    assert.equal(report.type, isFailing ? 'error' : 'complete');
+  }
+});
+
+test('no act is pictured that nobody wants to see, that has no tab, or that is a step of another', async () => {
+  pictures(async () => 'jpeg');
+  for (const over of [{ tab_id: 7 }, { pictured: true }]) {
+    [sent.length, runs.length] = [0, 0];
+    dispatcher.handleCommand(command({ correlation_id: `x${Object.keys(over)}`, ...over }));
+    dispatcher.handleGo({ type: 'go', correlation_id: `x${Object.keys(over)}`, attempt: 1 });
+    await settled();
+    runs[0].resolve(1);
+    await settled();
+    assert.deepEqual(types(), ['claim', 'complete']);
+  }
+  [sent.length, runs.length] = [0, 0];
+  dispatcher.handleCommand(command({ tab_id: 7, pictured: true }));
+  go();
+  await settled();
+  const step = runs[0].context.perform({ type: 'slow', params: {}, timeout_ms: 1_000 });
+  await settled();
+  runs[1].resolve(2);
+  await step;
+  assert.deepEqual(types(), ['claim', 'act_picture']);
+});
+
+test('an act does not fail for the lack of a picture, and one that was cancelled meanwhile does not begin', async () => {
+  pictures(async () => null);
+  dispatcher.handleCommand(command({ tab_id: 7, pictured: true }));
+  go();
+  await settled();
+  runs[0].resolve(1);
+  await settled();
+  assert.deepEqual(types(), ['claim', 'complete']);
+  [sent.length, runs.length] = [0, 0];
+  let taken = (/** @type {string | null} */ _) => {};
+  pictures(() => new Promise((resolve) => { taken = resolve; }));
+  dispatcher.handleCommand(command({ tab_id: 7, pictured: true, correlation_id: 'y' }));
+  dispatcher.handleGo({ type: 'go', correlation_id: 'y', attempt: 1 });
+  dispatcher.stop('y');
+  taken('late');
+  await settled();
+  assert.equal(runs.length, 0);
+  assert.deepEqual(types(), ['claim', 'cancelled']);
+});

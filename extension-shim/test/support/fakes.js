@@ -30,12 +30,29 @@ export async function settled() {
   for (let i = 0; i < 50; i += 1) await Promise.resolve();
 }
 
-/** Real crypto answers from another thread: settled promises alone do not wait for it. */
+/** Work of the real crypto, which another thread does: settled promises alone do not wait for it. @type {Set<Promise<unknown>>} */
+const underWay = new Set();
+
+for (const name of /** @type {const} */ (['digest', 'importKey', 'sign'])) {
+  const { prototype } = SubtleCrypto;
+  const original = /** @type {(...args: any[]) => Promise<unknown>} */ (prototype[name]);
+  /** @param {...any} args */
+  const noted = function (...args) {
+    const work = Reflect.apply(original, this, args);
+    underWay.add(work);
+    const forget = () => void underWay.delete(work);
+    work.then(forget, forget);
+    return work;
+  };
+  Object.defineProperty(prototype, name, { value: noted });
+}
+
+/** The same until no work of crypto is under way, nor what follows from it. */
 export async function cryptoSettled() {
-  for (let i = 0; i < 20; i += 1) {
-    await crypto.subtle.digest('SHA-256', new Uint8Array(1));
+  do {
+    await Promise.allSettled(underWay);
     await settled();
-  }
+  } while (underWay.size > 0);
 }
 
 /** A storage area that hands out copies, in no useful order, as the real ones do. */

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::edge::EdgeState;
 use crate::edge::body::read_body;
-use crate::edge::guard::{DENIED_SITE_BODY, Principal, TAKEN_TAB_BODY};
+use crate::edge::guard::{DENIED_SITE_BODY, PICTURED_ACTS_BODY, Principal, TAKEN_TAB_BODY};
 use crate::edge::http_error::{HttpError, json_response, no_site_rules, storage_unavailable};
 use crate::edge::routes::id_in;
 use crate::home::SiteRulesError;
@@ -77,6 +77,33 @@ pub(in crate::edge) async fn take_tab(
     };
     let is_taken = edge.tools.hub().take_tab_by_person(&browser, tab_id);
     json_response(StatusCode::OK, json!({"taken": is_taken}).to_string())
+}
+
+/// Whether the person sees the tabs of acts before and after them.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PicturedActs {
+    on: bool,
+}
+
+/// The person switches on or off that tabs are pictured before and after acts.
+pub(in crate::edge) async fn picture_acts(
+    State(edge): State<Arc<EdgeState>>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Response {
+    let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
+    let body = match read_body(body, PICTURED_ACTS_BODY).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let Ok(PicturedActs { on }) = serde_json::from_slice(&body) else {
+        let told =
+            json!({"error": "invalid_switch", "hint": "Send {\"on\": true} or {\"on\": false}."});
+        return json_response(StatusCode::BAD_REQUEST, told.to_string());
+    };
+    edge.tools.hub().picture_acts(on);
+    json_response(StatusCode::OK, json!({"on": on}).to_string())
 }
 
 /// A site that the person denies to agents. No field of it can allow one.

@@ -197,6 +197,7 @@ impl ViewerFeed {
         let daemon = json!({
             "version": SERVER_VERSION, "port": self.edge.guard.port(),
             "uptime_seconds": uptime.as_secs(), "storage": storage,
+            "pictures_acts": hub.pictures_acts(),
             "measures": hub.measures(self.edge.guard.home().journal_bytes()),
         });
         json!({

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::lifecycle::Command;
-use crate::protocol::{CommandStatus, floor_escape_boundary};
+use crate::protocol::{ActMoment, CommandStatus, floor_escape_boundary};
 use crate::streams::redact_json;
 use crate::tools::{PictureFile, pictures_of};
 
@@ -21,8 +21,9 @@ const ENCODED: usize = 1_000;
 /// The members of arguments in which agents give texts for pages.
 const TYPED: [&str; 3] = ["text", "value", "prompt"];
 
-/// The arguments, the result, and how many pictures are in it.
-pub(super) fn told(command: &Command) -> Value {
+/// The arguments, the result, how many pictures are in it, and the moments of which there are pictures of the
+/// tab.
+pub(super) fn told(command: &Command, moments: &[ActMoment]) -> Value {
     if command.spec().is_private {
         return json!({"arguments": NOT_SHOWN, "result": NOT_SHOWN, "pictures": 0});
     }
@@ -38,7 +39,7 @@ pub(super) fn told(command: &Command) -> Value {
         | CommandStatus::Expired { .. }
         | CommandStatus::Cancelled { .. } => None,
     };
-    json!({"arguments": arguments, "result": result, "pictures": pictures})
+    json!({"arguments": arguments, "result": result, "pictures": pictures, "moments": moments})
 }
 
 /// One of the pictures in the result, counted from 0.

@@ -23,6 +23,7 @@ use super::body::read_body;
 use super::guard::{CODE_BODY, Principal};
 use super::http_error::{HttpError, json_response};
 use super::routes::id_in;
+use crate::protocol::ActMoment;
 use crate::tools::PictureFile;
 
 /// The page, with the place for its token.
@@ -41,7 +42,7 @@ type PageFile = (&'static str, &'static str, &'static [u8]);
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static FILES: [PageFile; 21] = [
+static FILES: [PageFile; 22] = [
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("page/dashboard.css")),
     ("palette.css", "text/css; charset=utf-8", include_bytes!("page/palette.css")),
     ("dashboard.js", JAVASCRIPT, include_bytes!("page/dashboard.js")),
@@ -58,6 +59,7 @@ static FILES: [PageFile; 21] = [
     ("panels.js", JAVASCRIPT, include_bytes!("page/panels.js")),
     ("parts.js", JAVASCRIPT, include_bytes!("page/parts.js")),
     ("phases.js", JAVASCRIPT, include_bytes!("page/phases.js")),
+    ("picture_acts.js", JAVASCRIPT, include_bytes!("page/picture_acts.js")),
     ("pictures.js", JAVASCRIPT, include_bytes!("page/pictures.js")),
     ("recordings.js", JAVASCRIPT, include_bytes!("page/recordings.js")),
     ("rows.js", JAVASCRIPT, include_bytes!("page/rows.js")),
@@ -150,23 +152,33 @@ pub(super) async fn command(
     uri: Uri,
 ) -> Response {
     let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
-    match edge.tools.hub().inspected(&id_in(&uri).into()) {
-        Some(command) => kept_nowhere(inspection::told(&command).to_string()),
+    let id = id_in(&uri).into();
+    match edge.tools.hub().inspected(&id) {
+        Some(command) => {
+            let moments = edge.tools.hub().pictured_moments(&id);
+            kept_nowhere(inspection::told(&command, &moments).to_string())
+        }
         None => HttpError::NoRoute.into_response(),
     }
 }
 
-/// One picture of a command, by the command's id, a dot and the picture's number.
+/// One picture of a command, by the command's id, a dot and the picture's number; or of its tab, by `before`
+/// or `after` in place of the number.
 pub(super) async fn picture(
     State(edge): State<Arc<EdgeState>>,
     Extension(principal): Extension<Principal>,
     uri: Uri,
 ) -> Response {
     let Principal::Viewer = principal else { return HttpError::Undeclared.into_response() };
-    let place =
-        id_in(&uri).rsplit_once('.').and_then(|(id, number)| Some((id, number.parse().ok()?)));
-    let picture = place.and_then(|(id, number)| {
-        inspection::picture(&edge.tools.hub().inspected(&id.into())?, number)
+    let hub = edge.tools.hub();
+    let of_tab = |id: &str, moment| {
+        let bytes = hub.act_picture(&id.into(), moment)?.to_vec();
+        Some(PictureFile { bytes, mime_type: "image/jpeg" })
+    };
+    let picture = id_in(&uri).rsplit_once('.').and_then(|(id, which)| match which {
+        "before" => of_tab(id, ActMoment::Before),
+        "after" => of_tab(id, ActMoment::After),
+        number => inspection::picture(&hub.inspected(&id.into())?, number.parse().ok()?),
     });
     picture_response(picture)
 }

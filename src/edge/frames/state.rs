@@ -94,6 +94,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::Ready(_)
         // Nothing answers it but the person, minutes later.
         | FromExtension::Hold { .. }
+        | FromExtension::ActPicture { .. }
         | FromExtension::Events { .. }
         | FromExtension::Annotations(_)
         | FromExtension::Tabs { .. }

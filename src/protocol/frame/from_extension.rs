@@ -1,11 +1,16 @@
 //! The frames from an extension, and their parser.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::bodies::{
+    ActPictureBody, AskAnswerBody, AttemptFence, CancelledBody, CompleteBody, ConfirmBody,
+    DrawingIdBody, EventsBody, FailureBody, FileCheckBody, FrameType, HistoryBody, HoldBody,
+    KeptWordsBody, NackBody, NameBody, PageStatesBody, PendingBody, PongBody, RestoredTabsBody,
+    SharedTabsBody, StopBody, StoppedBody, TabCreatedBody, TabOpenedBody, TabsBody, TakeTabBody,
+};
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
     DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
@@ -37,6 +42,15 @@ pub enum FromExtension {
         attempt: Attempt,
         /// What it needs the person's word for.
         need: ConsentNeed,
+    },
+    /// The tab of a running command as it looks before or after it, for the person alone.
+    ActPicture {
+        /// The command.
+        correlation_id: CorrelationId,
+        /// When it was taken.
+        moment: ActMoment,
+        /// A JPEG, in base64.
+        jpeg: String,
     },
     /// Entries of a stream, in batches.
     Events {
@@ -177,6 +191,17 @@ pub enum FromExtension {
         #[serde(flatten)]
         report: ExtensionReport,
     },
+}
+
+/// When a tab is pictured for the person.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActMoment {
+    /// Before a command acts.
+    Before,
+    /// When it has acted, before its end is reported.
+    After,
 }
 
 /// The extension's identity with its proof. It has nothing private: the other side is not proven
@@ -329,6 +354,7 @@ impl FromExtension {
                 Self::Claim { correlation_id, attempt }
             }
             "hold" => serde_json::from_str::<HoldBody>(text)?.into(),
+            "act_picture" => serde_json::from_str::<ActPictureBody>(text)?.into(),
             "events" => {
                 let EventsBody { stream, entries } = serde_json::from_str(text)?;
                 Self::Events { stream, entries }
@@ -416,182 +442,4 @@ impl ExtensionReport {
             unknown => return Err(FrameError::UnknownType(unknown.to_owned())),
         })
     }
-}
-
-#[derive(Deserialize)]
-struct FrameType<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct AttemptFence {
-    correlation_id: CorrelationId,
-    attempt: Attempt,
-}
-
-#[derive(Deserialize)]
-struct HoldBody {
-    correlation_id: CorrelationId,
-    attempt: Attempt,
-    need: ConsentNeed,
-}
-
-#[derive(Deserialize)]
-struct EventsBody {
-    stream: String,
-    entries: Vec<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct DrawingIdBody {
-    drawing_id: DrawingId,
-}
-
-#[derive(Deserialize)]
-struct StopBody {
-    correlation_id: CorrelationId,
-}
-
-#[derive(Deserialize)]
-struct ConfirmBody {
-    id: String,
-}
-
-#[derive(Deserialize)]
-struct NameBody {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct TabOpenedBody {
-    correlation_id: CorrelationId,
-    tab_id: TabId,
-    #[serde(default)]
-    private: bool,
-}
-
-#[derive(Deserialize)]
-struct TabCreatedBody {
-    source_tab_id: TabId,
-    tab_id: TabId,
-}
-
-impl From<HoldBody> for FromExtension {
-    fn from(HoldBody { correlation_id, attempt, need }: HoldBody) -> Self {
-        Self::Hold { correlation_id, attempt, need }
-    }
-}
-
-#[derive(Deserialize)]
-struct SharedTabsBody {
-    tab_ids: Vec<TabId>,
-}
-
-impl From<SharedTabsBody> for FromExtension {
-    fn from(SharedTabsBody { tab_ids }: SharedTabsBody) -> Self {
-        Self::SharedTabs { tab_ids }
-    }
-}
-
-impl From<TabOpenedBody> for FromExtension {
-    fn from(TabOpenedBody { correlation_id, tab_id, private }: TabOpenedBody) -> Self {
-        Self::TabOpened { correlation_id, tab_id, private }
-    }
-}
-
-impl From<TabCreatedBody> for FromExtension {
-    fn from(TabCreatedBody { source_tab_id, tab_id }: TabCreatedBody) -> Self {
-        Self::TabCreated { source_tab_id, tab_id }
-    }
-}
-
-#[derive(Deserialize)]
-struct TakeTabBody {
-    tab_id: TabId,
-}
-
-#[derive(Deserialize)]
-struct RestoredTabsBody {
-    restored: Vec<RestoredTab>,
-}
-
-#[derive(Deserialize)]
-struct AskAnswerBody {
-    correlation_id: CorrelationId,
-    answer: AskAnswer,
-}
-
-#[derive(Deserialize)]
-struct KeptWordsBody {
-    take_back: Option<WordTakenBack>,
-}
-
-impl From<KeptWordsBody> for FromExtension {
-    fn from(body: KeptWordsBody) -> Self {
-        Self::KeptWords { take_back: body.take_back }
-    }
-}
-
-#[derive(Deserialize)]
-struct HistoryBody {
-    wish: HistoryWish,
-}
-
-#[derive(Deserialize)]
-struct StoppedBody {
-    stopped: bool,
-}
-
-#[derive(Deserialize)]
-struct FileCheckBody {
-    check: u64,
-    urls: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct TabsBody {
-    tabs: Vec<BrowserTab>,
-}
-
-#[derive(Deserialize)]
-struct PageStatesBody {
-    states: Vec<PageState>,
-}
-
-#[derive(Deserialize)]
-struct NackBody {
-    reason: NackReason,
-}
-
-#[derive(Deserialize)]
-struct PongBody {
-    t: u64,
-}
-
-#[derive(Deserialize)]
-struct PendingBody {
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    progress: Option<f64>,
-    #[serde(default)]
-    dialog: Option<HeldDialog>,
-}
-
-#[derive(Deserialize)]
-struct CompleteBody {
-    result: Box<RawValue>,
-    #[serde(default)]
-    origin: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct FailureBody {
-    error: ReportedError,
-}
-
-#[derive(Deserialize)]
-struct CancelledBody {
-    may_have_run: bool,
 }

@@ -73,6 +73,7 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         redelivered: attempt > 1,
         client_id: "agent-1".into(),
         holds_dialogs: false,
+        pictured: false,
         consents: Vec::new(),
         allowed: Vec::new(),
         traceparent: None,
@@ -469,6 +470,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         read.insert(kind);
     }
     let kinds = [
+        "act_picture",
         "annotations",
         "ask_answer",
         "cancelled",
@@ -514,6 +516,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::Ready(_) => "ready",
         FromExtension::Claim { .. } => "claim",
         FromExtension::Hold { .. } => "hold",
+        FromExtension::ActPicture { .. } => "act_picture",
         FromExtension::Events { .. } => "events",
         FromExtension::Annotations(_) => "annotations",
         FromExtension::Tabs { .. } => "tabs",

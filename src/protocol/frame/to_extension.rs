@@ -304,6 +304,9 @@ pub struct CommandBody {
     /// Whether dialogs that it meets stay open until they are answered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub holds_dialogs: bool,
+    /// Whether the person wants to see the tab before and after it: the extension sends `act_picture`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pictured: bool,
     /// The agent's name for itself: a label for the person, and no proof of anything.
     pub client: Arc<str>,
     /// The client, which keeps apart what several agents of one name have begun.

@@ -17,6 +17,7 @@ mod command_view;
 mod crash;
 mod dashboard;
 mod dashboard_drawings;
+mod dashboard_pictures;
 mod dashboard_recordings;
 pub(crate) mod draw;
 mod draw_observed;

@@ -128,7 +128,12 @@ async fn row_49_no_other_token_and_no_page_stops_everything_or_retries() {
     let retrying = Retrying::begin().await;
     let Retrying { daemon, token, .. } = &retrying;
     let mut row = RowReport::new(49);
-    for path in ["/dashboard/stop", "/dashboard/retry/exec_1", "/dashboard/sites"] {
+    for path in [
+        "/dashboard/stop",
+        "/dashboard/retry/exec_1",
+        "/dashboard/sites",
+        "/dashboard/act-pictures",
+    ] {
         for other in [daemon.token(), daemon.token_of("ci"), daemon.home().auth().dashboard_key()] {
             let answer = act(daemon, path, &authorization(&other), &[]).await;
             row.tried(&format!("{path} with another token"), answer.status == 401, answer.status);

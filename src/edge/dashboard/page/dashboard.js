@@ -12,6 +12,7 @@ import { Feed } from './feed.js';
 import { MeasuresPanel } from './measures.js';
 import { drawCommands, drawState } from './panels.js';
 import { byId, offerChoice, say } from './parts.js';
+import { offerPictures } from './picture_acts.js';
 import { EntryList, EntryStore, TabNames } from './recordings.js';
 import { drawStop, offerStop } from './stop_all.js';
 
@@ -74,6 +75,7 @@ function follow(token) {
   /** The new command of a retry, until the stream brings it. */
   let awaited = '';
   offerStop(token);
+  const drawPictures = offerPictures(token);
   offerDenial(token, () => tabs.sites);
   list.onOpen = (row) => { detail.show(row); };
   recordings.onOpen = (row) => { entryDetail.show(row); };
@@ -93,6 +95,7 @@ function follow(token) {
       drawState(event.state, token);
       tabs.take(event.state.browsers);
       measures.draw(event.state.daemon);
+      drawPictures(event.state.daemon.pictures_acts);
       drawings.take(event.state.drawings_changed_at);
     }
     isStale = true;

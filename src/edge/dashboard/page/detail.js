@@ -107,6 +107,8 @@ export class CommandDetail {
     const whole = element('div', { class: 'whole', 'aria-hidden': 'true' });
     drawSegments(whole, row.segments, { from: row.from, to: Math.max(row.to ?? Date.now(), row.from + 1) });
     parts.push(part('Phases', whole, phaseTable(row.told.trace)));
+    const around = this.#pictures.around(row.id, more?.moments ?? []);
+    if (around) parts.push(part('Before and after', around));
     const pictures = this.#pictures.of(row.id, more?.pictures);
     if (pictures) parts.push(part(pictures.childElementCount === 1 ? 'Picture' : 'Pictures', pictures));
     if (more?.arguments) parts.push(part('Arguments', element('pre', { tabindex: '0' }, more.arguments)));

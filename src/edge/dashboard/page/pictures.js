@@ -32,6 +32,21 @@ export class PictureStrip {
     return strip;
   }
 
+  /**
+   * Its tab as it looked before and after it, of as many of these moments as there are pictures.
+   * @param {string} id of the command @param {('before' | 'after')[]} moments @returns {HTMLElement | null}
+   */
+  around(id, moments) {
+    if (moments.length === 0) return null;
+    const strip = element('div', { class: 'film', tabindex: '0', role: 'group', 'aria-label': 'The tab before and after it' });
+    for (const moment of moments) {
+      const picture = element('img', { alt: `The tab ${moment} it` });
+      strip.append(element('figure', {}, picture, element('figcaption', {}, moment === 'before' ? 'Before' : 'After')));
+      this.#address(`${id}.${moment}`).then((address) => { picture.setAttribute('src', address); }, () => picture.parentElement?.remove());
+    }
+    return strip;
+  }
+
   /** @param {string} id @returns {Promise<string>} */
   #address(id) {
     const known = this.#addresses.get(id);
