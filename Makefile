@@ -18,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd nextest cargo-deny
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -47,12 +47,12 @@ docs:
 # The groups and what belongs to them are in .config/nextest.toml.
 UNIT = --filterset 'not group(browsers) & not test(/^(chaos|clients|collectors|hostile)/)'
 
-unit: nextest systemd
+unit: nextest systemd sshd
 	$(NEXTEST) $(UNIT)
 
 # The same tests; the two that repeat random runs for most of the time repeat fewer of them. Many wait for
 # most of their time, so more of them than there are cores run at once.
-unit-quick: nextest systemd
+unit-quick: nextest systemd sshd
 	SIMULATION_SEEDS=40 HAND_OVER_COMMANDS=1000 $(NEXTEST) --test-threads 4 $(UNIT)
 
 doctests:
@@ -288,6 +288,9 @@ xvfb:
 
 systemd:
 	@sh scripts/need-systemd.sh
+
+sshd:
+	@sh scripts/need-sshd.sh
 
 nextest:
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-nextest

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
@@ -20,11 +21,21 @@ use crate::os::AsyncUnixStream;
 /// Why there is no connection.
 type ConnectError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connects to the daemon of one state directory. Cheap to clone.
+/// Connects to the daemon of one state directory, or to one on another machine by its place's socket. Cheap
+/// to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct DaemonConnector {
-    home: std::sync::Arc<Path>,
+    way: ConnectorWay,
     port: HttpConnector,
+}
+
+/// Where the socket is.
+#[derive(Clone, Debug)]
+enum ConnectorWay {
+    /// In this state directory, and behind it the port.
+    Home(Arc<Path>),
+    /// Here, and there is no other way.
+    Socket(Arc<Path>),
 }
 
 impl DaemonConnector {
@@ -33,7 +44,12 @@ impl DaemonConnector {
         let mut port = HttpConnector::new();
         // Small requests would wait for an acknowledgement otherwise.
         port.set_nodelay(true);
-        Self { home: home.into(), port }
+        Self { way: ConnectorWay::Home(home.into()), port }
+    }
+
+    /// A connector for this socket alone: nothing goes to any port.
+    pub(crate) fn of_socket(path: &Path) -> Self {
+        Self { way: ConnectorWay::Socket(path.into()), port: HttpConnector::new() }
     }
 }
 
@@ -47,8 +63,18 @@ impl Service<Uri> for DaemonConnector {
     }
 
     fn call(&mut self, address: Uri) -> Self::Future {
+        let home = match &self.way {
+            ConnectorWay::Home(home) => home,
+            ConnectorWay::Socket(path) => {
+                let path = path.clone();
+                return Box::pin(async move {
+                    let stream = AsyncUnixStream::connect(&path).await?;
+                    Ok(DaemonStream::Socket(TokioIo::new(stream)))
+                });
+            }
+        };
+        let socket = socket_in(home);
         let by_port = self.port.call(address);
-        let socket = socket_in(&self.home);
         Box::pin(async move {
             if let Some(path) = socket
                 // One that a killed daemon has left, or of a daemon that cannot take more, is passed over.

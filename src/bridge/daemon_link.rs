@@ -6,12 +6,12 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::daemon_finder::{DaemonFinder, DaemonTarget, FAREWELL, FoundDaemon};
+use super::daemon_finder::{DaemonFinder, DaemonIdentity, DaemonTarget, FoundDaemon};
 use super::events::ProgressLines;
 use super::handshake::ClientHandshake;
 use super::listener::NoticeListener;
-use super::request::{CallHeaders, ForwardError, HttpClient, http, read_answer, request};
-use crate::home::DaemonRecord;
+use super::local_finder::FAREWELL;
+use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::mcp::{self, CANCELLED, CallInProgress, RequestId};
 
 /// How often a call is sent at most.
@@ -41,6 +41,10 @@ pub(super) struct OutgoingCall {
     pub(super) id: RequestId,
     pub(super) method: String,
     pub(super) headers: CallHeaders,
+    /// Whether it changes nothing, so that it can be sent twice.
+    pub(super) only_reads: bool,
+    /// When its line came, by the clock that counts sleep.
+    pub(super) came: Duration,
     pub(super) in_progress: CallInProgress<()>,
     /// Where its progress goes.
     pub(super) progress: ProgressLines,
@@ -57,7 +61,7 @@ impl OutgoingCall {
 
 impl DaemonLink {
     pub(super) fn new(target: DaemonTarget) -> Self {
-        let http = http(&target.home);
+        let http = target.http();
         let (listener, handshake) = (NoticeListener::default(), ClientHandshake::default());
         Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
     }
@@ -71,8 +75,11 @@ impl DaemonLink {
         &self,
         call: &mut OutgoingCall,
     ) -> Result<Option<String>, ForwardError> {
-        let mut gone: Option<DaemonRecord> = None;
-        let mut sent_to: Option<DaemonRecord> = None;
+        if let DaemonFinder::Far(far) = &self.finder {
+            return self.exchange_far(far, call).await;
+        }
+        let mut gone: Option<DaemonIdentity> = None;
+        let mut sent_to: Option<DaemonIdentity> = None;
         let mut tries = 0;
         while !call.in_progress.is_cancelled() {
             let found = self.finder.find(gone.as_ref()).await;
@@ -93,19 +100,19 @@ impl DaemonLink {
             tries += 1;
             // One that ended before the call came has nothing to do with it.
             let was_sent = matches!(answer, Err(ForwardError::Lost { was_sent: true, .. }));
-            let is_second = was_sent && sent_to.as_ref().is_some_and(|to| *to != found.record);
+            let is_second = was_sent && sent_to.as_ref().is_some_and(|to| *to != found.identity);
             if is_second || tries == TRIES {
                 return answer.map_err(|why| why.after(sent_to.is_some()));
             }
-            sent_to = sent_to.or_else(|| was_sent.then(|| found.record.clone()));
-            gone = Some(found.record);
+            sent_to = sent_to.or_else(|| was_sent.then(|| found.identity.clone()));
+            gone = Some(found.identity);
             tokio::time::sleep(REST).await;
         }
         Ok(None)
     }
 
     /// Sends a call once.
-    async fn attempt(
+    pub(super) async fn attempt(
         &self,
         found: &FoundDaemon,
         call: &mut OutgoingCall,
@@ -122,6 +129,7 @@ impl DaemonLink {
             detail: error.to_string(),
             was_sent: !error.is_connect(),
         })?;
+        self.finder.note_clock(response.headers());
         // Dropping wakes the next submission just as sending would.
         drop(call.accepted.take());
         let answer = read_answer(response, Some(&mut call.progress));
@@ -148,13 +156,15 @@ impl DaemonLink {
         match answer {
             Err(ForwardError::Lost { .. }) => true,
             Ok(Some(text)) if mcp::is_shutdown_refusal(text) => {
-                self.finder.has_ended(&found.record, FAREWELL).await
+                self.finder.has_ended(&found.identity, FAREWELL).await
             }
             Ok(_)
             | Err(
                 ForwardError::NoDaemon(_)
                 | ForwardError::NoOwner(_)
                 | ForwardError::TimedOut { .. }
+                | ForwardError::Offline { .. }
+                | ForwardError::PlaceLost { .. }
                 | ForwardError::Refused { .. },
             ) => false,
         }
@@ -182,6 +192,8 @@ impl DaemonLink {
         let headers = CallHeaders {
             method: headers.method.is_some().then(|| CANCELLED.to_owned()),
             name: None,
+            // It may come long after the call.
+            before: None,
             ..headers.clone()
         };
         let Ok(request) = request(found, told.to_string().into(), &headers) else { return };

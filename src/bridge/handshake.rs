@@ -7,9 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::daemon_finder::FoundDaemon;
+use super::daemon_finder::{DaemonIdentity, FoundDaemon};
 use super::request::{CallHeaders, ForwardError, HttpClient, request};
-use crate::home::DaemonRecord;
 use crate::mcp::{self, LEGACY_VERSIONS, RpcRequest};
 
 /// How long a daemon may take to hear it. Calls wait no longer for it.
@@ -20,7 +19,7 @@ const HEAR: Duration = Duration::from_secs(2);
 pub(super) struct ClientHandshake {
     said: Mutex<Option<InitializeLine>>,
     /// The last repetition, and its daemon.
-    repeated: tokio::sync::Mutex<Option<(InitializeLine, DaemonRecord)>>,
+    repeated: tokio::sync::Mutex<Option<(InitializeLine, DaemonIdentity)>>,
 }
 
 /// An `initialize` as it was written, the version that was agreed on, and whether the client shows
@@ -62,7 +61,7 @@ impl ClientHandshake {
         let Some(said) = self.said().clone() else { return };
         // Calls that come together wait here, so that the daemon hears it once and first.
         let mut repeated = self.repeated.lock().await;
-        let wanted = (said, found.record.clone());
+        let wanted = (said, found.identity.clone());
         if repeated.as_ref() == Some(&wanted) {
             return;
         }

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::daemon_finder::FoundDaemon;
+use super::daemon_finder::{DaemonIdentity, FoundDaemon};
 use super::daemon_link::DaemonLink;
 use super::events::EventReader;
 use super::questions::DaemonQuestions;
 use super::request::{is_events, stream_request};
-use crate::home::DaemonRecord;
 use crate::mcp::JobCalls;
 
 /// How long after a stream broke a daemon is looked for that others may have started.
@@ -29,7 +28,7 @@ pub(super) struct NoticeListener {
     /// The client has answers to questions that the daemon asks on the stream.
     is_asked: AtomicBool,
     /// The daemon whose stream is open, or that has none.
-    heard: watch::Sender<Option<DaemonRecord>>,
+    heard: watch::Sender<Option<DaemonIdentity>>,
 }
 
 /// Why a stream was not read on.
@@ -74,7 +73,7 @@ impl NoticeListener {
             return;
         }
         let mut heard = self.heard.subscribe();
-        let open = heard.wait_for(|daemon| daemon.as_ref() == Some(&found.record));
+        let open = heard.wait_for(|daemon| daemon.as_ref() == Some(&found.identity));
         if tokio::time::timeout(OPENING, open).await.is_err() {
             tracing::debug!("the daemon's stream is not open yet");
         }
@@ -97,7 +96,12 @@ impl DaemonLink {
                 // Else `changed` below would return for this very daemon.
                 finds.mark_unchanged();
                 let end = match self.finder.running().await {
-                    Some(found) => self.read_stream(&found, &lines).await,
+                    Some(found) => {
+                        let end = self.read_stream(&found, &lines).await;
+                        // Its run may be over, and its clock with it.
+                        self.finder.note_broken_stream();
+                        end
+                    }
                     None => StreamEnd::Broken,
                 };
                 match end {
@@ -122,7 +126,7 @@ impl DaemonLink {
         };
         let Ok(response) = self.http.request(request).await else { return StreamEnd::Broken };
         let is_stream = is_events(&response);
-        self.listener.heard.send_replace(Some(found.record.clone()));
+        self.listener.heard.send_replace(Some(found.identity.clone()));
         if !is_stream {
             tracing::warn!(status = %response.status(), "this daemon does not tell of jobs");
             return StreamEnd::Refused;

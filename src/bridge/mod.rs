@@ -8,9 +8,11 @@
 mod daemon_finder;
 mod daemon_link;
 mod events;
+mod far;
 mod handshake;
 mod lines;
 mod listener;
+mod local_finder;
 mod questions;
 mod request;
 
@@ -33,17 +35,19 @@ use crate::mcp::{
     self, CallRegistry, IncomingMessage, JobCall, JobCalls, MODERN_VERSION, ProtocolGeneration,
     RpcRequest,
 };
-use crate::os::ParentProcess;
+use crate::os::{self, ParentProcess};
 use crate::proof;
 use crate::tools::{self, ToolSurface};
 use daemon_finder::DaemonFinder;
-pub use daemon_finder::DaemonTarget;
+pub use daemon_finder::{DaemonTarget, TargetDaemon};
 use daemon_link::{DaemonLink, OutgoingCall};
 use events::ProgressLines;
+pub use far::{FarPlace, FarTarget};
 use lines::{InputLine, next_line};
 use listener::ClientLines;
+pub use local_finder::LocalTarget;
 use questions::DaemonQuestions;
-use request::{CallHeaders, ForwardError, http};
+use request::{CallHeaders, ForwardError};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -113,9 +117,36 @@ pub async fn relay(
 ///
 /// There is no daemon, and none can be started: why.
 pub async fn find_daemon(target: DaemonTarget) -> io::Result<DaemonRecord> {
-    let http = http(&target.home);
-    let found = DaemonFinder::new(target, http).find(None).await;
-    found.map(|found| found.record).map_err(|error| io::Error::other(error.to_string()))
+    LocalDaemon::new(target).find().await
+}
+
+/// The daemon of this computer, for a program that passes calls of others on to it. It is looked for anew
+/// with each call.
+pub struct LocalDaemon(DaemonFinder);
+
+impl LocalDaemon {
+    /// The daemon of this target.
+    #[must_use]
+    pub fn new(target: DaemonTarget) -> Self {
+        let http = target.http();
+        Self(DaemonFinder::new(target, http))
+    }
+
+    /// The daemon that runs. One is started if none does.
+    ///
+    /// # Errors
+    ///
+    /// There is no daemon, and none can be started: why.
+    pub async fn find(&self) -> io::Result<DaemonRecord> {
+        let found = self.0.find(None).await;
+        let found = found.map_err(|error| io::Error::other(error.to_string()))?;
+        found.identity.record().cloned().ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    /// The daemon that runs. None is started.
+    pub async fn running(&self) -> Option<DaemonRecord> {
+        self.0.running().await?.identity.record().cloned()
+    }
 }
 
 /// Writes answers, one a line, until nobody can send any more.
@@ -329,12 +360,27 @@ impl StdioBridge {
                 .then(|| name.map(mcp::encode_name))
                 .flatten(),
             submit_key: is_submit.then(proof::random_hex::<16>),
+            before: None,
+        };
+        let only_reads = match request.method.as_str() {
+            "tools/call" => tool.is_some_and(tools::only_reads),
+            method => mcp::only_reads(method),
         };
         let in_progress = self.calls.begin(&(), &request.id, None);
         let job_call = self.job_calls.begin(&(), &request);
         let progress = ProgressLines::new(self.answers.clone());
         let (line, id, method) = (line.into(), request.id, request.method);
-        let call = OutgoingCall { line, id, method, headers, in_progress, progress, accepted };
+        let call = OutgoingCall {
+            line,
+            id,
+            method,
+            headers,
+            only_reads,
+            came: os::time_with_sleep(),
+            in_progress,
+            progress,
+            accepted,
+        };
         let deadline = Box::pin(tokio::time::sleep(timeout));
         let surface = self.surface.clone();
         ForwardedCall { call, generation, surface, timeout, deadline, after, job_call }

@@ -1,12 +1,12 @@
 //! A request to the daemon, its answer, and the reasons for a missing one.
 
-use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use hyper::http::request::Builder;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
@@ -17,17 +17,17 @@ use super::events::{EventReader, ProgressLines};
 use crate::daemon_connector::DaemonConnector;
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
-    BROWSER_HEADER, CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER,
-    WAIT_HEADER,
+    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER,
+    JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER, WAIT_HEADER,
 };
-use crate::tools::{ToolSurface, with_calls_of};
+use crate::tools::{ToolSurface, lost_call, with_calls_of};
 
 /// The HTTP client of the bridge. Cheap to clone; all clones share their connections.
 pub(super) type HttpClient = Client<DaemonConnector, Full<Bytes>>;
 
-/// A new HTTP client for the daemon of this state directory.
-pub(super) fn http(home: &Path) -> HttpClient {
-    Client::builder(TokioExecutor::new()).build(DaemonConnector::new(home))
+/// A new HTTP client for the daemon that this connects to.
+pub(super) fn http(connector: DaemonConnector) -> HttpClient {
+    Client::builder(TokioExecutor::new()).build(connector)
 }
 
 /// The headers of a call.
@@ -39,6 +39,8 @@ pub(super) struct CallHeaders {
     /// The key of a call that submits a command. The status of such a call comes as soon as
     /// the command is accepted.
     pub(super) submit_key: Option<String>,
+    /// Until when it may come, if the daemon is on another machine. `None`: for some seconds from now on.
+    pub(super) before: Option<RunClock>,
 }
 
 /// Why a request has no answer.
@@ -66,6 +68,20 @@ pub(super) enum ForwardError {
         /// Whether the request may have reached it.
         was_sent: bool,
     },
+    /// The machine with the browser is not reached.
+    #[error("`{place}` does not reach the browser: {why}")]
+    Offline {
+        /// The place, as the person named it.
+        place: String,
+        /// Why not.
+        why: String,
+    },
+    /// The line to the machine with the browser broke, and the call may have run.
+    #[error("the line to the browser by `{place}` broke before the answer came")]
+    PlaceLost {
+        /// The place, as the person named it.
+        place: String,
+    },
     /// The daemon rejected the request unread.
     #[error("the Tabwire daemon refused the request")]
     Refused {
@@ -83,9 +99,15 @@ impl ForwardError {
             Self::NoOwner(_) => "not_allowed",
             Self::Lost { .. } => "daemon_lost",
             Self::TimedOut { .. } => "daemon_timeout",
+            Self::Offline { .. } => "place_offline",
+            Self::PlaceLost { .. } => "place_lost",
             Self::Refused { body } => return body.clone(),
         };
         let hint = with_calls_of(self.hint(submits), surface);
+        if let Self::Offline { .. } | Self::PlaceLost { .. } = self {
+            let may_have_run = matches!(self, Self::PlaceLost { .. });
+            return lost_call(code, self.to_string(), hint.into_owned(), may_have_run);
+        }
         json!({"error": code, "message": self.to_string(), "hint": hint})
     }
 
@@ -109,6 +131,8 @@ impl ForwardError {
             other @ (Self::NoDaemon(_)
             | Self::NoOwner(_)
             | Self::TimedOut { .. }
+            | Self::Offline { .. }
+            | Self::PlaceLost { .. }
             | Self::Refused { .. }) => other,
         }
     }
@@ -117,14 +141,40 @@ impl ForwardError {
         match self {
             Self::NoDaemon(_) => "Run `tabwire serve` in a terminal to see the cause.",
             Self::NoOwner(_) => "Ask the person to add the owner, then call again.",
-            Self::Lost { was_sent: true, .. } | Self::TimedOut { was_sent: true, .. }
+            Self::Offline { .. } => {
+                "Ask the user whether `tabwire reach` runs on the machine with the browser, then call again. \
+                 `tabwire doctor --connect` here finds the broken part."
+            }
+            Self::PlaceLost { .. } if !submits => {
+                "The call may have taken effect: look before you call again."
+            }
+            Self::PlaceLost { .. }
+            | Self::Lost { was_sent: true, .. }
+            | Self::TimedOut { was_sent: true, .. }
                 if submits =>
             {
                 "The daemon may have accepted the command: check observe({what:\"pending_commands\"}) \
                  and the page before you call again."
             }
-            Self::Lost { .. } | Self::TimedOut { .. } | Self::Refused { .. } => "Call again.",
+            Self::Lost { .. }
+            | Self::TimedOut { .. }
+            | Self::PlaceLost { .. }
+            | Self::Refused { .. } => "Call again.",
         }
+    }
+}
+
+/// The headers that say who the client is.
+fn with_client(request: Builder, found: &FoundDaemon) -> Builder {
+    let mut request = request.header(CLIENT_HEADER, &found.client.name);
+    request = match &found.authorization {
+        Some(authorization) => request.header(AUTHORIZATION, authorization),
+        // Home adds the token, and looks whether the versions go together.
+        None => request.header(BRIDGE_HEADER, SERVER_VERSION),
+    };
+    match &found.client.browser {
+        Some(browser) => request.header(BROWSER_HEADER, browser),
+        None => request,
     }
 }
 
@@ -134,19 +184,18 @@ pub(super) fn request(
     line: Bytes,
     headers: &CallHeaders,
 ) -> Result<Request<Full<Bytes>>, ForwardError> {
-    let mut request = Request::post(&found.url)
+    let mut request = with_client(Request::post(&found.url), found)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json, text/event-stream")
-        .header(AUTHORIZATION, &found.authorization)
-        .header(CLIENT_HEADER, &found.client)
         .header("mcp-protocol-version", headers.version);
-    if let Some(browser) = &found.browser {
-        request = request.header(BROWSER_HEADER, browser);
+    if let Some(clock) = &found.clock {
+        let before = headers.before.clone().unwrap_or_else(|| clock.limit_from_now());
+        request = request.header(BEFORE_HEADER, before.to_string());
     }
-    if let Some(tools) = found.surface.name() {
+    if let Some(tools) = found.client.surface.name() {
         request = request.header(TOOLS_HEADER, tools);
     }
-    if let Some(wait) = found.surface.wait() {
+    if let Some(wait) = found.client.surface.wait() {
         request = request.header(WAIT_HEADER, wait.as_millis().to_string());
     }
     if let Some(key) = &headers.submit_key {
@@ -167,15 +216,10 @@ pub(super) fn stream_request(
     found: &FoundDaemon,
     wants_jobs: bool,
 ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    let mut request = Request::get(&found.url)
-        .header(ACCEPT, "text/event-stream")
-        .header(AUTHORIZATION, &found.authorization)
-        .header(CLIENT_HEADER, &found.client)
-        .header("mcp-protocol-version", LEGACY_VERSIONS[0]);
     // The same client as that of the calls, else it would not hear of its own jobs.
-    if let Some(browser) = &found.browser {
-        request = request.header(BROWSER_HEADER, browser);
-    }
+    let mut request = with_client(Request::get(&found.url), found)
+        .header(ACCEPT, "text/event-stream")
+        .header("mcp-protocol-version", LEGACY_VERSIONS[0]);
     if wants_jobs {
         request = request.header(JOBS_HEADER, "1");
     }

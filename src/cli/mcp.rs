@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::logs;
-use crate::bridge;
+use crate::bridge::{self, FarTarget, LocalTarget, TargetDaemon};
 use crate::config::DaemonLocation;
 use crate::install::{DaemonService, UserFolders};
 use crate::proof::{self, DEFAULT_OWNER};
 use crate::protocol::{BrowserName, Owner};
+use crate::reach::{FarAddress, far_socket};
 use crate::tools::ToolSurface;
 
 /// The first part of the names of bridges that nobody has named.
@@ -19,18 +20,17 @@ pub(super) async fn mcp(
     location: &DaemonLocation,
     client: Option<String>,
     (owner, browser): (Owner, Option<BrowserName>),
+    connect: Option<FarAddress>,
     job_notifications: bool,
     surface: ToolSurface,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let target = bridge::DaemonTarget {
-        owner,
-        browser,
-        job_notifications,
-        surface,
-        ..target(location, client)?
+    let usual = match connect {
+        Some(address) => far_target(location, &address, client)?,
+        None => local_target(location, owner, client)?,
     };
+    let target = bridge::DaemonTarget { browser, job_notifications, surface, ..usual };
     bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -40,17 +40,41 @@ pub(super) fn target(
     location: &DaemonLocation,
     client: String,
 ) -> anyhow::Result<bridge::DaemonTarget> {
-    Ok(bridge::DaemonTarget {
-        has_service: has_service(location.port),
-        home: location.home()?,
-        port: location.port,
-        owner: DEFAULT_OWNER.into(),
-        client,
-        browser: None,
-        program: std::env::current_exe().context("cannot find the path of this program")?,
-        job_notifications: false,
-        surface: ToolSurface::default(),
-    })
+    local_target(location, DEFAULT_OWNER.into(), client)
+}
+
+fn local_target(
+    location: &DaemonLocation,
+    owner: Owner,
+    client: String,
+) -> anyhow::Result<bridge::DaemonTarget> {
+    let (home, port) = (location.home()?, location.port);
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let has_service = has_service(port);
+    let local = LocalTarget { home, port, owner, has_service, program };
+    Ok(bridge::DaemonTarget::new(TargetDaemon::Local(local), client))
+}
+
+/// The daemon of a place, for a client of this name. Nothing is started.
+pub(super) fn far_target(
+    location: &DaemonLocation,
+    address: &FarAddress,
+    client: String,
+) -> anyhow::Result<bridge::DaemonTarget> {
+    let far = place_at(location, address)?;
+    Ok(bridge::DaemonTarget::new(TargetDaemon::Far(far), client))
+}
+
+/// Where the socket of a place is.
+pub(super) fn place_at(
+    location: &DaemonLocation,
+    address: &FarAddress,
+) -> anyhow::Result<FarTarget> {
+    let (socket, is_own) = match address {
+        FarAddress::Place(place) => (far_socket(&location.home()?, place), true),
+        FarAddress::Socket(path) => (path.clone(), false),
+    };
+    Ok(FarTarget { place: address.to_string(), socket, is_own })
 }
 
 /// Whether a service manager has this port, and starts a daemon at a connection.

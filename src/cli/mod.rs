@@ -2,6 +2,7 @@
 
 mod asks;
 mod call;
+mod carry;
 mod commands;
 mod completions;
 mod confirm;
@@ -24,6 +25,7 @@ mod overview;
 mod owner;
 mod pair;
 mod person;
+mod reach;
 mod scope;
 mod serve;
 mod service;
@@ -38,16 +40,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 
 use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::native_host::is_call_of_browser;
-use crate::install::{BROWSER_FLAG, OWNER_FLAG, ServerEntry};
+use crate::install::{BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG, ServerEntry};
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::protocol::{BrowserName, Owner};
+use crate::reach::FarAddress;
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
@@ -98,6 +101,15 @@ pub struct Cli {
     // Without a subcommand, `overview` shows the set-up and the next step.
     #[command(subcommand)]
     command: Option<CliCommand>,
+}
+
+/// The flag of every command that can use a browser on another machine. No variable of the environment does
+/// the same: without the flag no call leaves this computer.
+#[derive(Args, Clone, Debug)]
+struct ConnectFlag {
+    /// Use the browser on another machine: the name of `tabwire reach` there, or unix:/PATH of its socket
+    #[arg(long, value_name = "PLACE")]
+    connect: Option<FarAddress>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -165,18 +177,20 @@ enum CliCommand {
     },
     /// Run an MCP server over stdio; starts the daemon if none runs
     #[command(
-        after_help = "The default is five tools with the actions as parameters. `--tools split` makes each action a tool:\na person can then allow one of them for good, and a call waits up to 30 s for its result. The core is\nalways there; further groups are nav, input, page, files, streams, state and manage.\n\nExamples:\n  claude mcp add tabwire -- tabwire mcp --tools split\n  tabwire mcp --tools split,files,nav\n  tabwire mcp --wait 10000              five tools whose calls wait for their results\n  tabwire mcp --owner research           a program whose commands and values no other owner reads"
+        after_help = "The default is five tools with the actions as parameters. `--tools split` makes each action a tool:\na person can then allow one of them for good, and a call waits up to 30 s for its result. The core is\nalways there; further groups are nav, input, page, files, streams, state and manage.\n\nExamples:\n  claude mcp add tabwire -- tabwire mcp --tools split\n  tabwire mcp --tools split,files,nav\n  tabwire mcp --wait 10000              five tools whose calls wait for their results\n  tabwire mcp --owner research           a program whose commands and values no other owner reads\n  tabwire mcp --connect box              the browser on the machine that runs `tabwire reach box`"
     )]
     Mcp {
         /// The client's name in lists [default: a new name for each start]
         #[arg(long, value_name = "NAME", value_parser = mcp::client_name)]
         client: Option<String>,
         /// Call as this owner: other owners cannot read its commands, stored values and drawings
-        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER)]
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_OWNER, conflicts_with = "connect")]
         owner: String,
         /// Use the browser of this name and no other
         #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
         browser: Option<BrowserName>,
+        #[command(flatten)]
+        far: ConnectFlag,
         /// Send job notifications even to a client that does not ask for them
         #[arg(long)]
         job_notifications: bool,
@@ -190,6 +204,14 @@ enum CliCommand {
     /// Call a tool and wait for its result; starts the daemon if none runs
     #[command(after_help = call::AFTER_HELP)]
     Call(call::CallArguments),
+    /// Let agents on another machine use this browser, by ssh or any other command
+    #[command(after_help = reach::AFTER_HELP)]
+    Reach(reach::ReachArguments),
+    /// The far end of `tabwire reach`: take the calls of this machine's agents
+    #[command(
+        after_help = "You need not run it: `tabwire reach` starts it at the far end. The command carries calls over its\nstandard input and output, and ends with them.\n\nExamples:\n  tabwire reach --name dev -- docker exec -i -u ann dev tabwire carry dev\n  tabwire carry dev     as the last command of any way to this machine"
+    )]
+    Carry(carry::CarryArguments),
     /// End the daemon
     #[command(
         after_help = "Running commands get 2 s to finish. Commands that have not begun continue in the next daemon.\n\nExamples:\n  tabwire stop\n  tabwire stop --json"
@@ -287,15 +309,17 @@ enum CliCommand {
     },
     /// Print the JSON entry for an MCP client's configuration
     #[command(
-        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client. The command changes no settings: it adds the owner, if it is a new one,\nand `tabwire scope OWNER own` chooses which tabs the programs of an owner see.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config --owner work\n  tabwire mcp-config | jq .mcpServers.tabwire"
+        after_help = "`tabwire install` writes the entry for the MCP clients that it knows. Paste it into the\nconfiguration of any other client. The command changes no settings: it adds the owner, if it is a new one,\nand `tabwire scope OWNER own` chooses which tabs the programs of an owner see.\n\nExamples:\n  tabwire mcp-config\n  tabwire mcp-config --owner work\n  tabwire mcp-config --connect box\n  tabwire mcp-config | jq .mcpServers.tabwire"
     )]
     McpConfig {
         /// Give the program this owner: `tabwire scope` chooses which tabs it sees
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", conflicts_with = "connect")]
         owner: Option<String>,
         /// Pin the program to the browser of this name: it uses no other
         #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
         browser: Option<BrowserName>,
+        #[command(flatten)]
+        far: ConnectFlag,
         /// Accepted for uniformity: the output is JSON in any case
         #[arg(long)]
         json: bool,
@@ -487,11 +511,13 @@ impl Cli {
                 monitor_roots::require_consent_to_roots(&location, &serving, consent)?;
                 serve::serve(&location, &serving, json).await
             }
-            CliCommand::Mcp { client, owner, browser, job_notifications, tools, wait } => {
-                let (owner, tools) = (read_owner(&owner)?, tools.with_wait(wait));
-                mcp::mcp(&location, client, (owner, browser), job_notifications, tools).await
+            CliCommand::Mcp { client, owner, browser, far, job_notifications, tools, wait } => {
+                let (used, tools) = ((read_owner(&owner)?, browser), tools.with_wait(wait));
+                mcp::mcp(&location, client, used, far.connect, job_notifications, tools).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
+            CliCommand::Reach(given) => reach::run(&location, given).await,
+            CliCommand::Carry(given) => carry::run(&location, given).await,
             CliCommand::Stop { json } => serve::stop(&location, json).await,
             CliCommand::Service { command, json } => service::run(&location, command, json).await,
             CliCommand::Status { json } => status::status(&location, json).await,
@@ -505,8 +531,8 @@ impl Cli {
             CliCommand::Update { json } => update::show(&location, json),
             CliCommand::Metrics { json } => metrics::show(&location, json).await,
             // Every subcommand takes --json, so that scripts need not know this exception.
-            CliCommand::McpConfig { owner, browser, json: _ } => {
-                mcp_config(&location, owner.as_deref(), browser.as_ref())
+            CliCommand::McpConfig { owner, browser, far, json: _ } => {
+                mcp_config(&location, owner.as_deref(), browser.as_ref(), far.connect.as_ref())
             }
             CliCommand::Extension(command) => extension::run(&location, command),
             CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,
@@ -551,12 +577,16 @@ fn mcp_config(
     location: &DaemonLocation,
     owner: Option<&str>,
     browser: Option<&BrowserName>,
+    connect: Option<&FarAddress>,
 ) -> anyhow::Result<ExitCode> {
     let owner = owner.map(read_owner).transpose()?;
     let program = install::lasting_program(location)?;
     let ServerEntry { command, mut args } = install::server(location, &program, location.port)?;
     if let Some(browser) = browser {
         args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
+    }
+    if let Some(address) = connect {
+        args.extend([CONNECT_FLAG.to_owned(), address.to_string()]);
     }
     if let Some(owner) = owner {
         let home = StateDirectory::open(&location.home()?)?;

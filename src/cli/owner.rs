@@ -160,6 +160,27 @@ pub(super) fn owner_to_use(
     }
 }
 
+/// The owner for the programs of a place on another machine. A new one is added once a person agrees.
+pub(super) fn far_owner_to_use(
+    home: &StateDirectory,
+    name: &str,
+    consent: UnattendedFlag,
+) -> anyhow::Result<Owner> {
+    let list = list_of(home)?;
+    if let Some(entry) = list.entry(name) {
+        match entry.kind {
+            OwnerKind::Far => return Ok(list.owner(name)?),
+            OwnerKind::Local | OwnerKind::Tenant => bail!(
+                "{name} is the name of an owner of this machine's own programs. Choose another name with --name"
+            ),
+        }
+    }
+    list.clone().add(OwnerEntry::tried(name))?;
+    let what = format!("programs on another machine use the browser as owner {name}");
+    require_consent_to_reversible(home, &what, &take_back(name), consent.unattended)?;
+    Ok(home.owners().add(name, None, OwnerKind::Far, ClockSample::now().system)?.owner())
+}
+
 /// The listed owner of this name. None is added: it would have nothing to show.
 pub(super) fn listed_owner(home: &StateDirectory, name: &str) -> anyhow::Result<Owner> {
     if name == DEFAULT_OWNER {

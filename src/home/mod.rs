@@ -14,6 +14,7 @@ mod local_files;
 mod lock;
 mod noise;
 mod owners;
+mod reach_runs;
 mod removal;
 mod scopes;
 mod site_rules;
@@ -50,11 +51,12 @@ pub use local_files::{LocalFileStore, LocalFileStoreError};
 pub use lock::{DaemonLock, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
 pub use owners::{OwnersError, OwnersFile, OwnersStamp};
+pub use reach_runs::{ReachLock, ReachRun, reach_folder};
 pub use removal::StateDirectoryRemoval;
 pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub(crate) use socket::socket_in;
-pub use socket::{DaemonSocket, DaemonSocketError};
+pub use socket::{DaemonSocket, DaemonSocketError, SOCKET_PATH_MAX};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use unpacked::{
     InstalledProgram, PERSON_FOLDER, extension_in_person_folder, extension_in_state,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, REDO_ENDINGS, decode};
+use super::reach_runs::{self, REACH};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 use crate::os;
 use crate::protocol::Owner;
@@ -94,6 +95,9 @@ impl StateDirectory {
             match owners_folder(&path) {
                 None if unconfirmed.as_ref() == Some(&path) => removal.stays.push(path),
                 Some(is_own) => removal.add_owners_folder(&path, is_own)?,
+                None if name_of(&path) == Some(REACH) && is_folder(&path) => {
+                    removal.add_owner_folder(path, reach_runs::is_own_file)?;
+                }
                 None if is_own_file(&path) => removal.goes.push(path),
                 // A folder may be empty once the paths in `gone` are.
                 None if is_emptied(&path, gone)? => removal.goes.push(path),
@@ -199,7 +203,7 @@ impl StateDirectoryRemoval {
         Ok(())
     }
 
-    /// Adds the folder of one owner.
+    /// Adds a folder that holds files alone, such as that of one owner.
     fn add_owner_folder(
         &mut self,
         owner: PathBuf,

@@ -12,14 +12,14 @@ use crate::os::{self, AsyncUnixListener, FileIdentity, UnixListener, UnixStream}
 pub(super) const SOCKET: &str = "daemon.sock";
 
 /// The longest path of a socket, in bytes. Systems end at 103 to 107.
-const SOCKET_PATH_MAX: usize = 100;
+pub const SOCKET_PATH_MAX: usize = 100;
 
-/// Why a daemon has no socket. It listens on its port all the same.
+/// Why there is no socket. A daemon listens on its port all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonSocketError {
     /// The path does not fit into an address.
     #[error(
-        "the path of the socket has {length} bytes and may have {SOCKET_PATH_MAX}: {path}. A state directory with a shorter path, named with TABWIRE_HOME, has one"
+        "the path of the socket has {length} bytes and may have {SOCKET_PATH_MAX}: {path}. Choose a shorter path: TABWIRE_HOME names another state directory"
     )]
     PathTooLong {
         /// The path.
@@ -28,13 +28,13 @@ pub enum DaemonSocketError {
         length: usize,
     },
     /// A link is in its place, which could lead anywhere.
-    #[error("{0} is a link. Remove it, and start the daemon again")]
+    #[error("{0} is a link. Remove it, and run the command again")]
     Link(PathBuf),
     /// Another file is in its place.
-    #[error("{0} is no socket. Move it away, and start the daemon again")]
+    #[error("{0} is no socket. Move it away, and run the command again")]
     NoSocket(PathBuf),
     /// Another program answers there.
-    #[error("another program listens on {0}. End it, and start the daemon again")]
+    #[error("another program listens on {0}. End it, and run the command again")]
     InUse(PathBuf),
     /// The system's error.
     #[error("cannot listen on {path}: {source}")]

@@ -44,6 +44,12 @@ impl Hub {
         owner.as_str() != DEFAULT_OWNER && self.view(|engine| engine.is_far(owner))
     }
 
+    /// The name of the machine that the programs of an owner are on, if it is another one.
+    #[must_use]
+    pub fn place_of(&self, owner: &Owner) -> Option<String> {
+        self.is_far(owner).then(|| owner.name().to_owned())
+    }
+
     /// Sets which tabs the clients of owners see. Commands for others are stopped.
     pub fn set_scopes(&self, scopes: OwnerScopes) {
         self.transact(|tx| tx.set_scopes(scopes));

@@ -32,7 +32,7 @@ pub use profiles::{BrowserFolders, BrowserProfile, find_profile};
 pub(crate) use program_place::{ProgramOrigin, ProgramSurroundings};
 use record::{EditRecord, SettingsEdit};
 pub(crate) use service::{DaemonService, LAUNCHD_LABEL, SERVICE, SOCKET};
-pub(crate) use settings::{BROWSER_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
+pub(crate) use settings::{BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
 pub(crate) use user_folders::{UserFolders, stable_program_path};
 
 use crate::os;
@@ -133,7 +133,6 @@ impl Installation {
         clients: &[McpClient],
         server_of: impl Fn(McpClient) -> ServerEntry,
     ) -> Result<ChangePlan, PlanError> {
-        let mut record = EditRecord::read(&self.state)?;
         // First: nothing may name a program that is not there.
         let mut changes = self.program_changes();
         changes.extend(self.extension_move());
@@ -144,17 +143,41 @@ impl Installation {
             changes.extend(FileChange::put(&path, text, mode)?.map(PlannedChange::File));
         }
         changes.extend(self.registration_changes());
+        changes.extend(self.edits(clients, server_of)?);
+        Ok(ChangePlan { changes })
+    }
+
+    /// The changes that make each of `clients` start its server for a browser on another machine: this one
+    /// gets no extension.
+    pub(crate) fn install_far(
+        &self,
+        clients: &[McpClient],
+        server_of: impl Fn(McpClient) -> ServerEntry,
+    ) -> Result<ChangePlan, PlanError> {
+        let mut changes = self.program_changes();
+        changes.extend(self.edits(clients, server_of)?);
+        Ok(ChangePlan { changes })
+    }
+
+    /// The edits of the clients' settings, and the record of them.
+    fn edits(
+        &self,
+        clients: &[McpClient],
+        server_of: impl Fn(McpClient) -> ServerEntry,
+    ) -> Result<Vec<PlannedChange>, PlanError> {
+        let mut record = EditRecord::read(&self.state)?;
         let mut edits = Vec::new();
         for (client, path) in self.files_of(clients) {
             edits.extend(plan_edit(client, &path, &server_of(client), &mut record)?);
         }
         // The record comes first: a noted edit that never happened is harmless, an edit without a
         // record could not be undone.
+        let mut changes = Vec::new();
         if !edits.is_empty() {
             changes.extend(self.record_change(&record)?);
         }
         changes.extend(edits);
-        Ok(ChangePlan { changes })
+        Ok(changes)
     }
 
     /// What takes all of it away again. Settings that nobody has touched since are again as

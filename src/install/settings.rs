@@ -111,12 +111,22 @@ pub(crate) const BROWSER_FLAG: &str = "--browser";
 /// The flag of `tabwire mcp` that gives a program an owner of its own.
 pub(crate) const OWNER_FLAG: &str = "--owner";
 
-/// The arguments to write, with the browser and the owner that the entry had before: a renewed entry
-/// must not let a program use more browsers, or see more tabs.
+/// The flag of `tabwire mcp` for a browser on another machine.
+pub(crate) const CONNECT_FLAG: &str = "--connect";
+
+/// The arguments to write, with the browser, the owner and the other machine that the entry had before: a
+/// renewed entry must not let a program use more browsers, or see more tabs.
 fn with_former_bounds(args: &[String], before: &[String]) -> Vec<String> {
     let mut args = args.to_vec();
-    for flag in [BROWSER_FLAG, OWNER_FLAG] {
-        if value_of(&args, flag).is_none()
+    for flag in [BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG] {
+        // The owner of a program that uses another machine's browser is chosen there.
+        let is_excluded = match flag {
+            OWNER_FLAG => value_of(&args, CONNECT_FLAG).is_some(),
+            CONNECT_FLAG => value_of(&args, OWNER_FLAG).is_some(),
+            _ => false,
+        };
+        if !is_excluded
+            && value_of(&args, flag).is_none()
             && let Some(former) = value_of(before, flag)
         {
             args.extend([flag.to_owned(), former.to_owned()]);

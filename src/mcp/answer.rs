@@ -183,7 +183,16 @@ pub fn body_of(result: &Value) -> Option<Value> {
 /// take it.
 #[must_use]
 pub fn is_shutdown_refusal(answer: &str) -> bool {
-    let code = RefusalReason::ShuttingDown.code();
+    is_refusal(answer, RefusalReason::ShuttingDown.code())
+}
+
+/// Whether an answer refuses a call because it came too late.
+#[must_use]
+pub fn is_too_late(answer: &str) -> bool {
+    is_refusal(answer, RefusalReason::TooLate.code())
+}
+
+fn is_refusal(answer: &str, code: &str) -> bool {
     let refuses = |answer: &Value| {
         let result = &answer["result"];
         result["isError"] == true && body_of(result).is_some_and(|body| body["error"] == code)

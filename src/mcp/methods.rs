@@ -336,6 +336,14 @@ fn cacheable(method: &str, generation: ProtocolGeneration, mut body: Value) -> V
     body
 }
 
+/// Whether requests of this method, which is no tool call, change nothing, and so can be made twice.
+#[must_use]
+pub fn only_reads(method: &str) -> bool {
+    [LISTEN, "tasks/get", "ping"].contains(&method)
+        || method.ends_with("/list")
+        || method.ends_with("/read")
+}
+
 /// Who answers.
 pub(super) fn server_info() -> Value {
     json!({"name": "tabwire", "title": "Tabwire", "version": SERVER_VERSION})

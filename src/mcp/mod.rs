@@ -21,7 +21,7 @@ mod tasks;
 mod tests;
 mod trace_meta;
 
-pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_shutdown_refusal};
+pub use answer::{RpcAnswer, RpcResponse, body_of, failure, is_shutdown_refusal, is_too_late};
 pub use calls::{CallInProgress, CallRegistry};
 pub use command_view::declares_views;
 pub use extra_tools::{ExtraReply, ExtraTools, ToolCall, ToolCatalogue};
@@ -34,7 +34,7 @@ pub use message::{
     CANCELLED, IncomingMessage, RequestId, RpcError, RpcErrorKind, RpcNotification, RpcReply,
     RpcRequest,
 };
-pub use methods::{answer_alone, handle};
+pub use methods::{answer_alone, handle, only_reads};
 pub use notices::{JOBS_CAPABILITY, JobNotices, asks_for_jobs};
 pub use progress::CallProgress;
 pub use roots::{asked_id, declares_roots, note_reply, roots_message, withdrawn_id};

@@ -28,7 +28,7 @@ use super::{FileAccess, FileEntry, FileTimes};
 
 pub(crate) use no_follow::FolderHandle;
 pub(crate) use ports::{
-    ConnectionTable, has_unread_bytes, is_passing, listening_program, owner_of_stream,
+    ConnectionTable, has_unread_bytes, is_passing, listening_program, may_connect, owner_of_stream,
 };
 pub(crate) use processes::{
     ParentProcess, StopSignals, ask_process_to_end, is_administrator, is_crash, is_group_running,
@@ -303,6 +303,11 @@ pub(crate) fn system_versions() -> (Option<String>, Option<String>) {
     let release = line("/etc/os-release").unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     (name.map(|name| name.trim_matches('"').to_owned()), line("/proc/sys/kernel/osrelease"))
+}
+
+/// The name of this computer.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// The columns and rows of the terminal on standard output.

@@ -26,7 +26,7 @@ use calls::ProcessUser;
 
 pub(crate) use no_follow::FolderHandle;
 pub(crate) use ports::{
-    ConnectionTable, has_unread_bytes, is_passing, listening_program, owner_of_stream,
+    ConnectionTable, has_unread_bytes, is_passing, listening_program, may_connect, owner_of_stream,
 };
 pub(crate) use processes::{
     ParentProcess, StopSignals, ask_process_to_end, is_administrator, is_crash, is_group_running,
@@ -375,6 +375,11 @@ pub(crate) fn state_directory() -> Result<PathBuf, etcetera::HomeDirError> {
         None => etcetera::home_dir()?.join(r"AppData\Local"),
     };
     Ok(local.join("Tabwire"))
+}
+
+/// The name of this computer.
+pub(crate) fn host_name() -> String {
+    env::var("COMPUTERNAME").unwrap_or_default()
 }
 
 /// The number of this user: Windows has none.

@@ -106,7 +106,7 @@ pub use uploads::{
     GivenFile, UPLOAD_FILES_MAX, UploadAnswer, UploadCopy, UploadRefusal, UploadRefusalCode,
     UploadRequest,
 };
-pub use version::is_newer_version;
+pub use version::{is_newer_version, versions_fit};
 pub use widening::UnconfirmedWidening;
 
 /// The version of the frame protocol that this build speaks, as `hello` and
@@ -165,6 +165,9 @@ pub const CLOCK_HEADER: &str = "x-tabwire-clock";
 /// The header in which a caller says by which [`RunClock`] its call must have come, and its command be
 /// recorded. Later the daemon refuses it.
 pub const BEFORE_HEADER: &str = "x-tabwire-before";
+
+/// The header in which a bridge on another machine says its version.
+pub const BRIDGE_HEADER: &str = "x-tabwire-bridge";
 
 /// The form of an idempotency key, as error messages state it.
 pub const IDEMPOTENCY_KEY_FORM: &str = "1 to 128 visible ASCII characters";

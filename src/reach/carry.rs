@@ -14,17 +14,19 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::greeting::CarrierGreeting;
 use super::place::PlaceName;
-use super::{HEADERS_MAX, LineKind, MCP_PATH, PING, STREAMS, STREAMS_AT_ONCE, WINDOW, headers};
+use super::{
+    CARRIER_PATH, HEADERS_MAX, LineKind, MCP_PATH, PING, STREAMS, STREAMS_AT_ONCE, WINDOW, headers,
+};
 use crate::home::DaemonSocket;
 use crate::os::{self, AsyncUnixListener, AsyncUnixStream, ConnectionOwner};
-use crate::protocol::EARLY_HEADER;
+use crate::protocol::{EARLY_HEADER, SERVER_VERSION};
 
 /// The name that calls are carried under; home looks at the path alone.
 const AUTHORITY: &str = "http://tabwire";
@@ -142,6 +144,9 @@ async fn carry_call(
     mut home: SendRequest<Incoming>,
     calls: &CarriedCalls,
 ) -> Response<AnswerBody> {
+    if (call.method(), call.uri().path()) == (&Method::GET, CARRIER_PATH) {
+        return json_response(StatusCode::OK, &json!({"version": SERVER_VERSION}));
+    }
     let waits = call.method() == Method::GET || call.headers().contains_key(EARLY_HEADER);
     let Some(place) = calls.begin(waits) else {
         return failure(
@@ -197,6 +202,10 @@ fn failure(
 ) -> Response<AnswerBody> {
     let told =
         json!({"error": code, "message": message, "hint": hint, "may_have_run": may_have_run});
+    json_response(status, &told)
+}
+
+fn json_response(status: StatusCode, told: &Value) -> Response<AnswerBody> {
     let body = Full::new(Bytes::from(told.to_string())).map_err(|never| match never {});
     let mut response = Response::new(body.boxed());
     *response.status_mut() = status;

@@ -7,20 +7,34 @@
 //! line says nothing by itself.
 
 mod carry;
+mod command;
 mod greeting;
 mod headers;
+mod home_daemon;
+mod line;
 mod place;
 mod serve;
 
 use std::time::Duration;
 
 pub use carry::{CarryError, carry};
+pub use command::{FarCommand, FarProgram, FarProgramError};
 pub use greeting::{CarrierGreeting, GreetingError, read_greeting};
-pub use place::{FarSocketError, PlaceName, PlaceNameError, far_socket, listen_far};
-pub use serve::{HomeDaemon, ServeError, serve};
+pub use home_daemon::HomeDaemon;
+pub use line::{FarLine, FarLineError, LineGuard, LinePipes};
+pub use place::{
+    FarAddress, FarAddressError, FarSocketError, PlaceName, PlaceNameError, far_socket, listen_far,
+};
+pub use serve::{ServeError, serve, serve_folder};
 
-/// The path of MCP, the only one that is carried.
+/// The path of MCP, the only one that is passed on to the daemon.
 const MCP_PATH: &str = "/mcp";
+
+/// The path at which home tells of itself.
+const HOME_PATH: &str = "/home";
+
+/// The path at which the carrier tells of itself, and asks nobody.
+const CARRIER_PATH: &str = "/carrier";
 
 /// How often each end asks the other for a sign of life.
 const PING: Duration = Duration::from_secs(2);
@@ -47,6 +61,12 @@ pub enum LineKind {
 }
 
 impl LineKind {
+    /// The kind of a line of which a person says whether both ends are near.
+    #[must_use]
+    pub const fn of(near: bool) -> Self {
+        if near { Self::SameMachine } else { Self::Network }
+    }
+
     const fn silence(self) -> Duration {
         match self {
             Self::SameMachine => Duration::from_secs(2),

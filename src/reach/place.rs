@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::home::{DaemonSocket, DaemonSocketError};
+use crate::home::{DaemonSocket, DaemonSocketError, SOCKET_PATH_MAX, reach_folder};
 use crate::os;
 
 /// How long a name is at most.
@@ -48,6 +48,48 @@ impl fmt::Display for PlaceName {
     }
 }
 
+/// Where an agent finds the browser's machine: by the name of its place, or by a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FarAddress {
+    /// The place of this name.
+    Place(PlaceName),
+    /// The socket at this path.
+    Socket(PathBuf),
+}
+
+/// The scheme of a socket's path.
+const SOCKET_SCHEME: &str = "unix:";
+
+/// A text that is no address of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "name a place as `tabwire reach` has it, with 1 to {NAME_MAX} letters a-z, digits and -, or its socket as unix:/PATH, with {SOCKET_PATH_MAX} bytes at most"
+)]
+pub struct FarAddressError;
+
+impl FromStr for FarAddress {
+    type Err = FarAddressError;
+
+    fn from_str(text: &str) -> Result<Self, FarAddressError> {
+        match text.strip_prefix(SOCKET_SCHEME) {
+            Some(path) if Path::new(path).is_absolute() && path.len() <= SOCKET_PATH_MAX => {
+                Ok(Self::Socket(path.into()))
+            }
+            Some(_) => Err(FarAddressError),
+            None => text.parse().map(Self::Place).map_err(|PlaceNameError| FarAddressError),
+        }
+    }
+}
+
+impl fmt::Display for FarAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(place) => place.fmt(f),
+            Self::Socket(path) => write!(f, "{SOCKET_SCHEME}{}", path.display()),
+        }
+    }
+}
+
 /// Why the far end has no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum FarSocketError {
@@ -69,13 +111,17 @@ pub enum FarSocketError {
     Socket(#[from] DaemonSocketError),
 }
 
-/// The socket of a place on this machine, below the folder in which programs keep their state. The machine's
-/// name is in it: a home directory may be on several machines.
+/// The socket of a place on this machine, in its state directory.
 #[must_use]
-pub fn far_socket(state: &Path, place: &PlaceName, host: &str) -> PathBuf {
+pub fn far_socket(state: &Path, place: &PlaceName) -> PathBuf {
+    socket_of(state, place, &os::host_name())
+}
+
+/// The same on a machine of this name: a home directory may be on several machines.
+fn socket_of(state: &Path, place: &PlaceName, host: &str) -> PathBuf {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '.';
     let host: String = host.chars().map(|letter| if fits(letter) { letter } else { '_' }).collect();
-    state.join("tabwire").join("reach").join(format!("{place}-{host}.sock"))
+    reach_folder(state).join(format!("{place}-{host}.sock"))
 }
 
 /// Listens on the socket of a place, in a folder that is closed to others.
@@ -116,17 +162,28 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_a_name_or_the_whole_path_of_a_socket_that_fits() {
+        for text in ["box", "unix:/run/dev/tabwire.sock"] {
+            assert_eq!(text.parse::<FarAddress>().unwrap().to_string(), text);
+        }
+        let long = format!("unix:/{}", "x".repeat(SOCKET_PATH_MAX));
+        for wrong in ["", "unix:", "unix:tabwire.sock", "/run/a.sock", "tcp:1", "Box", &long] {
+            assert_eq!(wrong.parse::<FarAddress>(), Err(FarAddressError), "{wrong}");
+        }
+    }
+
+    #[test]
     fn the_socket_of_a_place_is_named_after_it_and_its_machine_and_leads_nowhere_else() {
-        let path = far_socket(Path::new("/home/ann/.local/state"), &place("box"), "build-7.lan");
-        assert_eq!(path, Path::new("/home/ann/.local/state/tabwire/reach/box-build-7.lan.sock"));
-        let path = far_socket(Path::new("/s"), &place("box"), "../../etc");
-        assert_eq!(path, Path::new("/s/tabwire/reach/box-.._.._etc.sock"));
+        let path = socket_of(Path::new("/home/ann/.local/state/tabwire"), &place("box"), "b-7.lan");
+        assert_eq!(path, Path::new("/home/ann/.local/state/tabwire/reach/box-b-7.lan.sock"));
+        let path = socket_of(Path::new("/s"), &place("box"), "../../etc");
+        assert_eq!(path, Path::new("/s/reach/box-.._.._etc.sock"));
     }
 
     #[test]
     fn the_folder_of_the_socket_is_closed_and_an_open_one_or_a_link_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let path = far_socket(dir.path(), &place("box"), "here");
+        let path = far_socket(dir.path(), &place("box"));
         let folder = path.parent().unwrap();
         let socket = listen_far(&path).unwrap();
         assert_eq!((mode(&path), mode(folder)), (0o600, 0o700));

@@ -1,33 +1,21 @@
-//! Home: passes the calls of a far end on to the daemon. Exactly `POST` and `GET /mcp`, with the headers of the
-//! bridge's own calls, and with the owner's token, which the far end never sees.
+//! Home's end of a line: an HTTP/2 server over the two pipes, or an HTTP/1 server on a socket in a folder.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
 
-use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
 
-use super::{HEADERS_MAX, LineKind, MCP_PATH, PING, STREAMS, WINDOW, headers};
-use crate::daemon_connector::DaemonConnector;
-use crate::home::StateDirectory;
-use crate::protocol::Owner;
+use super::home_daemon::HomeDaemon;
+use super::{HEADERS_MAX, LineKind, PING, STREAMS, WINDOW};
+use crate::home::DaemonSocket;
+use crate::os;
 
-/// How large the body of a call is at most, in bytes.
-const BODY_MAX: usize = 1024 * 1024;
-
-/// Any error of a body.
-type BodyError = Box<dyn std::error::Error + Send + Sync>;
-
-/// The body of a call, within its limit.
-type CallBody = BoxBody<Bytes, BodyError>;
+/// How many connections to a folder's socket are open at the same time.
+const CONNECTIONS: usize = 256;
 
 /// Why the line to the far end ended.
 #[derive(Debug, thiserror::Error)]
@@ -35,62 +23,6 @@ pub enum ServeError {
     /// It broke, was silent, or the far end does not speak the protocol.
     #[error("the line to the far end broke: {0}")]
     Line(#[from] hyper::Error),
-}
-
-/// The daemon that calls are passed on to, as one owner. Cheap to clone.
-#[derive(Clone)]
-pub struct HomeDaemon {
-    http: Client<DaemonConnector, CallBody>,
-    port: u16,
-    authorization: HeaderValue,
-}
-
-impl HomeDaemon {
-    /// The daemon of this state directory, which listens on `port`. `None`: the owner's token cannot stand in
-    /// a header.
-    #[must_use]
-    pub fn new(home: &StateDirectory, port: u16, owner: &Owner) -> Option<Self> {
-        let http = Client::builder(TokioExecutor::new()).build(DaemonConnector::new(home.dir()));
-        let token = home.auth().token(owner);
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-        authorization.set_sensitive(true);
-        Some(Self { http, port, authorization })
-    }
-
-    async fn pass_on(&self, call: Request<Incoming>) -> Response<CallBody> {
-        let is_carried = [Method::POST, Method::GET].contains(call.method());
-        // As it is written: no other spelling of the path is taken for it.
-        if !is_carried || call.uri().path_and_query().map(|path| path.as_str()) != Some(MCP_PATH) {
-            return failure(
-                StatusCode::NOT_FOUND,
-                "not_carried",
-                "Only POST and GET /mcp are carried",
-                "Use `tabwire mcp --connect` at the far end.",
-            );
-        }
-        let (parts, body) = call.into_parts();
-        let mut passed = Request::new(Limited::new(body, BODY_MAX).boxed());
-        *passed.method_mut() = parts.method;
-        *passed.headers_mut() = headers::of_call(&parts.headers);
-        passed.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
-        let Ok(uri) = format!("http://127.0.0.1:{}{MCP_PATH}", self.port).parse() else {
-            return unanswered();
-        };
-        *passed.uri_mut() = uri;
-        match self.http.request(passed).await {
-            Ok(answer) => {
-                let (parts, body) = answer.into_parts();
-                let mut told = Response::new(body.map_err(BodyError::from).boxed());
-                *told.status_mut() = parts.status;
-                *told.headers_mut() = headers::of_answer(&parts.headers);
-                told
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the daemon did not answer a carried call");
-                unanswered()
-            }
-        }
-    }
 }
 
 /// Passes calls on until the line ends.
@@ -119,21 +51,38 @@ pub async fn serve(
     Ok(line.await?)
 }
 
-/// The daemon is gone, or has ended in the middle.
-fn unanswered() -> Response<CallBody> {
-    failure(
-        StatusCode::BAD_GATEWAY,
-        "daemon_lost",
-        "The daemon at home did not answer",
-        "Call again; if the error repeats, ask the user to run `tabwire doctor` at home.",
-    )
-}
-
-fn failure(status: StatusCode, code: &str, message: &str, hint: &str) -> Response<CallBody> {
-    let told = json!({"error": code, "message": message, "hint": hint});
-    let body = Full::new(Bytes::from(told.to_string())).map_err(|never| match never {});
-    let mut response = Response::new(body.boxed());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// Passes the calls at a socket on, without end. Programs of this user get in, and those of the user with
+/// this number.
+///
+/// # Errors
+///
+/// The system's.
+pub async fn serve_folder(
+    socket: DaemonSocket,
+    user: Option<u32>,
+    daemon: HomeDaemon,
+) -> io::Result<()> {
+    let listener = socket.listener()?;
+    // They end with the socket.
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = poll_fn(|context| listener.poll_accept(context)).await?;
+        while connections.try_join_next().is_some() {}
+        if !os::may_connect(&stream, user) || connections.len() >= CONNECTIONS {
+            continue;
+        }
+        let daemon = daemon.clone();
+        connections.spawn(async move {
+            let passing_on = service_fn(|call| {
+                let daemon = daemon.clone();
+                async move { Ok::<_, Infallible>(daemon.pass_on(call).await) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), passing_on);
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection at the folder's socket broke");
+            }
+        });
+    }
 }

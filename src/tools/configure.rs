@@ -133,6 +133,9 @@ struct HealthAnswer {
     clients: usize,
     requests: RequestCounts,
     storage: StorageStatus,
+    /// The name of the caller's machine, if the daemon is on another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
 }
 
 /// A tab that was given back.
@@ -213,6 +216,7 @@ pub(super) async fn call(
                 clients: health.clients,
                 requests: health.requests,
                 storage: hub.storage(),
+                place: hub.place_of(&caller.owner),
             })
         }
         ConfigureAction::Clients {} => {

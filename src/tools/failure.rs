@@ -70,6 +70,22 @@ pub(super) struct RefusedJob {
     pub(super) job: JobView,
 }
 
+/// A call that got no answer of the daemon on its way from another machine.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LostCall {
+    #[serde(flatten)]
+    failure: CallFailure,
+    /// Whether it may have been carried out all the same.
+    may_have_run: bool,
+}
+
+/// The failure of such a call, as JSON.
+#[must_use]
+pub fn lost_call(code: &'static str, message: String, hint: String, may_have_run: bool) -> Value {
+    let failure = CallFailure::new(code, message, hint);
+    serde_json::to_value(LostCall { failure, may_have_run }).unwrap_or_default()
+}
+
 /// No command has this id.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct NotFound {

@@ -54,12 +54,14 @@ use crate::protocol::actions::{ActionSpec, ActionTool};
 use crate::protocol::{Action, CorrelationId};
 use crate::sites::LiveSiteRules;
 use crate::uploads::UploadService;
+use answers::FAILED;
 use answers::{AnswerSchemas, outline};
 use arguments::ToolArguments;
 pub use arguments::closest;
 pub use brief::DetailLevel;
 pub use call_text::{CallInText, with_calls_as, with_calls_of};
-use failure::CallFailure;
+pub use failure::lost_call;
+use failure::{CallFailure, LostCall};
 pub use job_view::JobView;
 pub use joined_parts::{JoinedParts, UnfitParts};
 pub use parts::LONGEST_PART;
@@ -263,6 +265,10 @@ pub fn answers() -> &'static Value {
         analyze::answers(&mut answers);
         configure::answers(&mut answers);
         jobs::answers(&mut answers);
+        // A call of another machine can be lost on its way, whatever it asks for.
+        for tool in [interact::NAME, observe::NAME, analyze::NAME, configure::NAME] {
+            answers.of(tool, FAILED).are::<LostCall>();
+        }
         answers.document()
     });
     &ANSWERS
@@ -278,6 +284,12 @@ pub fn begins_job(tool: &str) -> bool {
 #[must_use]
 pub fn submits(tool: &str) -> bool {
     choice_of(tool).is_some_and(|(tool, _)| submits_commands(tool) || begins_job(tool))
+}
+
+/// Whether calls of this tool change nothing, and so can be made twice.
+#[must_use]
+pub fn only_reads(tool: &str) -> bool {
+    choice_of(tool).is_some_and(|(tool, _)| tool == observe::NAME)
 }
 
 /// Whether answers of this tool tell of a command: of the one that the call submits, or of an earlier

@@ -140,6 +140,9 @@ struct BrowsersAnswer {
     /// Why none is connected, and the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// The name of the caller's machine, if the browsers are on another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
 }
 
 /// The schemas of its answers.
@@ -195,7 +198,8 @@ pub(super) async fn call(
         ObserveQuery::Browsers(_) => {
             let browsers = hub.browsers_of(&caller.owner);
             let hint = hub.browser_absence();
-            ToolResult::of(&BrowsersAnswer { count: browsers.len(), browsers, hint })
+            let place = hub.place_of(&caller.owner);
+            ToolResult::of(&BrowsersAnswer { count: browsers.len(), browsers, hint, place })
         }
         ObserveQuery::Logs(wanted) => {
             streams::read(hub, caller, of(StreamKind::Logs), wanted).await

@@ -18,9 +18,9 @@ use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
 use serde_json::{Map, Value};
 
-use super::mcp::{client_name, target};
+use super::mcp::{client_name, far_target, target};
 use super::output_file::check_new;
-use super::{Cli, ExitFailure, correlation_id, logs, print_error, trace};
+use super::{Cli, ConnectFlag, ExitFailure, correlation_id, logs, print_error, trace};
 use crate::config::DaemonLocation;
 use crate::tools;
 use caller::default_client;
@@ -36,6 +36,7 @@ pub(super) const PENDING: u8 = 75;
 
 #[cfg(test)]
 pub(super) use follow::INTERRUPTED;
+pub(super) use session::ToolSession;
 
 pub(super) const AFTER_HELP: &str = "\
 Prints the value alone: text as it is, anything else as JSON. --json prints the whole answer, as MCP
@@ -66,6 +67,7 @@ Examples:
   tabwire call find role=button name=Save
   tabwire call click target=b12
   tabwire call click --help
+  tabwire call observe what=tabs --connect box
   tabwire call interact action=screenshot full_page=true --out page.png
   tabwire call observe what=tabs trace=true --json | jq -r '.tabs[].url'
   tabwire call configure action=capture streams=logs,network
@@ -86,6 +88,8 @@ pub(super) struct CallArguments {
     /// Call as this client [default: one client per terminal, or per script without a terminal]
     #[arg(long, env = "TABWIRE_CLIENT", value_name = "NAME", value_parser = client_name)]
     client: Option<String>,
+    #[command(flatten)]
+    far: ConnectFlag,
     /// Wait at most this long, for example 30s or 5min [default: until the command ends]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     wait: Option<Duration>,
@@ -104,7 +108,7 @@ pub(super) async fn run(
     location: &DaemonLocation,
     call: CallArguments,
 ) -> anyhow::Result<ExitCode> {
-    let CallArguments { tool, arguments, client, wait, out, json, help } = call;
+    let CallArguments { tool, arguments, client, far, wait, out, json, help } = call;
     if help {
         match tool {
             Some(tool) => catalog::show_one(&tool)?,
@@ -119,7 +123,7 @@ pub(super) async fn run(
     // Arguments are checked before a daemon starts for them.
     let read = arguments::read(&tool, &arguments, io::stdin());
     let mut given = read.map_err(|message| ExitFailure { code: USAGE, message })?;
-    if let Some(id) = given.get_mut("correlation_id")
+    if let (Some(id), None) = (given.get_mut("correlation_id"), &far.connect)
         && let Some(beginning) = id.as_str().filter(|text| correlation_id(text).is_ok())
         && let Some(whole) = trace::whole_id(location, beginning).await
     {
@@ -131,7 +135,11 @@ pub(super) async fn run(
         check_new(out)?;
     }
     logs::to_stderr("warn");
-    let target = target(location, client.unwrap_or_else(default_client))?;
+    let client = client.unwrap_or_else(default_client);
+    let target = match &far.connect {
+        Some(address) => far_target(location, address, client)?,
+        None => target(location, client)?,
+    };
     let named_after = named_after(&tool, &given);
     let printing = AnswerPrinter { json, out: out.as_deref(), named_after: &named_after };
     let code = match CallFollower::start(target, tool, given, wait)?.follow().await? {

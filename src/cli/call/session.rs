@@ -18,7 +18,7 @@ use crate::tools::PENDING_STATUSES;
 const PIPE: usize = 64 * 1024;
 
 /// A conversation with the daemon.
-pub(super) struct ToolSession {
+pub(in crate::cli) struct ToolSession {
     requests: DuplexStream,
     answers: Lines<BufReader<DuplexStream>>,
     // Ends with the session: a bridge left alone would wait for input forever.
@@ -28,11 +28,11 @@ pub(super) struct ToolSession {
 
 /// The answer to a tool call.
 #[derive(Debug)]
-pub(super) struct ToolAnswer {
+pub(in crate::cli) struct ToolAnswer {
     /// The JSON of the tool. Text that is no JSON is a string.
-    pub(super) body: Value,
+    pub(in crate::cli) body: Value,
     /// Whether the call failed.
-    pub(super) is_error: bool,
+    pub(in crate::cli) is_error: bool,
     pub(super) pictures: Vec<AnswerFile>,
     /// Whether `result` is the value itself, and not the extension's report with the value in it.
     pub(super) is_bare: bool,
@@ -47,7 +47,7 @@ pub(super) struct AnswerFile {
 }
 
 impl ToolSession {
-    pub(super) fn start(target: DaemonTarget) -> Self {
+    pub(in crate::cli) fn start(target: DaemonTarget) -> Self {
         let (requests, input) = tokio::io::duplex(PIPE);
         let (output, answers) = tokio::io::duplex(PIPE);
         let bridge = AbortOnDropHandle::new(tokio::spawn(bridge::relay(target, input, output)));
@@ -84,7 +84,7 @@ impl ToolSession {
         bail!("the connection to the daemon ended; call again")
     }
 
-    pub(super) async fn call(
+    pub(in crate::cli) async fn call(
         &mut self,
         tool: &str,
         arguments: &Map<String, Value>,

@@ -423,7 +423,7 @@ mod tests {
             EXTENSION_VERSION,
             COMMAND,
         ];
-        for hop in hops {
+        for hop in hops.into_iter().chain(super::super::far::HOPS) {
             assert!(readme.contains(&format!("\n| {hop} |")), "README lacks `{hop}`");
         }
     }

@@ -2,6 +2,7 @@
 //! in which a command needs them, and names the first one that is broken.
 
 mod extensions;
+mod far;
 mod hops;
 mod native_host;
 mod other_users;
@@ -14,6 +15,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::ConnectFlag;
 use super::output_file::check_new;
 use super::owner::name_old_owners;
 use crate::config::DaemonLocation;
@@ -164,6 +166,11 @@ impl HopFindings {
         broken().try_for_each(|finding| finding.show(widest))
     }
 
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
     fn first_broken(&self) -> Option<&HopFinding> {
         self.0.iter().find(|finding| finding.state == HopState::Broken)
     }
@@ -172,9 +179,11 @@ impl HopFindings {
 /// The flags of `tabwire doctor`.
 #[derive(Args, Debug)]
 pub(super) struct DoctorArguments {
+    #[command(flatten)]
+    far: ConnectFlag,
     /// Write a file for a bug report, without secrets, page titles and URL paths [default: a new
     /// file in the current directory]
-    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "connect")]
     report: Option<Option<PathBuf>>,
     /// Print JSON
     #[arg(long)]
@@ -185,7 +194,17 @@ pub(super) async fn doctor(
     location: &DaemonLocation,
     arguments: DoctorArguments,
 ) -> anyhow::Result<ExitCode> {
-    let DoctorArguments { report, json } = arguments;
+    let DoctorArguments { far, report, json } = arguments;
+    if let Some(address) = &far.connect {
+        let findings = far::walk(location, address).await?;
+        if json {
+            print_line(serde_json::to_string_pretty(&findings.to_json())?)?;
+        } else {
+            findings.show()?;
+        }
+        let is_well = findings.first_broken().is_none();
+        return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     if let Some(Some(file)) = &report {
         check_new(file)?;
     }

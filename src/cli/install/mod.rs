@@ -1,6 +1,7 @@
 //! `tabwire install` and `tabwire uninstall`.
 
 mod clipboard;
+mod far;
 mod first_act;
 mod owners;
 mod pick;
@@ -22,9 +23,9 @@ use super::doctor;
 use super::extension::port_for_extension;
 use super::legacy;
 use super::person::UnattendedFlag;
-use super::read_owner;
 use super::service::ServiceManager;
 use super::state_removal::StateRemoval;
+use super::{ConnectFlag, read_owner};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
@@ -52,11 +53,13 @@ pub(super) struct InstallArguments {
     #[arg(long, value_name = "NAME", value_parser = BrowserName::parse)]
     browser: Option<BrowserName>,
     /// Let the named clients see the tabs that they open (own), also those that you share (shared), or all
-    #[arg(long, value_name = "SCOPE", value_parser = TabScope::parse)]
+    #[arg(long, value_name = "SCOPE", value_parser = TabScope::parse, conflicts_with = "connect")]
     scope: Option<TabScope>,
     /// Give the named clients this owner [default with --scope: the client's name]
-    #[arg(long, value_name = "NAME", value_parser = owner_name)]
+    #[arg(long, value_name = "NAME", value_parser = owner_name, conflicts_with = "connect")]
     owner: Option<Owner>,
+    #[command(flatten)]
+    far: ConnectFlag,
     #[command(flatten)]
     consent: UnattendedFlag,
     /// Replace a newer program or extension with this version
@@ -66,7 +69,7 @@ pub(super) struct InstallArguments {
     #[arg(long, conflicts_with = "wait")]
     print: bool,
     /// Start the daemon and wait up to 10 minutes for the extension, even without a terminal
-    #[arg(long)]
+    #[arg(long, conflicts_with = "connect")]
     wait: bool,
     /// Print the result as JSON and ask no questions
     #[arg(long)]
@@ -122,6 +125,9 @@ pub(super) async fn install(
             "TABWIRE_HOME or --home names a separate state directory, so Tabwire changes no MCP client. \
              `tabwire mcp-config` prints the entry to add to a client by hand"
         );
+    }
+    if let Some(address) = &arguments.far.connect {
+        return far::install(location, &installation, arguments, address);
     }
     // Clients from an earlier installation get today's port and path too.
     let had = installation.installed_clients()?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::lasting_program;
-use crate::bridge;
+use crate::bridge::{self, DaemonTarget, LocalTarget, TargetDaemon};
 use crate::cli::daemon_client::DaemonClient;
 use crate::cli::doctor;
 use crate::cli::mcp::has_service;
@@ -15,7 +15,6 @@ use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::proof::DEFAULT_OWNER;
 use crate::terminal::{Spinner, TextStyle, clean, print_line, wrapped_behind};
-use crate::tools::ToolSurface;
 
 /// The longest wait for an extension.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
@@ -74,17 +73,14 @@ impl WaitEnd {
 pub(super) async fn for_extension(location: &DaemonLocation, port: u16) -> anyhow::Result<WaitEnd> {
     // The daemon that the bridge starts may have another working directory.
     let home = std::path::absolute(location.home()?)?;
-    let target = bridge::DaemonTarget {
+    let local = LocalTarget {
         home: home.clone(),
         port,
-        has_service: has_service(port),
         owner: DEFAULT_OWNER.into(),
-        client: "install".to_owned(),
-        browser: None,
+        has_service: has_service(port),
         program: lasting_program(location)?,
-        job_notifications: false,
-        surface: ToolSurface::default(),
     };
+    let target = DaemonTarget::new(TargetDaemon::Local(local), "install".to_owned());
     let record = bridge::find_daemon(target).await?;
     let home = StateDirectory::open(&home)?;
     let daemon = DaemonClient::new(&home, record);

@@ -69,6 +69,14 @@ pub(crate) fn owner_of_stream(stream: &UnixStream) -> ConnectionOwner {
     user.map_or(ConnectionOwner::Another, |user| owner(user, geteuid()))
 }
 
+/// Whether a process that has connected to a socket in a directory is this user's, or that of the user with
+/// this number.
+pub(crate) fn may_connect(stream: &UnixStream, user: Option<u32>) -> bool {
+    let peer = stream.peer_cred();
+    let is_named = |user: u32| peer.is_ok_and(|peer| peer.uid() == user);
+    owner_of_stream(stream) == ConnectionOwner::Own || user.is_some_and(is_named)
+}
+
 /// Whether an error of a lookup is for want of files or memory.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::AGAIN];

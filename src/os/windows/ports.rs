@@ -48,6 +48,11 @@ pub(crate) const fn owner_of_stream(stream: &AsyncUnixStream) -> ConnectionOwner
     stream.owner()
 }
 
+/// Whether a process that has connected to a socket in a directory is this user's: Windows numbers no users.
+pub(crate) fn may_connect(stream: &AsyncUnixStream, _user: Option<u32>) -> bool {
+    owner_of_stream(stream) == ConnectionOwner::Own
+}
+
 /// Whether an error of a lookup is for want of files or memory.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::Interrupted)

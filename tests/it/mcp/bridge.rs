@@ -8,8 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire::bridge::{self, DaemonTarget};
-use tabwire::tools::ToolSurface;
+use tabwire::bridge::{self, DaemonTarget, LocalTarget, TargetDaemon};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use testkit::{
@@ -455,17 +454,14 @@ async fn a_bridge_calls_as_the_owner_that_it_was_started_for_and_its_name_makes_
 fn bridge_to(place: &ProgramSandbox) -> DuplexStream {
     let (client, bridge_end) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(bridge_end);
-    let target = DaemonTarget {
-        browser: None,
+    let local = LocalTarget {
         home: place.path().to_owned(),
         port: 0,
         owner: "user".into(),
-        client: "it".to_owned(),
         has_service: false,
         program: "there-is-none".into(),
-        job_notifications: false,
-        surface: ToolSurface::default(),
     };
+    let target = DaemonTarget::new(TargetDaemon::Local(local), "it".to_owned());
     tokio::spawn(bridge::run(target, input, output));
     client
 }

@@ -1,11 +1,17 @@
 //! Calls of an agent on another machine: the far end and home, joined by a pipe, with a real daemon behind.
 
 mod carried;
+mod connect;
 mod line;
+mod outward;
+mod place_run;
+mod ssh;
+mod storm;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tabwire::bridge::{DaemonTarget, LocalDaemon, LocalTarget, TargetDaemon};
 use tabwire::protocol::{Owner, OwnerKind, Timestamp};
 use tabwire::reach::{HomeDaemon, LineKind, PlaceName, ServeError, read_greeting, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -31,7 +37,15 @@ fn far_owner(daemon: &TestDaemon) -> Owner {
 }
 
 fn home_of(daemon: &TestDaemon, owner: &Owner) -> HomeDaemon {
-    HomeDaemon::new(&daemon.home(), daemon.port(), owner).unwrap()
+    let local = LocalTarget {
+        home: daemon.home().dir().to_owned(),
+        port: daemon.port(),
+        owner: "user".into(),
+        has_service: false,
+        program: "there-is-none".into(),
+    };
+    let target = DaemonTarget::new(TargetDaemon::Local(local), "reach".to_owned());
+    HomeDaemon::new(LocalDaemon::new(target), daemon.home(), owner.clone())
 }
 
 /// Home at one end of a pipe, which passes calls on to this daemon. The other end of the pipe.
@@ -56,7 +70,7 @@ impl Reached {
     async fn start() -> Self {
         let daemon = TestDaemon::start().await;
         let dir = tempfile::tempdir().unwrap();
-        let socket = tabwire::reach::far_socket(dir.path(), &place(), "far");
+        let socket = tabwire::reach::far_socket(dir.path(), &place());
         let listening = tabwire::reach::listen_far(&socket).unwrap();
         let (mut near, far) = duplex(PIPE);
         let (input, output) = tokio::io::split(far);
@@ -72,21 +86,12 @@ impl Reached {
 
     /// Sends a call to the socket.
     async fn ask(&self, lines: &str, body: &str) -> FarAnswer {
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{lines}Content-Length: {}\r\n\
-             Connection: close\r\n\r\n{body}",
-            body.len()
-        );
-        ask_socket(&self.socket, &head).await
+        post_to(&self.socket, lines, body).await
     }
 
     /// A header with which a call is in time.
     async fn in_time(&self) -> String {
-        let refused = self.ask("", &message("ping", &json!({}))).await;
-        let clock = refused.header("x-tabwire-clock").expect("the clock is told");
-        let mut clock: tabwire::protocol::RunClock = clock.parse().unwrap();
-        clock.elapsed += std::time::Duration::from_secs(10);
-        format!("X-Tabwire-Before: {clock}\r\n")
+        in_time_at(&self.socket).await
     }
 }
 
@@ -108,6 +113,25 @@ impl FarAnswer {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+/// Sends a call to a socket.
+async fn post_to(socket: &Path, lines: &str, body: &str) -> FarAnswer {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{lines}Content-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    );
+    ask_socket(socket, &head).await
+}
+
+/// A header with which a call to a socket is in time.
+async fn in_time_at(socket: &Path) -> String {
+    let refused = post_to(socket, "", &message("ping", &json!({}))).await;
+    let clock = refused.header("x-tabwire-clock").expect("the clock is told");
+    let mut clock: tabwire::protocol::RunClock = clock.parse().unwrap();
+    clock.elapsed += std::time::Duration::from_secs(10);
+    format!("X-Tabwire-Before: {clock}\r\n")
 }
 
 async fn ask_socket(path: &Path, request: &str) -> FarAnswer {

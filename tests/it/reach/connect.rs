@@ -1,0 +1,277 @@
+//! `--connect`: what an agent on another machine is told, whatever breaks on the way.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+use tabwire::protocol::{OwnerKind, Timestamp};
+use testkit::{
+    ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body, signal, soon,
+    until,
+};
+
+use super::place_run::{PlaceRun, TwoMachines};
+use super::{in_time_at, message, post_to};
+
+/// The machine with the browser, where all runs, and its browser.
+struct Browser {
+    daemon: ServedDaemon,
+    extension: FakeExtension,
+}
+
+impl Browser {
+    /// Started before a place is reached.
+    async fn at(machines: &TwoMachines) -> Self {
+        let daemon = machines.home.serve(&[]).await;
+        // The owner is there already: else the browser is told that a person has to confirm it.
+        let since = Timestamp::from_unix_micros(0);
+        machines.home.home().owners().add("box", None, OwnerKind::Far, since).unwrap();
+        let shim = ExtensionBuilder::at(daemon.port, &machines.home.home());
+        Self { extension: shim.connect().await, daemon }
+    }
+}
+
+/// `tabwire mcp --connect` at the far end.
+fn agent(machines: &TwoMachines) -> StdioClient {
+    agent_at(machines, "box")
+}
+
+fn agent_at(machines: &TwoMachines, place: &str) -> StdioClient {
+    StdioClient::spawn(machines.far.command(&["mcp", "--connect", place, "--client", "agent"]))
+}
+
+fn script(text: &str) -> Value {
+    json!({"action": "execute_js", "script": text, "wait_ms": 20_000})
+}
+
+/// The error of a call, and whether it may have run.
+fn error(result: &Value) -> (String, bool) {
+    let told = body(result);
+    assert_eq!(result["isError"], true, "{told}");
+    assert!(told["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{told}");
+    let may_have_run = told["may_have_run"].as_bool().unwrap_or_else(|| panic!("{told}"));
+    (told["error"].as_str().unwrap_or_default().to_owned(), may_have_run)
+}
+
+/// Until so much time has passed by the clock that counts sleep.
+async fn passes(length: Duration) {
+    let read = || Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap();
+    let began = read();
+    until(async || read() - began > length).await;
+}
+
+#[tokio::test]
+async fn an_agent_on_another_machine_uses_the_browser_and_its_machine_has_no_daemon_and_no_secret()
+{
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    agent.initialize("far").await;
+    agent.ask(&"a".into(), "interact", script("1 + 1")).await;
+    browser.extension.run(&json!({"value": 2})).await;
+    let answer = agent.answer(&"a".into()).await;
+    assert_eq!(body(&answer["result"])["status"], "complete", "{answer}");
+    let called = ["call", "configure", "action=clients", "--connect", "box", "--json"];
+    let told = machines.far.run(&called).await;
+    assert!(told.code == Some(0) && told.stdout.contains("agent"), "{told:?}");
+    let left = std::fs::read_dir(machines.far.path()).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["reach"], "neither a daemon was started there, nor a secret made");
+}
+
+#[tokio::test]
+async fn a_place_that_is_not_reached_is_told_at_once_with_the_next_step() {
+    let machines = TwoMachines::new();
+    let told = |place: &str| {
+        let mut agent = agent_at(&machines, place);
+        async move {
+            let result = agent.call_raw("observe", json!({"what": "tabs"})).await;
+            let (code, may_have_run) = error(&result);
+            assert_eq!((&*code, may_have_run), ("place_offline", false), "{result}");
+            body(&result).to_string()
+        }
+    };
+    assert!(told("box").await.contains("there is no socket"));
+    let folder = machines.far.path().join("s");
+    std::fs::create_dir(&folder).unwrap();
+    let named = |name: &str| format!("unix:{}", folder.join(name).display());
+    drop(std::os::unix::net::UnixListener::bind(folder.join("dead")).unwrap());
+    assert!(told(&named("dead")).await.contains("nobody answers"));
+    std::fs::write(folder.join("file"), "").unwrap();
+    assert!(told(&named("file")).await.contains("is no socket"));
+    std::os::unix::fs::symlink(folder.join("dead"), folder.join("link")).unwrap();
+    assert!(told(&named("link")).await.contains("is a link"));
+    let wrong = machines.far.run(&["mcp", "--connect", "unix:relative"]).await;
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("unix:/PATH"), "{wrong:?}");
+    let both = machines.far.run(&["mcp", "--connect", "box", "--owner", "ci"]).await;
+    assert!(both.code == Some(2) && both.stderr.contains("cannot be used with"), "{both:?}");
+    let called = ["call", "observe", "what=tabs", "--connect", "box"];
+    let called = machines.far.run(&called).await;
+    assert!(called.code == Some(1) && called.stderr.contains("reach"), "{called:?}");
+}
+
+#[tokio::test]
+async fn offline_is_said_within_five_seconds_when_either_end_stands_still_and_it_goes_on_by_itself()
+{
+    for is_far in [true, false] {
+        let machines = TwoMachines::new();
+        let mut browser = Browser::at(&machines).await;
+        let run = machines.by_shell().await;
+        let mut agent = agent(&machines);
+        let reads = json!({"what": "pending_commands"});
+        agent.call("observe", reads.clone()).await;
+        let stopped = if is_far { machines.carrier().unwrap() } else { run.pid() };
+        let watch = Stopwatch::start();
+        signal(stopped, Signal::STOP);
+        let offline = async {
+            loop {
+                let mut other = self::agent(&machines);
+                let result = other.call_raw("observe", reads.clone()).await;
+                if result["isError"] == true {
+                    return error(&result);
+                }
+            }
+        };
+        let (code, may_have_run) = soon("offline", offline).await;
+        assert_eq!((&*code, may_have_run), ("place_offline", false), "{is_far}");
+        assert!(watch.is_under(5_000), "{is_far}: {} ms", watch.millis());
+        signal(stopped, Signal::CONT);
+        let again = async || agent.call_raw("observe", reads.clone()).await["isError"] != true;
+        soon("the line", until(again)).await;
+        agent.ask(&"a".into(), "interact", script("1")).await;
+        browser.extension.run(&json!({"value": 1})).await;
+        assert_eq!(body(&agent.answer(&"a".into()).await["result"])["status"], "complete");
+    }
+}
+
+#[tokio::test]
+async fn a_command_outlives_the_line_and_its_result_comes_by_the_next_one() {
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let mut run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    agent.ask(&"a".into(), "interact", script("work()")).await;
+    let command = browser.extension.command().await;
+    browser.extension.claim(&command).await;
+    signal(machines.carrier().unwrap(), Signal::KILL);
+    run.until("connected").await;
+    browser.extension.complete(&command, &json!({"value": 7})).await;
+    let told = body(&agent.answer(&"a".into()).await["result"]);
+    assert_eq!(
+        (&told["status"], &told["correlation_id"]),
+        (&json!("complete"), &json!(command.id))
+    );
+    browser.extension.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn of_a_lost_call_that_cannot_be_sent_twice_the_agent_is_told_that_it_may_have_run() {
+    let machines = TwoMachines::new();
+    let browser = Browser::at(&machines).await;
+    let mut run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    agent.call("observe", json!({"what": "tabs"})).await;
+    let calls = async || machines.get("/home").await.json()["calls"].as_u64().unwrap();
+    let before = calls().await;
+    signal(browser.daemon.pid(), Signal::STOP);
+    agent.ask(&"a".into(), "configure", json!({"action": "dialogs", "dialogs": "hold"})).await;
+    // The call is on its way when the line breaks.
+    soon("the call", until(async || calls().await > before)).await;
+    signal(machines.carrier().unwrap(), Signal::KILL);
+    let told = agent.answer(&"a".into()).await;
+    assert_eq!(error(&told["result"]), ("place_lost".to_owned(), true), "{told}");
+    signal(browser.daemon.pid(), Signal::CONT);
+    run.until("connected").await;
+}
+
+#[tokio::test]
+async fn a_call_that_lay_before_a_stopped_daemon_for_longer_than_ten_seconds_does_not_run() {
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    agent.call("observe", json!({"what": "tabs"})).await;
+    signal(browser.daemon.pid(), Signal::STOP);
+    for n in 0..4 {
+        agent.ask(&json!(n), "interact", script("late()")).await;
+    }
+    passes(Duration::from_secs(11)).await;
+    signal(browser.daemon.pid(), Signal::CONT);
+    for n in 0..4 {
+        let told = agent.answer(&json!(n)).await;
+        assert_eq!(error(&told["result"]), ("too_late".to_owned(), false), "{told}");
+    }
+    browser.extension.expect_nothing().await;
+    // The next one is in time.
+    agent.ask(&"a".into(), "interact", script("1")).await;
+    browser.extension.run(&json!({"value": 1})).await;
+    assert_eq!(body(&agent.answer(&"a".into()).await["result"])["status"], "complete");
+}
+
+#[tokio::test]
+async fn an_agent_whose_owner_was_removed_is_told_what_to_ask_the_person() {
+    let machines = TwoMachines::new();
+    let _browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    agent.call("observe", json!({"what": "tabs"})).await;
+    assert_eq!(machines.home.run(&["owner", "remove", "box"]).await.code, Some(0));
+    let told = agent.call_raw("observe", json!({"what": "tabs"})).await;
+    assert_eq!(error(&told), ("not_allowed".to_owned(), false), "{told}");
+    assert!(body(&told)["hint"].as_str().unwrap().contains("tabwire reach"), "{told}");
+    // The same name is another owner from now on: the run speaks for the former one only.
+    assert_eq!(machines.home.run(&["owner", "add", "box", "--unattended"]).await.code, Some(0));
+    let told = agent.call_raw("observe", json!({"what": "tabs"})).await;
+    assert_eq!(error(&told), ("not_allowed".to_owned(), false), "{told}");
+}
+
+#[tokio::test]
+async fn a_bridge_of_a_version_that_does_not_fit_is_told_which_end_to_update() {
+    let machines = TwoMachines::new();
+    let daemon = machines.home.serve(&[]).await;
+    let _run = machines.by_shell().await;
+    let by = in_time_at(&machines.socket()).await;
+    let ask = async |version: &str| {
+        let lines = format!("{by}X-Tabwire-Bridge: {version}\r\n");
+        post_to(&machines.socket(), &lines, &message("ping", &json!({}))).await
+    };
+    let same = env!("CARGO_PKG_VERSION");
+    assert_eq!(ask(same).await.status, 200);
+    for (other, update) in [("99.0.0", "the machine with the browser"), ("0.0.1", "this machine")] {
+        let refused = ask(other).await;
+        let told = refused.json();
+        assert_eq!((refused.status, &told["error"]), (409, &json!("version_mismatch")), "{told}");
+        let message = told["message"].as_str().unwrap();
+        assert!(message.contains(other) && message.contains(same), "{told}");
+        assert!(told["hint"].as_str().unwrap().contains(update), "{told}");
+        assert_eq!(told["may_have_run"], false, "{told}");
+    }
+    assert_eq!(machines.home.daemon().unwrap().pid, daemon.pid(), "the daemon was left alone");
+}
+
+#[tokio::test]
+async fn a_container_with_the_folder_reaches_the_browser_by_its_socket() {
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let folder = machines.far.path().join("shared");
+    let socket = folder.join("tabwire.sock");
+    let by_folder = machines.reach(&["--socket", folder.to_str().unwrap()]);
+    let mut run = PlaceRun::begin(by_folder);
+    run.until("listening").await;
+    let mut agent = agent_at(&machines, &format!("unix:{}", socket.display()));
+    agent.ask(&"a".into(), "interact", script("1")).await;
+    browser.extension.run(&json!({"value": 1})).await;
+    assert_eq!(body(&agent.answer(&"a".into()).await["result"])["status"], "complete");
+    for path in ["/api/status", "/ws", "/mcp/../api/asks"] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let refused = super::ask_socket(&socket, &request).await;
+        assert_eq!((refused.status, &refused.json()["error"]), (404, &json!("not_carried")));
+    }
+    signal(run.pid(), Signal::TERM);
+    assert_eq!(run.end().await.code, Some(0));
+    assert!(!socket.exists());
+    let told = agent.call_raw("observe", json!({"what": "tabs"})).await;
+    assert_eq!(error(&told), ("place_offline".to_owned(), false), "{told}");
+}
