@@ -1,6 +1,7 @@
 # Four commands do everything, their own set-up included:
 #
-#   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would
+#   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would (`make demo-reach`: from
+#                another machine)
 #   make check   for each change: format, lints, types, and all tests that need no browser
 #   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients,
 #                a collector of metrics
@@ -23,6 +24,10 @@ BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 demo: browser
 	$(CARGO) build --release --locked
 	target/release/tabwire demo
+
+# The same from another machine: an agent behind a real sshd on the loopback, and where each of its calls went.
+demo-reach: nextest browser sshd
+	$(NEXTEST) --no-capture --filterset 'test(/^browser::far_agent::/)'
 
 # The order: what is quick and says most comes first.
 check: fmt extension clippy unit-quick
@@ -61,7 +66,7 @@ doctests:
 # The tests with a real Chromium, and the editors of others that they type into.
 EDITORS = tests/editors
 
-browsers: nextest browser xvfb target/editors/react.js
+browsers: nextest browser xvfb sshd target/editors/react.js
 	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|hostile)/)'
 
 target/editors/react.js: $(EDITORS)/node_modules/.package-lock.json $(EDITORS)/build.js $(wildcard $(EDITORS)/src/*.js)
@@ -74,7 +79,7 @@ $(EDITORS)/node_modules/.package-lock.json: $(EDITORS)/package-lock.json
 	@touch $@
 
 # Whoever should not get in tries to, in each way that docs/security.md lists; what was tried is counted.
-hostile: nextest browser
+hostile: nextest browser sshd
 	@CARGO="$(CARGO)" sh scripts/hostile.sh
 
 # Whether the tests would notice: one bug at a time is put in, each with the test that then fails.

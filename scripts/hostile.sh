@@ -13,7 +13,8 @@ elsewhere='test(=connection::limits::another_users_connection_is_closed_before_a
     + test(=connection::links::a_reader_that_never_reads_loses_its_link_and_no_command_is_lost_with_it)
     + test(/^daemon::secrecy::/)
     + test(=daemon::program::a_daemon_listens_on_the_loopback_only_and_no_flag_changes_that)
-    + test(/(^|::)command_view::/)'
+    + test(/(^|::)command_view::/)
+    + test(/^reach::(line|carried|place_run)::/)'
 
 # Of the whole workspace, as the other tests are: another choice of features would build everything anew.
 "$cargo" nextest run --locked --workspace --test it --success-output final --status-level fail \

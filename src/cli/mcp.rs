@@ -3,14 +3,21 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use serde_json::json;
 
-use super::logs;
+use super::install::{self, lasting_program};
+use super::owner::{NewOwnerConsent, owner_to_use};
+use super::{logs, read_owner};
 use crate::bridge::{self, FarTarget, LocalTarget, TargetDaemon};
 use crate::config::DaemonLocation;
-use crate::install::{DaemonService, UserFolders};
+use crate::home::StateDirectory;
+use crate::install::{
+    BROWSER_FLAG, CONNECT_FLAG, DaemonService, OWNER_FLAG, ServerEntry, UserFolders,
+};
 use crate::proof::{self, DEFAULT_OWNER};
 use crate::protocol::{BrowserName, Owner};
 use crate::reach::{FarAddress, far_socket};
+use crate::terminal::print_line;
 use crate::tools::ToolSurface;
 
 /// The first part of the names of bridges that nobody has named.
@@ -75,6 +82,32 @@ pub(super) fn place_at(
         FarAddress::Socket(path) => (path.clone(), false),
     };
     Ok(FarTarget { place: address.to_string(), socket, is_own })
+}
+
+/// Prints the entry for a client's configuration.
+pub(super) fn print_config(
+    location: &DaemonLocation,
+    owner: Option<&str>,
+    browser: Option<&BrowserName>,
+    connect: Option<&FarAddress>,
+) -> anyhow::Result<ExitCode> {
+    let owner = owner.map(read_owner).transpose()?;
+    let program = lasting_program(location)?;
+    let ServerEntry { command, mut args } = install::server(location, &program, location.port)?;
+    if let Some(browser) = browser {
+        args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
+    }
+    if let Some(address) = connect {
+        args.extend([CONNECT_FLAG.to_owned(), address.to_string()]);
+    }
+    if let Some(owner) = owner {
+        let home = StateDirectory::open(&location.home()?)?;
+        owner_to_use(&home, owner.as_str(), NewOwnerConsent::Implied)?;
+        args.extend([OWNER_FLAG.to_owned(), owner.as_str().to_owned()]);
+    }
+    let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
+    print_line(serde_json::to_string_pretty(&config)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whether a service manager has this port, and starts a daemon at a connection.

@@ -34,6 +34,7 @@ mod state_removal;
 mod status;
 mod trace;
 mod update;
+mod wsl;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -47,7 +48,6 @@ use crate::config::{DaemonLocation, ServeOptions};
 use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::native_host::is_call_of_browser;
-use crate::install::{BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG, ServerEntry};
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::protocol::{BrowserName, Owner};
 use crate::reach::FarAddress;
@@ -512,7 +512,13 @@ impl Cli {
                 serve::serve(&location, &serving, json).await
             }
             CliCommand::Mcp { client, owner, browser, far, job_notifications, tools, wait } => {
-                let (used, tools) = ((read_owner(&owner)?, browser), tools.with_wait(wait));
+                let used = (read_owner(&owner)?, browser);
+                if far.connect.is_none()
+                    && let Some(program) = wsl::windows_program(&location.home()?)
+                {
+                    return wsl::become_program(&program, arguments().into_iter().skip(1)).await;
+                }
+                let tools = tools.with_wait(wait);
                 mcp::mcp(&location, client, used, far.connect, job_notifications, tools).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
@@ -531,9 +537,12 @@ impl Cli {
             CliCommand::Update { json } => update::show(&location, json),
             CliCommand::Metrics { json } => metrics::show(&location, json).await,
             // Every subcommand takes --json, so that scripts need not know this exception.
-            CliCommand::McpConfig { owner, browser, far, json: _ } => {
-                mcp_config(&location, owner.as_deref(), browser.as_ref(), far.connect.as_ref())
-            }
+            CliCommand::McpConfig { owner, browser, far, json: _ } => mcp::print_config(
+                &location,
+                owner.as_deref(),
+                browser.as_ref(),
+                far.connect.as_ref(),
+            ),
             CliCommand::Extension(command) => extension::run(&location, command),
             CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,
             CliCommand::Drawings { command, owner, json } => {
@@ -570,31 +579,6 @@ fn token(location: &DaemonLocation, owner: &str, json: bool) -> anyhow::Result<E
     } else {
         print_line(token)?;
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn mcp_config(
-    location: &DaemonLocation,
-    owner: Option<&str>,
-    browser: Option<&BrowserName>,
-    connect: Option<&FarAddress>,
-) -> anyhow::Result<ExitCode> {
-    let owner = owner.map(read_owner).transpose()?;
-    let program = install::lasting_program(location)?;
-    let ServerEntry { command, mut args } = install::server(location, &program, location.port)?;
-    if let Some(browser) = browser {
-        args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
-    }
-    if let Some(address) = connect {
-        args.extend([CONNECT_FLAG.to_owned(), address.to_string()]);
-    }
-    if let Some(owner) = owner {
-        let home = StateDirectory::open(&location.home()?)?;
-        owner::owner_to_use(&home, owner.as_str(), NewOwnerConsent::Implied)?;
-        args.extend([OWNER_FLAG.to_owned(), owner.as_str().to_owned()]);
-    }
-    let config = json!({"mcpServers": {"tabwire": {"command": command, "args": args}}});
-    print_line(serde_json::to_string_pretty(&config)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -305,6 +305,11 @@ pub(crate) fn system_versions() -> (Option<String>, Option<String>) {
     (name.map(|name| name.trim_matches('"').to_owned()), line("/proc/sys/kernel/osrelease"))
 }
 
+/// Whether this is a Linux inside of Windows (WSL), which says so to each of its processes.
+pub(crate) fn is_wsl() -> bool {
+    cfg!(target_os = "linux") && std::env::var_os("WSL_DISTRO_NAME").is_some()
+}
+
 /// The name of this computer.
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -377,6 +377,11 @@ pub(crate) fn state_directory() -> Result<PathBuf, etcetera::HomeDirError> {
     Ok(local.join("Tabwire"))
 }
 
+/// Whether this is a Linux inside of Windows.
+pub(crate) const fn is_wsl() -> bool {
+    false
+}
+
 /// The name of this computer.
 pub(crate) fn host_name() -> String {
     env::var("COMPUTERNAME").unwrap_or_default()

@@ -21,6 +21,7 @@ mod dashboard_pictures;
 mod dashboard_recordings;
 pub(crate) mod draw;
 mod draw_observed;
+mod far_agent;
 mod first_command;
 pub(crate) mod form_stage;
 mod hand_over;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tabwire::protocol::RunClock;
-use testkit::{RawConnection, authorized, soon};
+use testkit::{RawConnection, RowReport, authorized, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
@@ -26,7 +26,9 @@ async fn a_call_at_the_far_end_reaches_the_daemon_as_its_owner_and_the_answer_co
     assert!(answer.header("authorization").is_none());
     // The token is that of the place's owner, which home has added.
     let body = answer.json().to_string();
-    assert!(body.contains(&format!("{PLACE}·agent")), "{body}");
+    let mut row = RowReport::new(56);
+    row.tried("a token of its own", body.contains(&format!("{PLACE}·agent")), body);
+    row.report();
 }
 
 #[tokio::test]
@@ -107,10 +109,11 @@ async fn beyond_the_calls_that_wait_others_still_get_through_and_then_all_are_to
 async fn what_is_not_for_programs_on_another_machine_is_refused_at_the_daemon() {
     let reached = Reached::start().await;
     let by = reached.in_time().await;
-    let refused = async |name: &str, arguments: Value| {
+    let mut row = RowReport::new(56);
+    let mut refused = async |name: &str, arguments: Value| {
         let answer = reached.ask(&by, &tool(name, &arguments)).await;
         let told = answer.json()["result"]["structuredContent"].clone();
-        assert_eq!(told["error"], "not_for_far_owners", "{arguments}: {told}");
+        row.tried(&arguments.to_string(), told["error"] == "not_for_far_owners", told);
     };
     refused("interact", json!({"action": "screenshot", "path": "a.png"})).await;
     refused("interact", json!({"action": "navigate", "url": "file:///etc/passwd"})).await;
@@ -121,6 +124,7 @@ async fn what_is_not_for_programs_on_another_machine_is_refused_at_the_daemon() 
     let store = json!({"action": "store", "name": "steps", "data": steps});
     assert_eq!(reached.ask(&by, &tool("configure", &store)).await.status, 200);
     refused("interact", json!({"action": "run", "name": "steps"})).await;
+    row.report();
     // A program of this machine is refused none of this for where it is.
     let client = testkit::McpClient::legacy(&reached.daemon);
     let told = client.call_fails("interact", json!({"action": "run", "name": "none"})).await;

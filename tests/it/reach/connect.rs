@@ -7,8 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tabwire::protocol::{OwnerKind, Timestamp};
 use testkit::{
-    ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body, signal, soon,
-    until,
+    ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body, finish, signal,
+    soon, until,
 };
 
 use super::place_run::{PlaceRun, TwoMachines};
@@ -274,4 +274,98 @@ async fn a_container_with_the_folder_reaches_the_browser_by_its_socket() {
     assert!(!socket.exists());
     let told = agent.call_raw("observe", json!({"what": "tabs"})).await;
     assert_eq!(error(&told), ("place_offline".to_owned(), false), "{told}");
+}
+
+/// What `tabwire doctor --connect box` says: its exit code, the first broken hop, and the remedy.
+async fn doctor(machines: &TwoMachines) -> (Option<i32>, Value, String) {
+    let told = machines.far.run(&["doctor", "--connect", "box", "--json"]).await;
+    let report: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    assert_eq!(report["hops"].as_array().unwrap().len(), 5, "{report}");
+    (told.code, report["first_broken"].clone(), report["do"].to_string())
+}
+
+#[tokio::test]
+async fn doctor_names_the_first_broken_hop_to_another_machine_and_its_remedy() {
+    let machines = TwoMachines::new();
+    let (code, broken, remedy) = doctor(&machines).await;
+    assert_eq!((code, &broken), (Some(1), &json!("socket")), "{remedy}");
+    assert!(remedy.contains("tabwire reach box"), "{remedy}");
+    let run = machines.by_shell().await;
+    in_time_at(&machines.socket()).await;
+    let (_, broken, remedy) = doctor(&machines).await;
+    assert_eq!(broken, "far extension", "{remedy}");
+    let port = machines.home.daemon().unwrap().port;
+    let extension = ExtensionBuilder::at(port, &machines.home.home()).connect().await;
+    let (code, broken, _) = doctor(&machines).await;
+    assert_eq!((code, broken), (Some(0), Value::Null));
+    signal(run.pid(), Signal::STOP);
+    let (_, broken, remedy) = doctor(&machines).await;
+    signal(run.pid(), Signal::CONT);
+    assert!(["reach", "carry", "socket"].contains(&broken.as_str().unwrap()), "{broken}: {remedy}");
+    let carried = async || doctor(&machines).await.0 == Some(0);
+    soon("the line", until(carried)).await;
+    signal(machines.carrier().unwrap(), Signal::STOP);
+    let (_, broken, _) = doctor(&machines).await;
+    assert_eq!(broken, "carry");
+    signal(machines.carrier().unwrap(), Signal::CONT);
+    soon("the line", until(carried)).await;
+    assert_eq!(machines.home.run(&["owner", "remove", "box"]).await.code, Some(0));
+    let (_, broken, remedy) = doctor(&machines).await;
+    assert!(broken == "reach" && remedy.contains("ask the person"), "{broken}: {remedy}");
+    drop(extension);
+}
+
+#[tokio::test]
+async fn an_agent_on_another_machine_is_told_its_place_and_one_at_home_is_not() {
+    let machines = TwoMachines::new();
+    let _browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let (health, browsers) = (json!({"action": "health"}), json!({"what": "browsers"}));
+    let mut far = agent(&machines);
+    assert_eq!(far.call("configure", health.clone()).await["place"], "box");
+    assert_eq!(far.call("observe", browsers.clone()).await["place"], "box");
+    let mut near = StdioClient::start(&machines.home);
+    assert_eq!(near.call("configure", health).await["place"], Value::Null);
+    assert_eq!(near.call("observe", browsers).await["place"], Value::Null);
+}
+
+#[tokio::test]
+async fn the_entry_for_a_client_of_another_machine_names_the_place_and_no_daemon() {
+    let machines = TwoMachines::new();
+    let told = machines.far.run(&["mcp-config", "--connect", "box"]).await;
+    let entry: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let words = entry["mcpServers"]["tabwire"]["args"].to_string();
+    assert!(words.contains(r#""--connect","box""#), "{words}");
+    let both = machines.far.run(&["mcp-config", "--connect", "box", "--owner", "ci"]).await;
+    assert!(both.code == Some(2) && both.stderr.contains("cannot be used with"), "{both:?}");
+    let scoped = ["install", "--client", "cursor", "--connect", "box", "--scope", "own"];
+    let scoped = machines.far.run(&scoped).await;
+    assert!(scoped.code == Some(2) && scoped.stderr.contains("cannot be used with"), "{scoped:?}");
+}
+
+/// The most memory that a process had, in KiB.
+fn peak_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_result_of_the_greatest_length_comes_whole_and_takes_little_memory_on_the_way() {
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let run = machines.by_shell().await;
+    // Escaped it is a little below the 7.5 MiB that a result may have. Parts end at line ends.
+    let text =
+        "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n".repeat(115 * 1024);
+    let called = ["call", "execute_js", "script=long()", "--connect", "box"];
+    let call = finish(machines.far.command(&called));
+    let result = json!({"value": text});
+    let (told, _) = tokio::join!(call, browser.extension.run(&result));
+    assert_eq!(told.code, Some(0), "{:.500}", told.stderr);
+    assert!(told.stdout.trim_end() == text.trim_end(), "{} bytes", told.stdout.len());
+    for (name, process) in [("reach", run.pid()), ("carry", machines.carrier().unwrap())] {
+        let peak = peak_memory(process);
+        assert!(peak <= 20 * 1024, "{name}: {peak} KiB");
+    }
 }

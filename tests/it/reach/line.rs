@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tabwire::protocol::Owner;
 use tabwire::reach::{LineKind, serve};
-use testkit::{TestDaemon, soon};
+use testkit::{RowReport, TestDaemon, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use super::{far_owner, home_as, home_of};
@@ -88,14 +88,16 @@ async fn of_a_far_end_that_asks_for_more_than_mcp_nothing_is_passed_on() {
         ("DELETE", "/mcp"),
         ("PUT", "/mcp"),
     ];
+    let mut row = RowReport::new(56);
     for (number, (method, path)) in asked.into_iter().enumerate() {
         let stream = u32::try_from(2 * number + 1).unwrap();
         line.write_all(&request(stream, method, path)).await.unwrap();
         let (answer, _) = said(&mut line).await;
         let text = String::from_utf8_lossy(&answer);
-        assert!(text.contains("not_carried"), "{method} {path}: {text}");
+        row.tried(&format!("{method} {path}"), text.contains("not_carried"), &text);
     }
     assert_others_are_served(&daemon).await;
+    row.report();
 }
 
 /// Sends all this as a far end, and waits until home has ended the line by itself.
@@ -115,7 +117,9 @@ async fn assert_ends_the_line(daemon: &TestDaemon, owner: &Owner, flood: &[u8]) 
 async fn rubbish_and_headers_without_end_end_the_line_and_others_are_undisturbed() {
     let daemon = TestDaemon::start().await;
     let owner = far_owner(&daemon);
+    let mut row = RowReport::new(56);
     assert_ends_the_line(&daemon, &owner, &vec![0xaa; 256 * 1024]).await;
+    row.tried("rubbish", true, "");
     // As much as a gibibyte would be refused as soon: home reads no more than it takes.
     let mut endless = PREFACE.to_vec();
     endless.extend(frame(1, 0, 1, &field(":method", "POST")));
@@ -123,6 +127,8 @@ async fn rubbish_and_headers_without_end_end_the_line_and_others_are_undisturbed
         endless.extend(frame(9, 0, 1, &vec![0; 16 * 1024]));
     }
     assert_ends_the_line(&daemon, &owner, &endless).await;
+    row.tried("headers without end", true, "");
+    row.report();
 }
 
 #[tokio::test]
@@ -160,6 +166,9 @@ async fn of_ten_thousand_calls_at_once_no_more_than_256_are_taken_and_others_are
     };
     soon("the refusals", counting).await;
     assert_others_are_served(&daemon).await;
+    let mut row = RowReport::new(56);
+    row.tried("10,000 calls at once", true, "");
+    row.report();
     home.abort();
     drop(flood);
 }

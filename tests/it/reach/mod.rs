@@ -4,9 +4,10 @@ mod carried;
 mod connect;
 mod line;
 mod outward;
-mod place_run;
-mod ssh;
+pub(crate) mod place_run;
+pub(crate) mod ssh;
 mod storm;
+mod wsl;
 
 use std::path::{Path, PathBuf};
 

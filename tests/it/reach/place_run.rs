@@ -7,48 +7,48 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use testkit::{ProgramOutput, ProgramSandbox, finish, program, signal, soon};
+use testkit::{ProgramOutput, ProgramSandbox, RowReport, finish, program, signal, soon};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::{FarAnswer, ask_socket, place};
 
 /// The machine with the browser, and the one with the agent: two state directories.
-pub(super) struct TwoMachines {
-    pub(super) home: ProgramSandbox,
-    pub(super) far: ProgramSandbox,
+pub(crate) struct TwoMachines {
+    pub(crate) home: ProgramSandbox,
+    pub(crate) far: ProgramSandbox,
 }
 
 /// A `tabwire reach` that runs.
-pub(super) struct PlaceRun {
+pub(crate) struct PlaceRun {
     child: Child,
     states: Lines<BufReader<ChildStdout>>,
 }
 
 impl TwoMachines {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { home: ProgramSandbox::new(), far: ProgramSandbox::new() }
     }
 
     /// What a shell at the far end runs.
-    pub(super) fn carry(&self) -> String {
+    pub(crate) fn carry(&self) -> String {
         let (state, program) = (self.far.path().display(), program());
         format!("TABWIRE_HOME={state} exec {program} carry box --near")
     }
 
     /// The socket at the far end.
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         tabwire::reach::far_socket(self.far.path(), &place())
     }
 
     /// `tabwire reach` with these arguments, which says each change as JSON.
-    pub(super) fn reach(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn reach(&self, arguments: &[&str]) -> Command {
         let first = ["reach", "--json", "--unattended", "--near", "--name", "box"];
         self.home.command(&[&first, arguments].concat())
     }
 
     /// Reaches the far end by a shell.
-    pub(super) async fn by_shell(&self) -> PlaceRun {
+    pub(crate) async fn by_shell(&self) -> PlaceRun {
         PlaceRun::start(self.reach(&["--", "sh", "-c", &self.carry()])).await
     }
 
@@ -60,7 +60,7 @@ impl TwoMachines {
     }
 
     /// The process of the far end.
-    pub(super) fn carrier(&self) -> Option<u32> {
+    pub(crate) fn carrier(&self) -> Option<u32> {
         self.far.processes().into_iter().find(|process| {
             let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&words).contains("\0carry\0")
@@ -76,14 +76,14 @@ impl TwoMachines {
 
 impl PlaceRun {
     /// Starts it.
-    pub(super) fn begin(mut command: Command) -> Self {
+    pub(crate) fn begin(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let states = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, states }
     }
 
     /// Starts it, and waits until the far end has answered.
-    pub(super) async fn start(command: Command) -> Self {
+    pub(crate) async fn start(command: Command) -> Self {
         let mut run = Self::begin(command);
         if run.try_until("connected").await.is_none() {
             let mut stderr = String::new();
@@ -94,13 +94,13 @@ impl PlaceRun {
     }
 
     /// The same; `None`: it has ended before.
-    pub(super) async fn try_start(command: Command) -> Option<Self> {
+    pub(crate) async fn try_start(command: Command) -> Option<Self> {
         let mut run = Self::begin(command);
         run.try_until("connected").await.map(|_| run)
     }
 
     /// Waits until it says that it is so.
-    pub(super) async fn until(&mut self, state: &str) -> Value {
+    pub(crate) async fn until(&mut self, state: &str) -> Value {
         self.try_until(state).await.expect("it has ended")
     }
 
@@ -114,12 +114,12 @@ impl PlaceRun {
         }
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
 
     /// Waits for its end.
-    pub(super) async fn end(self) -> ProgramOutput {
+    pub(crate) async fn end(self) -> ProgramOutput {
         let output = soon("the end of reach", self.child.wait_with_output()).await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         ProgramOutput {
@@ -200,17 +200,19 @@ async fn a_far_end_that_does_not_carry_is_told_in_words_with_the_next_step() {
 #[tokio::test]
 async fn a_socket_that_cannot_be_is_refused_at_the_far_end_and_nothing_there_changes() {
     let machines = TwoMachines::new();
+    let mut row = RowReport::new(56);
     let socket = machines.socket();
     let folder = socket.parent().unwrap();
     std::fs::create_dir(folder).unwrap();
     std::fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     let open = machines.fails_with(&machines.carry()).await;
-    assert!(open.contains("closed to others") && open.contains("chmod 700"), "{open}");
+    let is_told = open.contains("closed to others") && open.contains("chmod 700");
+    row.tried("a folder that is open to others", is_told, open);
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).unwrap();
     let elsewhere = machines.far.path().join("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, &socket).unwrap();
     let link = machines.fails_with(&machines.carry()).await;
-    assert!(link.contains("is a link. Remove it"), "{link}");
+    row.tried("a link in the socket's place", link.contains("is a link. Remove it"), link);
     assert!(socket.is_symlink() && !elsewhere.exists());
     std::fs::remove_file(&socket).unwrap();
     let long = machines.far.path().join("x".repeat(100));
@@ -221,7 +223,8 @@ async fn a_socket_that_cannot_be_is_refused_at_the_far_end_and_nothing_there_cha
     // Another home reaches for the same place.
     let others = TwoMachines { home: ProgramSandbox::new(), far: ProgramSandbox::new() };
     let taken = others.fails_with(&machines.carry()).await;
-    assert!(taken.contains("another program listens on"), "{taken}");
+    row.tried("two of one name", taken.contains("another program listens on"), taken);
+    row.report();
     assert_eq!(machines.get("/home").await.status, 200, "the first is undisturbed");
 }
 
@@ -232,10 +235,11 @@ async fn names_that_are_not_for_places_and_ways_that_are_none_are_refused_before
     assert_eq!(home.run(&["owner", "add", "ci", "--unattended"]).await.code, Some(0));
     let ran = home.path().join("ran");
     let touch = format!("touch {}", ran.display());
-    let refused = async |arguments: &[&str], code: i32, says: &str| {
+    let mut row = RowReport::new(56);
+    let mut refused = async |arguments: &[&str], code: i32, says: &str| {
         let told = home.run(&[&["reach"], arguments].concat()).await;
-        assert_eq!(told.code, Some(code), "{arguments:?}: {told:?}");
-        assert!(told.stderr.contains(says), "{arguments:?}: {told:?}");
+        let is_refused = told.code == Some(code) && told.stderr.contains(says);
+        row.tried(&format!("{arguments:?}"), is_refused, format!("{told:?}"));
     };
     let way = ["--unattended", "--", "sh", "-c", &touch];
     let named = |name| [&["--name", name], way.as_slice()].concat();
@@ -249,6 +253,7 @@ async fn names_that_are_not_for_places_and_ways_that_are_none_are_refused_before
     refused(&way, 1, "--name").await;
     refused(&["box", "--far-program", "a b"], 2, "write the whole command").await;
     refused(&["--name", "box", "--", "sh", "-c", &touch], 77, "a person has to agree").await;
+    row.report();
     assert!(!ran.exists());
     let owners = home.home().owners().read().unwrap().unwrap();
     assert!(owners.entry("box").is_none() && owners.entries().len() == 1, "{owners:?}");

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use super::place_run::{PlaceRun, TwoMachines};
 
 /// A server of its own, and an `ssh` that knows it as `box`.
-pub(super) struct SshServer {
+pub(crate) struct SshServer {
     dir: tempfile::TempDir,
     server: Child,
     port: u16,
@@ -22,7 +22,7 @@ pub(super) struct SshServer {
 
 impl SshServer {
     /// Serves this user, whose programs find the state of the far machine.
-    pub(super) async fn start(machines: &TwoMachines) -> Self {
+    pub(crate) async fn start(machines: &TwoMachines) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for key in ["host", "user"] {
@@ -84,7 +84,7 @@ impl SshServer {
     }
 
     /// The same with the program that is tested at the far end.
-    pub(super) fn reach_with_program(&self, machines: &TwoMachines) -> Command {
+    pub(crate) fn reach_with_program(&self, machines: &TwoMachines) -> Command {
         self.reach(machines, &["--far-program", program()])
     }
 }
@@ -102,7 +102,7 @@ fn ssh_path() -> String {
 }
 
 /// The processes of `ssh` that `tabwire reach` has started.
-pub(super) fn ssh_of(run: &PlaceRun) -> Option<u32> {
+pub(crate) fn ssh_of(run: &PlaceRun) -> Option<u32> {
     let children = format!("/proc/{0}/task/{0}/children", run.pid());
     fs::read_to_string(children).ok()?.split_whitespace().next()?.parse().ok()
 }
