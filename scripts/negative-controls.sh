@@ -11,6 +11,9 @@ trap 'rm -f "$said"' EXIT
 # Each bug, and the test that notices it.
 bugs='
 any-word-for-files hub::tests::consents::a_question_about_files_shows_them_takes_its_own_words_alone_and_ends_after_ten_minutes
+far-owners-see-every-tab hub::tests::far_owners::an_owner_sees_its_own_tabs_unless_shared_ones_were_chosen_and_never_all
+far-owners-told-of-every-site hub::tests::far_owners::recorded_streams_tell_nothing_of_a_page_or_a_request_of_a_site_without_a_word
+far-words-of-clients hub::tests::far_owners::a_word_holds_for_each_client_of_its_owner_and_for_no_other_owner
 go-before-the-journal hub::tests::recorded::go_leaves_after_the_start_is_recorded_and_other_frames_do_not_wait_for_it
 job-begins-again lifecycle::command::tests::host_tasks::row_28_a_job_that_had_begun_is_over
 kept-word-for-private-windows hub::tests::private_tabs::a_word_on_a_private_window_is_on_one_command_alone

@@ -78,6 +78,7 @@ impl Inside {
             names: None,
             shared_tabs: Vec::new(),
             private_tabs: Some(true),
+            far_owners: None,
             tab_scopes: None,
             hands_over: None,
         }));

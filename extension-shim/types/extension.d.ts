@@ -88,6 +88,8 @@ export type Context = {
   seesAll: boolean;
   /** Whether it may see and use a tab. */
   sees: (tabId: number) => boolean;
+  /** Whether it may not be told of a page of this address. */
+  hides: (url: string) => boolean;
   /** It has opened a tab, which is its owner's from now on. */
   noteOpened: (tabId: number, so?: { isPrivate?: boolean }) => void;
   /** The owner for whom it may open private tabs. */

@@ -336,6 +336,8 @@ export type ReadyFrame = {
   names?: boolean;
   /** Whether it keeps private tabs to the owner who opened them. Older extensions do not say. */
   private_tabs?: boolean;
+  /** Whether it asks the person about each site before it lets a program on another machine open, read or use it. Older extensions do not say. */
+  far_owners?: boolean;
   /** The tabs that the person shares with agents. Older extensions share none. */
   shared_tabs?: TabId[];
 };
@@ -1431,6 +1433,8 @@ export type CommandBody = {
   tabs?: TabId[];
   /** The owner of the command, if it may see and use the private tabs that this owner's commands opened. */
   private_owner?: Owner;
+  /** Whether the program is on another machine: it opens, reads and uses only sites for which the person has given a word of the kind `use`, and is told nothing of others. */
+  far?: boolean;
   /** How long it may run, in milliseconds from `go`. */
   timeout_ms: number;
   /** Whether it is run at once, without a claim. */
@@ -1459,7 +1463,7 @@ export type CommandBody = {
 export type ConsentAnswer = 'once' | 'session' | 'always' | 'deny' | 'never' | 'folder' | 'root';
 
 /** What a command needs the person's word for. A kept word is for one of these. */
-export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'watch' | 'permission';
+export type ConsentKind = 'act' | 'close' | 'file' | 'values' | 'requests' | 'settings' | 'watch' | 'permission' | 'use';
 
 /** What a command needs the person's word for, and where. */
 export type ConsentNeed = {
@@ -1756,6 +1760,7 @@ export type RequestBodies = {
   request_id: string;
   method: string;
   url: string;
+  page_url?: string;
   status?: number;
   mime_type?: string;
   request_body?: string;
@@ -1813,6 +1818,7 @@ export type SitePattern = string;
 export type SocketEvent = {
   request_id?: string;
   url: string;
+  page_url?: string;
   event: string;
   text?: string;
   bytes?: number;

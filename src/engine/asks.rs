@@ -70,7 +70,7 @@ impl Engine {
             self.open_asks().into_iter().filter(|(command, _)| command.spec().owner == *owner);
         own.map(|(command, ask)| AskSummary {
             correlation_id: command.spec().id.clone(),
-            client: self.clients.label_of(&command.spec().client),
+            client: self.shown_client(command.spec()),
             ask,
             page: self.page_of_ask(&command.spec().id),
             browser_label: self
@@ -100,7 +100,8 @@ impl Engine {
         let (browser, tab) = self.tab_of_ask(id)?;
         self.inside_since(&self.commands.get(id)?.spec().owner, browser, tab)?;
         let tabs = self.browsers.get(browser)?.tabs();
-        Some(tabs.iter().find(|known| known.tab_id == tab)?.url.clone())
+        let tab = tabs.iter().find(|known| known.tab_id == tab)?.clone();
+        Some(self.told_tab(&self.commands.get(id)?.spec().owner, tab).url)
     }
 
     pub(super) fn tab_of_ask(&self, id: &CorrelationId) -> Option<(&BrowserId, TabId)> {
@@ -118,7 +119,7 @@ impl Engine {
     fn asks_for(&self, browser: &BrowserId) -> Vec<OpenAsk> {
         let shown = self.open_asks().into_iter().map(|(command, ask)| OpenAsk {
             correlation_id: command.spec().id.clone(),
-            client: self.clients.label_of(&command.spec().client),
+            client: self.shown_client(command.spec()),
             ask,
             // The number of a tab in another browser means nothing here.
             tab_id: self

@@ -48,6 +48,8 @@ pub(super) struct BrowserState {
     keeps_scopes: bool,
     /// Whether its extension keeps private tabs to their owner.
     keeps_private_tabs: bool,
+    /// Whether its extension asks about each site that programs on another machine open, read or use.
+    keeps_far_words: bool,
     /// Whether its extension lets the person do steps alone.
     hands_over: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
@@ -113,6 +115,7 @@ impl BrowserState {
             asks_first: false,
             keeps_scopes: false,
             keeps_private_tabs: false,
+            keeps_far_words: false,
             hands_over: false,
             shows_older_extensions: false,
             takes_name: false,
@@ -178,6 +181,7 @@ impl BrowserState {
         self.asks_first = ready.asks_first == Some(true);
         self.keeps_scopes = ready.tab_scopes == Some(true);
         self.keeps_private_tabs = ready.private_tabs == Some(true);
+        self.keeps_far_words = ready.far_owners == Some(true);
         self.hands_over = ready.hands_over == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         self.takes_name = ready.names == Some(true);
@@ -266,6 +270,11 @@ impl BrowserState {
     /// Whether its extension keeps private tabs to the owner who opened them.
     pub(super) const fn keeps_private_tabs(&self) -> bool {
         self.keeps_private_tabs
+    }
+
+    /// Whether its extension asks about each site that programs on another machine open, read or use.
+    pub(super) const fn keeps_far_words(&self) -> bool {
+        self.keeps_far_words
     }
 
     /// Whether the person can do steps alone in it.

@@ -24,12 +24,13 @@ use crate::protocol::{
 use crate::seeded_bug;
 
 /// What a kept word is about: a client of an owner, on a site. The owner is an identity; the
-/// client's name is only as good as the programs that use the owner's token.
+/// client's name is only as good as the programs that use the owner's token. Of an owner on another
+/// machine it is about all clients together ([`super::far_words`]).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConsentSubject {
     /// Whose client.
     pub owner: Owner,
-    /// The client.
+    /// The client; of an owner on another machine the owner's name, which no client has.
     pub client: ClientId,
     /// What for.
     pub kind: ConsentKind,
@@ -104,6 +105,18 @@ impl KeptConsents {
         self.0.keys().map(|subject| &subject.owner)
     }
 
+    /// The sites on which the person lets a client do this.
+    pub(super) fn allowed_sites<'a>(
+        &'a self,
+        owner: &'a Owner,
+        client: &'a ClientId,
+        kind: ConsentKind,
+    ) -> impl Iterator<Item = &'a Arc<str>> + 'a {
+        let own = self.of_client(owner, client);
+        let allowed = own.filter(move |(of, term)| of.kind == kind && term.allows());
+        allowed.map(|(subject, _)| &subject.site)
+    }
+
     fn of_client<'a>(
         &'a self,
         owner: &'a Owner,
@@ -138,8 +151,8 @@ impl KeptConsents {
 impl Engine {
     /// The kept words about a client, as its commands carry them.
     pub(super) fn consents_of(&self, command: &Command) -> Vec<KnownConsent> {
-        let spec = command.spec();
-        let known = self.consents.of_client(&spec.owner, &spec.client);
+        let holder = self.word_holder(command.spec());
+        let known = self.consents.of_client(&holder.owner, &holder.client);
         let known = known.filter_map(|(subject, term)| {
             let site = ConsentSite::parse(&subject.site).ok()?;
             Some(KnownConsent { kind: subject.kind, site, allowed: term.allows() })
@@ -164,8 +177,7 @@ impl Engine {
     /// The kept words of all owners, the newest first.
     fn kept_words(&self) -> Vec<KeptWord> {
         let words = self.consents.0.iter().map(|(subject, (term, at))| {
-            let label = self.clients.label_of(&subject.client);
-            let client = if label.is_empty() { subject.client.as_str().into() } else { label };
+            let client = self.subject_of_word(subject);
             let (owner, client_id) = (subject.owner.clone(), subject.client.clone());
             let (kind, site, word) = (subject.kind, subject.site.clone(), term.word());
             KeptWord { owner, client_id, client, kind, site, word, at: *at }
@@ -268,12 +280,9 @@ impl Transaction<'_> {
         {
             return false;
         }
-        let subject = ConsentSubject {
-            owner: spec.owner.clone(),
-            client: spec.client.clone(),
-            kind: need.kind,
-            site: POLLED_PAGES.into(),
-        };
+        let Caller { owner, client } = self.word_holder(spec);
+        let kind = need.kind;
+        let subject = ConsentSubject { owner, client, kind, site: POLLED_PAGES.into() };
         match self.consents.0.get(&subject).map(|(term, _)| term.allows()) {
             Some(true) => return false,
             Some(false) => {
@@ -370,13 +379,9 @@ impl Transaction<'_> {
 
     fn subject_of(&self, id: &CorrelationId) -> Option<ConsentSubject> {
         let command = self.commands.get(id)?;
-        let (need, spec) = (&command.hold()?.need, command.spec());
-        Some(ConsentSubject {
-            owner: spec.owner.clone(),
-            client: spec.client.clone(),
-            kind: need.kind,
-            site: need.site.as_str().into(),
-        })
+        let need = &command.hold()?.need;
+        let Caller { owner, client } = self.word_holder(command.spec());
+        Some(ConsentSubject { owner, client, kind: need.kind, site: need.site.as_str().into() })
     }
 
     /// The held commands that wait for the same word, in the order in which they were held.
@@ -534,9 +539,9 @@ impl Transaction<'_> {
 
 /// The end of a command that the person does not allow.
 fn denied(subject: &ConsentSubject, is_kept: bool) -> CommandOutcome {
-    let purpose = subject.kind.purpose();
+    let purpose = subject.kind.told(&subject.site);
     let until = if is_kept { " from now on" } else { "" };
-    let message = format!("The user does not let you {purpose} {}{until}", subject.site);
+    let message = format!("The user does not let you {purpose}{until}");
     let is_permission = subject.kind == ConsentKind::Permission;
     let code = if is_permission { "permission_needed" } else { "denied_by_user" };
     let error = ReportedError { may_have_run: Some(false), ..ReportedError::new(code, message) };

@@ -298,6 +298,7 @@ pub(super) fn command_frame(
         tab_id: lane.tab,
         tabs: engine.tabs_for(command, &lane.browser),
         private_owner: engine.private_owner_for(command, &lane.browser),
+        far: engine.is_far(&spec.owner),
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
         redelivered: delivery.attempt.0 > 1,

@@ -19,6 +19,7 @@ mod deadlines;
 mod drawing_tools;
 mod effects;
 mod entry;
+mod far_words;
 mod hand_overs;
 mod history;
 mod host_tasks;

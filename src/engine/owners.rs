@@ -44,6 +44,7 @@ impl Transaction<'_> {
         if self.owners.as_ref() == Some(&list) {
             return;
         }
+        self.owner_tabs.set_far(list.far().collect());
         self.owners = Some(list);
         for owner in self.removed_owners() {
             self.end_owner(&owner);

@@ -122,6 +122,12 @@ pub enum RefusalReason {
         /// The label of the browser.
         browser: String,
     },
+    /// The program is on another machine, and the browser's extension, an old one, does not ask the person
+    /// about each site.
+    FarWordsNotKept {
+        /// The label of the browser.
+        browser: String,
+    },
     /// No tab of the browser is known.
     NoTabKnown {
         /// The label of the browser.
@@ -282,6 +288,7 @@ impl RefusalReason {
             Self::NoChoiceOfTab { .. } => "no_choice_of_tab",
             Self::NoTab { .. } => "no_tab",
             Self::ScopeNotKept { .. } => Self::SCOPE_NOT_KEPT,
+            Self::FarWordsNotKept { .. } => "far_words_not_kept",
             Self::NoTabKnown { .. } => "no_tab_known",
             Self::NotInPrivate { .. } => CommandOutcome::NOT_IN_PRIVATE,
             Self::NoPageToHandOver { .. } => "no_page_to_hand_over",
@@ -347,6 +354,7 @@ impl RefusalReason {
             ),
             Self::NoTab { browser } => no_tab_of_its_own(browser.as_deref()),
             Self::ScopeNotKept { browser } => hides_no_tabs(browser),
+            Self::FarWordsNotKept { browser } => asks_about_no_site(browser),
             Self::NoTabKnown { browser, polls: true } => {
                 format!("The extension of `{browser}` is an old one that does not report its tabs")
             }
@@ -419,7 +427,7 @@ impl RefusalReason {
                 "Open a tab with interact({action:\"tab_open\", url}), or name one of \
                  observe({what:\"tabs\"}) in the parameter `tab_id`."
             }
-            Self::ScopeNotKept { .. } => Self::RENEW_EXTENSION,
+            Self::ScopeNotKept { .. } | Self::FarWordsNotKept { .. } => Self::RENEW_EXTENSION,
             Self::NoTabKnown { polls: true, .. } => {
                 "Ask the page with interact({action:\"page_info\"}), and the browser with \
                  interact({action:\"tab_list\"})."
@@ -465,6 +473,7 @@ impl RefusalReason {
             | Self::NoChoiceOfTab { .. }
             | Self::NoTab { .. }
             | Self::ScopeNotKept { .. }
+            | Self::FarWordsNotKept { .. }
             | Self::NoTabKnown { .. }
             | Self::NotInPrivate { .. }
             | Self::NoPageToHandOver { .. }
@@ -500,6 +509,13 @@ fn no_tab_of_its_own(browser: Option<&str>) -> String {
 /// The owner's clients see their own tabs, and an old extension would show all.
 fn no_question_of_private(tab: TabId) -> String {
     format!("Tab {tab} is in a private window, of which nothing may stay: no question shows it")
+}
+
+fn asks_about_no_site(browser: &str) -> String {
+    format!(
+        "This program is on another machine, and the extension of `{browser}` is an old one that cannot ask \
+         the user about each site"
+    )
 }
 
 fn hides_no_tabs(browser: &str) -> String {
@@ -586,6 +602,7 @@ mod tests {
             RefusalReason::NoTab { browser: Some(browser.clone()) },
             RefusalReason::NoTab { browser: None },
             RefusalReason::ScopeNotKept { browser: browser.clone() },
+            RefusalReason::FarWordsNotKept { browser: browser.clone() },
             tab_known(true),
             tab_known(false),
             RefusalReason::NotInPrivate { tab: TabId(7) },

@@ -48,6 +48,8 @@ struct OwnerTabState {
 #[derive(Debug, Default)]
 pub(super) struct OwnerTabs {
     scopes: OwnerScopes,
+    /// The owners whose programs are on another machine.
+    far: HashSet<Owner>,
     tabs: HashMap<TabPlace, OwnerTabState>,
     /// The tabs that the person shares, each since when.
     shared: HashMap<TabPlace, Timestamp>,
@@ -58,7 +60,22 @@ pub(super) struct OwnerTabs {
 impl OwnerTabs {
     /// The scope of an owner.
     pub(super) fn scope_of(&self, owner: &Owner) -> TabScope {
-        self.scopes.of(owner)
+        if self.far.contains(owner) && !seeded_bug::is_on("far-owners-see-every-tab") {
+            self.scopes.of_far(owner)
+        } else {
+            self.scopes.of(owner)
+        }
+    }
+
+    /// The owners who do not see every tab.
+    fn bounded(&self) -> HashSet<&Owner> {
+        let chosen = self.scopes.chosen().map(|(owner, _)| owner).chain(&self.far);
+        chosen.filter(|owner| self.scope_of(owner).is_bounded()).collect()
+    }
+
+    /// Sets the owners whose programs are on another machine.
+    pub(super) fn set_far(&mut self, far: HashSet<Owner>) {
+        self.far = far;
     }
 
     /// Since when a tab is inside the scope of an owner; `None`: it is outside.
@@ -123,8 +140,8 @@ const OUTSIDE_NOW: &str = "Result dropped: its program sees fewer tabs now (neve
 impl Engine {
     /// The clients of owners who do not see every tab.
     fn bounded_clients(&self) -> Vec<ClientId> {
-        let owners = self.owner_tabs.scopes.chosen().filter(|(_, scope)| scope.is_bounded());
-        let clients = owners.flat_map(|(owner, _)| self.clients.of(owner));
+        let owners = self.owner_tabs.bounded().into_iter();
+        let clients = owners.flat_map(|owner| self.clients.of(owner));
         clients.map(|(client, _)| client.clone()).collect()
     }
 
@@ -160,7 +177,8 @@ impl Engine {
 
     /// The browsers with the tabs that an owner's clients see.
     pub(super) fn sight<'a>(&'a self, owner: &'a Owner) -> TabSight<'a> {
-        TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner }
+        let is_far = self.is_far(owner);
+        TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner, is_far }
     }
 
     /// The tabs of connected browsers that an owner's clients see.
@@ -179,7 +197,7 @@ impl Engine {
         }
         let inside = self.owner_tabs.inside(owner);
         let inside = inside.map(|(place, since)| ((place.browser.clone(), place.tab), since));
-        Some(TabsInside::new(inside.collect()))
+        Some(TabsInside::new(inside.collect(), self.told_sites(owner)))
     }
 
     /// The tabs that the extension lets a command see and use; `None`: all.
@@ -237,7 +255,10 @@ impl Engine {
         let opens_private = spec.work.action().is_some_and(Action::opens_private_tab);
         let keeps_private =
             self.browsers.get(&peer.browser).is_some_and(BrowserState::keeps_private_tabs);
+        let keeps_words =
+            self.browsers.get(&peer.browser).is_some_and(BrowserState::keeps_far_words);
         (!is_bounded || keeps && is_placed)
+            && (!self.is_far(&spec.owner) || keeps_words)
             && (!opens_private || keeps_private)
             && !self.is_outside(&spec.id, command)
     }
@@ -330,9 +351,9 @@ impl Transaction<'_> {
         match self.owner_tabs.tabs.get(place) {
             Some(state) => vec![state.tab.owner.clone()],
             None if self.owner_tabs.is_shared(place) => {
-                let chosen = self.owner_tabs.scopes.chosen();
-                let sharing = chosen.filter(|(_, scope)| *scope == TabScope::Shared);
-                sharing.map(|(owner, _)| owner.clone()).collect()
+                let chosen = self.owner_tabs.scopes.chosen().map(|(owner, _)| owner);
+                let sharing = chosen.filter(|of| self.scope_of(of) == TabScope::Shared);
+                sharing.cloned().collect()
             }
             None => Vec::new(),
         }

@@ -228,6 +228,17 @@ impl Transaction<'_> {
 }
 
 impl Engine {
+    /// What the extension of a browser, an old one, does not keep of a command's owner.
+    fn unkept_by(&self, browser: &BrowserState, id: &CorrelationId) -> Option<RefusalReason> {
+        let label = || browser.label().to_owned();
+        if !browser.keeps_scopes() {
+            return Some(RefusalReason::ScopeNotKept { browser: label() });
+        }
+        let is_far = self.commands.get(id).is_some_and(|it| self.is_far(&it.spec().owner));
+        let is_kept = !is_far || browser.keeps_far_words();
+        (!is_kept).then(|| RefusalReason::FarWordsNotKept { browser: label() })
+    }
+
     /// The error for a command that the scope of its owner keeps from a browser: for a tab that is
     /// outside it is that for a tab that does not exist.
     fn scope_refusal(&self, browser: &BrowserState, id: &CorrelationId) -> ReportedError {
@@ -240,7 +251,7 @@ impl Engine {
         let why = if opens_private && !browser.keeps_private_tabs() {
             Some(targets::no_private_tabs(label(), browser))
         } else {
-            (!browser.keeps_scopes()).then(|| RefusalReason::ScopeNotKept { browser: label() })
+            self.unkept_by(browser, id)
         };
         if let Some(why) = why {
             return ReportedError {

@@ -348,6 +348,7 @@ impl Transaction<'_> {
         {
             *absence = self.browser_absence();
         }
+        self.tell_tabs_of_refusal(&caller.owner, &mut why);
         let name = self.names.next_name();
         let (long, _) = name.split_at(32);
         let id = self.id_of("refused", long);

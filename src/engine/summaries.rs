@@ -178,7 +178,7 @@ impl Transaction<'_> {
             browser_label: self.browser_label(browser),
             current: is_current(browser, tab.tab_id),
             held_by: self.holder_of(caller, browser, tab.tab_id, now),
-            tab: tab.clone(),
+            tab: self.told_tab(&caller.owner, tab.clone()),
         };
         let may_use =
             |(browser, _): &(&BrowserId, _)| self.may_use_browser(&caller.client, browser);

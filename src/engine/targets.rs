@@ -25,6 +25,8 @@ pub(super) struct TabSight<'a> {
     pub(super) browsers: &'a HashMap<BrowserId, BrowserState>,
     pub(super) tabs: &'a OwnerTabs,
     pub(super) owner: &'a Owner,
+    /// Whether the owner's programs are on another machine.
+    pub(super) is_far: bool,
 }
 
 impl<'a> TabSight<'a> {
@@ -101,6 +103,9 @@ pub(super) fn resolve(
     }
     if sight.is_bounded() && browser.is_connected() && !browser.keeps_scopes() {
         return Err(RefusalReason::ScopeNotKept { browser: label_of(id, browser) });
+    }
+    if sight.is_far && browser.is_connected() && !browser.keeps_far_words() {
+        return Err(RefusalReason::FarWordsNotKept { browser: label_of(id, browser) });
     }
     if let Some(poller) = browser.poller() {
         if poller.is_switched_off() {
@@ -359,7 +364,8 @@ impl Transaction<'_> {
         let selector = &within.map_err(|refusal| self.refuse(caller, refusal))?;
         let current = self.client(caller).current();
         let found = find_tab(&self.sight(&caller.owner), current.as_ref(), selector);
-        found.map_err(|refusal| self.refuse(caller, refusal))
+        let (browser, tab) = found.map_err(|refusal| self.refuse(caller, refusal))?;
+        Ok((browser, self.told_tab(&caller.owner, tab)))
     }
 }
 

@@ -24,6 +24,7 @@ mod browser_names;
 mod caps;
 mod consents;
 mod ending;
+mod far_owners;
 mod following;
 mod hand_overs;
 mod host_tasks;
@@ -243,6 +244,7 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         names: None,
         shared_tabs: Vec::new(),
         private_tabs: Some(true),
+        far_owners: None,
         tab_scopes: None,
         hands_over: Some(true),
     }

@@ -208,6 +208,7 @@ mod tests {
                 names: None,
                 shared_tabs: Vec::new(),
                 private_tabs: Some(true),
+                far_owners: None,
                 tab_scopes: None,
                 hands_over: None,
             }));

@@ -43,11 +43,13 @@ pub enum ConsentKind {
     /// It needs an optional permission of the extension, which the browser asks the person for. The
     /// site is the permission's name; the browser keeps the word.
     Permission,
+    /// A program on another machine opens, reads or acts on a site.
+    Use,
 }
 
 impl ConsentKind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Act,
         Self::Close,
         Self::File,
@@ -56,6 +58,7 @@ impl ConsentKind {
         Self::Settings,
         Self::Watch,
         Self::Permission,
+        Self::Use,
     ];
 
     /// The word on the wire and in the journal.
@@ -70,6 +73,7 @@ impl ConsentKind {
             Self::Settings => "settings",
             Self::Watch => "watch",
             Self::Permission => "permission",
+            Self::Use => "use",
         }
     }
 
@@ -91,6 +95,24 @@ impl ConsentKind {
             Self::Settings => "set permissions of",
             Self::Watch => "record what you do on",
             Self::Permission => "use the optional browser permission",
+            Self::Use => "open, read and act on",
+        }
+    }
+
+    /// What the agent wants and where, as the agent is told it. A program on another machine is told no
+    /// address that it may not use: a page may have sent its tab there.
+    #[must_use]
+    pub fn told(self, site: &str) -> String {
+        match self {
+            Self::Act
+            | Self::Close
+            | Self::File
+            | Self::Values
+            | Self::Requests
+            | Self::Settings
+            | Self::Watch
+            | Self::Permission => format!("{} {site}", self.purpose()),
+            Self::Use => format!("{} the site of this command", self.purpose()),
         }
     }
 
@@ -98,7 +120,12 @@ impl ConsentKind {
     #[must_use]
     pub const fn is_kept(self) -> bool {
         match self {
-            Self::Act | Self::Close | Self::Values | Self::Requests | Self::Settings => true,
+            Self::Act
+            | Self::Close
+            | Self::Values
+            | Self::Requests
+            | Self::Settings
+            | Self::Use => true,
             Self::File | Self::Watch | Self::Permission => false,
         }
     }

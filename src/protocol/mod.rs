@@ -32,6 +32,7 @@ mod short_text;
 mod sites;
 mod tab_scope;
 mod timestamp;
+mod told_sites;
 mod trace_context;
 mod transport;
 mod uploads;
@@ -100,6 +101,7 @@ pub use sites::{
 };
 pub use tab_scope::{OwnerScopes, TabScope};
 pub use timestamp::Timestamp;
+pub use told_sites::ToldSites;
 pub use trace_context::{TRACE_STATE_MAX, TraceContext, TraceFields};
 pub use transport::Transport;
 pub use uploads::{

@@ -257,6 +257,12 @@ impl OwnerList {
         entry.is_some_and(|entry| entry.kind == OwnerKind::Far && entry.owner() == *owner)
     }
 
+    /// The owners whose programs are on another machine.
+    pub fn far(&self) -> impl Iterator<Item = Owner> {
+        let far = self.owners.iter().filter(|entry| entry.kind == OwnerKind::Far);
+        far.map(OwnerEntry::owner)
+    }
+
     /// Adds an owner with a new generation.
     ///
     /// # Errors

@@ -23,6 +23,9 @@ pub enum TabScope {
 }
 
 impl TabScope {
+    /// The widest one that an owner on another machine can have.
+    pub const WIDEST_FAR: Self = Self::Shared;
+
     /// Reads its name, as the command line has it.
     ///
     /// # Errors
@@ -93,6 +96,14 @@ impl OwnerScopes {
         self.owners.get(owner).copied().unwrap_or_default()
     }
 
+    /// The scope of an owner on another machine: its own tabs, unless a person has chosen that it sees shared
+    /// ones besides. Nobody can choose that it sees every tab.
+    #[must_use]
+    pub fn of_far(&self, owner: &Owner) -> TabScope {
+        let chosen = self.owners.get(owner).copied().unwrap_or(TabScope::Own);
+        chosen.min(TabScope::WIDEST_FAR)
+    }
+
     /// Chooses the scope of an owner. Returns whether that is a change.
     pub fn choose(&mut self, owner: Owner, scope: TabScope) -> bool {
         self.owners.insert(owner, scope) != Some(scope)
@@ -124,6 +135,20 @@ mod tests {
         let json = serde_json::to_string(&scopes).unwrap();
         assert_eq!(json, r#"{"owners":{"work":"own"}}"#);
         assert_eq!(serde_json::from_str::<OwnerScopes>(&json).unwrap(), scopes);
+    }
+
+    #[test]
+    fn an_owner_on_another_machine_sees_its_own_tabs_and_at_most_the_shared_ones() {
+        let mut scopes = OwnerScopes::default();
+        assert_eq!(scopes.of_far(&"box".into()), TabScope::Own);
+        for (chosen, has) in [
+            (TabScope::Shared, TabScope::Shared),
+            (TabScope::All, TabScope::Shared),
+            (TabScope::Own, TabScope::Own),
+        ] {
+            scopes.choose("box".into(), chosen);
+            assert_eq!(scopes.of_far(&"box".into()), has);
+        }
     }
 
     #[test]

@@ -49,6 +49,7 @@ impl EntryRecord {
             Self::Socket(event) => {
                 some(&mut event.request_id, TextKind::Word, visit);
                 visit(&mut event.url, TextKind::Line);
+                some(&mut event.page_url, TextKind::Line, visit);
                 visit(&mut event.event, TextKind::Word);
                 event.truncated |= some(&mut event.text, TextKind::Line, visit);
             }
@@ -113,6 +114,7 @@ impl RequestBodies {
         visit(&mut self.request_id, TextKind::Word);
         visit(&mut self.method, TextKind::Word);
         visit(&mut self.url, TextKind::Line);
+        some(&mut self.page_url, TextKind::Line, visit);
         some(&mut self.mime_type, TextKind::Word, visit);
         self.truncated |= some(&mut self.request_body, TextKind::Body, visit);
         self.truncated |= some(&mut self.response_body, TextKind::Body, visit);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::record::{EntryRecord, LogLevel, NetworkRequest, WebVitals};
-use crate::protocol::{StreamKind, TabId, Timestamp};
+use crate::protocol::{StreamKind, TabId, Timestamp, ToldSites};
 
 /// The last time that RFC 3339 can express, in ms since the Unix epoch.
 const LATEST: f64 = 253_402_300_799_999.0;
@@ -139,8 +139,18 @@ impl StreamEntry {
             EntryRecord::Request(request) => request.page_url.as_deref(),
             EntryRecord::Action(action) => Some(&action.url),
             EntryRecord::Performance(performance) => Some(&performance.url),
-            EntryRecord::Bodies(_) | EntryRecord::Socket(_) | EntryRecord::ExtensionLog(_) => None,
+            EntryRecord::Bodies(bodies) => bodies.page_url.as_deref(),
+            EntryRecord::Socket(event) => event.page_url.as_deref(),
+            EntryRecord::ExtensionLog(_) => None,
         }
+    }
+
+    /// Whether it is of these sites alone: both its page and the address that it is about. One that does
+    /// not name its page is of none.
+    pub(super) fn is_of(&self, sites: &ToldSites) -> bool {
+        let [subject, _content] = self.said();
+        self.page_address().is_some_and(|page| !page.is_empty() && sites.tells(page))
+            && sites.tells(subject)
     }
 
     /// The addresses that it is about: of its page, its request or its script.

@@ -229,6 +229,7 @@ fn bodies(item: &Map<String, Value>, id: impl Fn() -> Box<str>) -> Option<Reques
     let truncated =
         ["requestTruncated", "request_truncated", "responseTruncated", "response_truncated"];
     Some(RequestBodies {
+        page_url: None,
         request_id: text(item, &["requestId", "request_id", "id"]).unwrap_or_else(id),
         method: text(item, &["method"]).unwrap_or_else(|| "GET".into()),
         url: text(item, &["url"])?,
@@ -264,6 +265,7 @@ fn socket_event(item: &Map<String, Value>) -> Option<SocketEvent> {
         (_, _) => event,
     };
     Some(SocketEvent {
+        page_url: None,
         request_id: text(item, &["id"]),
         url: text(item, &["url"])?,
         event,

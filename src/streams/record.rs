@@ -94,6 +94,8 @@ pub(super) struct RequestBodies {
     pub(super) method: Box<str>,
     pub(super) url: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page_url: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mime_type: Option<Box<str>>,
@@ -113,6 +115,8 @@ pub(super) struct SocketEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_id: Option<Box<str>>,
     pub(super) url: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page_url: Option<Box<str>>,
     pub(super) event: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<Box<str>>,

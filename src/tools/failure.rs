@@ -190,6 +190,7 @@ impl RefusedCall {
             | RefusalReason::NoChoiceOfTab { .. }
             | RefusalReason::NoTab { .. }
             | RefusalReason::ScopeNotKept { .. }
+            | RefusalReason::FarWordsNotKept { .. }
             | RefusalReason::NoTabKnown { .. }
             | RefusalReason::NotInPrivate { .. }
             | RefusalReason::NoPageToHandOver { .. }

@@ -101,7 +101,6 @@ const LISTED: [(&str, &[&str]); 4] = [
             "tab_release",
             "dialogs",
             "noise_rule",
-            "site_rules",
             "clear",
             "store",
             "load",
@@ -154,6 +153,10 @@ fn is_listed(tool: &str, choice: &str) -> bool {
 }
 
 fn check_params(given: &Map<String, Value>) -> Result<(), CallFailure> {
+    // It would go on where the person goes, on sites without a word.
+    if given.get("by").is_some_and(|by| by == "person") {
+        return Err(not_listed("record by the person").about("by"));
+    }
     if let Some(path) = PATHS.into_iter().find(|path| given.contains_key(*path)) {
         let message =
             format!("`{path}` is on the machine with the browser, and this program is on another");
@@ -198,11 +201,13 @@ mod tests {
 
     /// Those that somebody has decided not to list, and why: they take or tell paths of the machine with the
     /// browser, or what happens there beside the pages.
-    const REFUSED: [(&str, &str); 5] = [
+    const REFUSED: [(&str, &str); 6] = [
         (interact::NAME, "upload_file"),
         (interact::NAME, "downloads"),
         (observe::NAME, "extension_logs"),
         (configure::NAME, "save_har"),
+        // The sites that the person has rules for.
+        (configure::NAME, "site_rules"),
         (crate::tools::jobs::NAME, crate::tools::jobs::NAME),
     ];
 
@@ -249,6 +254,7 @@ mod tests {
             json!({"action": "dialog", "paths": ["a"]}),
             json!({"action": "downloads"}),
             json!({"action": "to_come"}),
+            json!({"action": "record", "phase": "start", "by": "person"}),
             json!({"action": "navigate", "url": "file:///etc/passwd"}),
             json!({"action": "tab_open", "url": " \tFILE:/etc/passwd"}),
             json!({"action": "navigate", "url": "view-source:file:///etc/passwd"}),

@@ -135,7 +135,7 @@ async function frameTree(tabId, room, backendNodeId) {
   try {
     const { node: { frameId } } = await cdp(tabId, 'DOM.describeNode', { backendNodeId });
     const { url, origin, elements } = await readIsolated(tabId, FRAME, frameId);
-    return elements > AX_ELEMENTS || policy.blocksPage(url, origin) ? null : await treeOf(tabId, room, frameId);
+    return elements > AX_ELEMENTS || policy.blocksPage(url, origin) || [url, origin].some((page) => policy.far.hides(tabId, page)) ? null : await treeOf(tabId, room, frameId);
   } catch (error) {
     // One of another site is in another process, which this session does not reach.
     console.debug('tabwire: a frame was not read', error);

@@ -23,6 +23,7 @@ export async function page_info(_, { tab_id, begin }) {
   assertReachable(tab);
   if (await findCrash(tab)) throw crashedTab(tab.id);
   await policy.admitTab(await withOwner(tab));
+  policy.far.assert(tab.id, tab.url ?? '');
   const { id, url = '', title = '', status = 'unloaded', width, height } = tab;
   const viewport = width && height ? { viewport: { width, height } } : {};
   const asleep = { ...(tab.discarded && { discarded: true }), ...(isFrozen(tab) && { frozen: true }) };

@@ -15,7 +15,7 @@ import { originOf } from '../policy/pages.js';
 export async function page_summary(_, context) {
   const read = withLook(`${summarySource()}(look).read()`);
   const { value, url, dialogs } = await lookAtPage(context, async (id) => ({ ...await readIsolated(id, read), ...await pdfNote(id) }));
-  // A frame that would show a page of Tabwire is there without its address.
-  for (const frame of value.frames ?? []) if (policy.own.covers(frame.url ?? '')) delete frame.url;
+  // A frame that would show a page of Tabwire, or one of which the program may not be told, is there without its address.
+  for (const frame of value.frames ?? []) if (policy.own.covers(frame.url ?? '') || context.hides(frame.url ?? '')) delete frame.url;
   return { value: withoutEmpty(value), type: 'object', origin: originOf(url), dialogs };
 }

@@ -14,10 +14,11 @@ import { ActionError, messageOf, noSuchTab } from '../lib/errors.js';
 import { load } from './navigate.js';
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_list(_, { begin, sees }) {
+export async function tab_list(_, { begin, sees, hides }) {
   begin();
   await tabs.tellNow();
-  return { value: tabs.list().filter(({ tab_id }) => sees(tab_id)), type: 'array' };
+  const seen = tabs.list().filter(({ tab_id }) => sees(tab_id));
+  return { value: seen.map((tab) => (hides(tab.url) ? { ...tab, url: '', title: '' } : tab)), type: 'array' };
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
@@ -41,6 +42,7 @@ export async function tab_open({ url = 'about:blank', focus, private: isAsked },
   const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
   if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
+  if (context.hides(tab.url ?? '')) throw leftOpen(id, 'it shows a page on a site that needs the user\'s word first');
   const shown = tab.url ?? wanted;
   return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown) }, type: 'object' };
 }
@@ -87,8 +89,8 @@ async function loadInNewTab(id, url, context) {
 }
 
 /** @param {Record<string, any>} _ @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_close(_, { tab_id, begin }) {
-  const { id, url = '', title = '' } = await permitted(tab_id);
+export async function tab_close(_, { tab_id, begin, hides }) {
+  const { id, url, title } = told(await permitted(tab_id), hides);
   begin();
   await chrome.tabs.remove(id).catch(refused);
   // With its last tab a browser may end and answer nothing any more; closed is closed.
@@ -97,10 +99,10 @@ export async function tab_close(_, { tab_id, begin }) {
 }
 
 /** @param {Record<string, any>} params @param {Context} context @returns {Promise<Outcome>} */
-export async function tab_activate({ focus }, { tab_id, begin }) {
+export async function tab_activate({ focus }, { tab_id, begin, hides }) {
   const withWindow = checkedFlag('focus', focus);
   policy.handed.assertFrontIsFree();
-  const { id, url = '', title = '' } = await permitted(tab_id);
+  const { id, url, title } = told(await permitted(tab_id), hides);
   begin();
   if (withWindow) await bringToFront(id);
   else await show(id).catch(refused);
@@ -125,6 +127,16 @@ async function permitted(tabId) {
   const tab = await tabs.fresh(tabId);
   await policy.admitTab(await withOwner(tab));
   return tab;
+}
+
+/** @param {chrome.tabs.Tab & {id: number}} tab @param {Context['hides']} hides @returns {{id: number, url: string, title: string}} what the agent is told of it */
+function told({ id, url = '', title = '' }, hides) {
+  return hides(url) ? { id, url: '', title: '' } : { id, url, title };
+}
+
+/** The next command can name the tab, and is asked about. @param {number} id @param {string} why */
+function leftOpen(id, why) {
+  return new ActionError('consent_needed', `tab ${id} was opened and stays open, but ${why}`, undefined, { hint: `Call the next command with tab_id ${id}: the user is asked first.`, mayHaveRun: true });
 }
 
 /** @param {unknown} error @returns {never} */

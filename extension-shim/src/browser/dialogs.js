@@ -128,7 +128,7 @@ class DialogHold {
 
   /** The text is the page's: no agent sees that of a closed site. @param {AskingDialog} dialog */
   async #mayTell({ told, url }) {
-    const isOpen = !isDenied(url) && await documentNow(this.#tabId).then(() => true, () => false);
+    const isOpen = !isDenied(url) && !policy.far.hides(this.#tabId, url ?? '') && await documentNow(this.#tabId).then(() => true, () => false);
     if (!isOpen) told.message = '';
     return isOpen;
   }

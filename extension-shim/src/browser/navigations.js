@@ -23,6 +23,7 @@ import { DOWNLOAD_MS } from './limits.js';
 
 /**
  * @typedef {object} NavigationWatch
+ * @property {number} tabId
  * @property {Aim} aim
  * @property {string | null} from the URL that it began with, null before ours has begun
  * @property {string | null} current the URL that the load under way began with, null before ours has begun
@@ -51,7 +52,7 @@ export class Navigations {
    */
   follow(tabId, aim, signal, onDocument = () => {}) {
     return /** @type {Promise<Arrival>} */ (new Promise((done, failed) => {
-      this.#watches.set(tabId, { aim, from: null, current: null, hasPage: false, download: null, onDocument, done, failed });
+      this.#watches.set(tabId, { tabId, aim, from: null, current: null, hasPage: false, download: null, onDocument, done, failed });
       signal.addEventListener('abort', () => failed(signal.reason));
     })).finally(() => this.#watches.delete(tabId));
   }
@@ -100,9 +101,11 @@ export class Navigations {
 
   /** Fails a redirect to a closed site: the outcome there stays unknown to the agent. @param {NavigationWatch} watch @param {string} url */
   #follow(watch, url) {
-    if (fileIn(url) !== null) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
+    const isFarFile = fileIn(url) !== null && this.#policy.far.hides(watch.tabId, url);
+    if (fileIn(url) !== null && !isFarFile) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
     try {
       this.#policy.assertUrl(url, { ran: true });
+      this.#policy.far.assert(watch.tabId, url, { ran: true });
     } catch (error) {
       watch.failed(error);
     }

@@ -60,7 +60,7 @@ export async function documentsOf(tabId) {
   for (const { documentId, frameId, parentFrameId, url: shown, errorOccurred } of frames) {
     // The frames of one that may not be seen are not seen either.
     if (frameId !== 0 && !open.has(parentFrameId)) continue;
-    if (frameId !== 0 && policy.blocks(shown)) documents.denied.add(parentFrameId);
+    if (frameId !== 0 && (policy.blocks(shown) || policy.far.hides(tabId, shown))) documents.denied.add(parentFrameId);
     else if (documentId && !errorOccurred) {
       open.add(frameId);
       const around = frameId === 0 ? undefined : documents.seen.find((one) => one.frameId === parentFrameId);
@@ -95,7 +95,7 @@ export function forgetDocuments(tabId) {
  */
 export async function documentsAsking(tabId, question) {
   const known = onlyDocuments.get(tabId);
-  const isAsked = known && question && (question.documentId ?? known.documentId) === known.documentId && /^https?:/.test(known.url) && !policy.blocks(known.url);
+  const isAsked = known && question && (question.documentId ?? known.documentId) === known.documentId && /^https?:/.test(known.url) && !policy.blocks(known.url) && !policy.far.hides(tabId, known.url);
   // The second asking tells why the first has failed.
   const early = isAsked ? askDocument(tabId, known, question.name, question.argument).then((value) => ({ value }), () => undefined) : undefined;
   const documents = await documentsOf(tabId);
@@ -184,7 +184,7 @@ async function askTogether(tabId, documents, name, argument) {
     if (!result || result.isAbsent) return [];
     if (result.error !== undefined) throw new ActionError('internal', `the page cannot be read: ${result.error}`);
     // Only the frame itself knows whose an empty frame is.
-    const isDenied = document.frameId !== 0 && hidesOwner(document.url) && policy.blocksPage(document.url, result.origin);
+    const isDenied = document.frameId !== 0 && hidesOwner(document.url) && (policy.blocksPage(document.url, result.origin) || policy.far.hides(tabId, result.origin ?? ''));
     return isDenied ? [] : [{ document, value: result.value }];
   });
 }

@@ -17,10 +17,17 @@ import { policy } from './state.js';
 export async function assertPage(tabId, so) {
   const { id, url } = await mainFrame(tabId);
   await policy.admit(url, so);
+  policy.far.assert(tabId, url, so);
   // An empty page belongs to its opener, and holds the content that its opener wrote into it.
-  if (hidesOwner(url)) await policy.admitOwner(await originOfFrame(tabId, id), so);
+  if (hidesOwner(url)) await admitOwner(tabId, await originOfFrame(tabId, id), so);
   if (fileIn(url) !== null) await admitParts(tabId, so);
   return url;
+}
+
+/** @param {number} tabId @param {string | null} owner of its empty page @param {{ran?: boolean}} [so] rejects if the owner's pages may not be used */
+async function admitOwner(tabId, owner, so) {
+  await policy.admitOwner(owner, so);
+  policy.far.assert(tabId, owner, so);
 }
 
 /** The page, as the browser has it. @param {number} tabId to which the debugger is attached @returns {Promise<{id: string, url: string}>} */
@@ -67,8 +74,9 @@ export async function documentNow(tabId, so) {
 export async function admitDocument(tabId, frame, so) {
   if (!frame?.documentId) throw navigationInterrupted();
   await policy.admit(frame.url, so);
+  policy.far.assert(tabId, frame.url, so);
   const target = { tabId, documentIds: [frame.documentId] };
-  if (hidesOwner(frame.url)) await policy.admitOwner(await ownerIn(target), so);
+  if (hidesOwner(frame.url)) await admitOwner(tabId, await ownerIn(target), so);
   return { url: frame.url, target };
 }
 

@@ -35,7 +35,7 @@ export function hasLongPostData({ sent: { request } }) {
  * @returns {Omit<BodyEntry, 'tab_id'> | null} null: there is nothing to read
  */
 export function bodyEntry(finished, postData, answer) {
-  const { t, request_id, method, url, status, mime_type } = finished.entry;
+  const { t, request_id, method, url, page_url, status, mime_type } = finished.entry;
   if (postData === undefined && !answer && !hasTextAnswer(finished)) return null;
   const asked = clipped(postData);
   const received = clipped(answer?.body, answer?.base64Encoded);
@@ -45,6 +45,7 @@ export function bodyEntry(finished, postData, answer) {
     request_id,
     method,
     url,
+    page_url,
     status,
     mime_type,
     request_body: asked?.text,

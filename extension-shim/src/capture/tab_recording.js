@@ -274,7 +274,7 @@ export class TabRecording {
     this.#count('Network');
     if (method.startsWith('Network.webSocket')) {
       const entry = this.#sockets.handle(method, params, Date.now());
-      if (entry && this.streams.has('websocket') && !this.#isDenied(entry.url)) this.#add('websocket', entry);
+      if (entry && this.streams.has('websocket') && !this.#isDenied(entry.url)) this.#add('websocket', /** @type {RecordedEntry} */ ({ ...entry, page_url: this.#url }));
       return;
     }
     for (const finished of this.#requests.handle(method, params)) {

@@ -44,6 +44,9 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {(tabId: number) => string | undefined} [sharedAt] the site at which the person shares a tab
  * @property {(tabId: number, origin: string) => Promise<boolean>} [confirms] whether a tab is still shared at that site
  * @property {(command: CommandBody, tabId: number) => boolean} [isPrivateFor] whether a private tab may be told to a command; true of all others
+ * @property {(command: CommandBody, url: string) => boolean} [hides] whether it may not be told of a page
+ * @property {(command: CommandBody, tabId: number) => void} [opened] it has opened a tab
+ * @property {(command: CommandBody, so: {ran: boolean}) => Promise<void>} [landed] rejects if it may not be told of the page that its tab shows now
  * @property {(tabId: number) => number} [idNow] of a tab: the browser may have given it another one
  * @property {(tabId: number, signal: AbortSignal) => Promise<string | null>} [picture] a JPEG of a tab for the person, in base64
  * @property {(command: CommandBody, context: Context) => Promise<ReportedNotes | null> | null} [wake] wakes the page that it is for, if that sleeps
@@ -274,11 +277,13 @@ export class Dispatcher {
       // A batch is one act.
       const outcome = await (named === entry.command && named.pictured === true ? this.#pictured(entry, command, signal, act) : act());
       await this.#confirm(command, running);
+      await this.#gate.landed?.(command, { ran: running.begun });
       this.#gate.done?.(command, outcome);
       return notes === null ? outcome : { ...outcome, notes: { ...outcome.notes, ...notes } };
     } catch (error) {
       // Its words may be those of the next page.
       if (isBounded(command)) await this.#confirm(command, running);
+      await this.#gate.landed?.(command, { ran: running.begun });
       throw withoutOutside(command, error, (tabId) => this.#sees(command, tabId));
     } finally {
       unfollow?.();
@@ -347,9 +352,11 @@ export class Dispatcher {
       clientId: command.client_id,
       seesAll: !isBounded(command),
       sees: (tabId) => this.#sees(command, tabId),
+      hides: (url) => this.#gate.hides?.(command, url) ?? false,
       privateOwner: command.private_owner,
       noteOpened: (tabId, so = {}) => {
         noteOpened(command, tabId);
+        this.#gate.opened?.(command, tabId);
         // Before everything else that tells of the tab: it is the owner's from now on.
         this.#send({ type: 'tab_opened', correlation_id: entry.correlation_id, tab_id: tabId, ...(so.isPrivate && { private: true }) });
       },

@@ -9,11 +9,16 @@ import { ActionError } from './errors.js';
 import { permissionName } from './optional_permissions.js';
 
 /** @type {Record<ConsentKind, string>} */
-const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of', settings: 'set permissions of', watch: 'record what you do on', permission: 'use the browser\'s permission' };
+const PURPOSES = { act: 'act on', close: 'close a tab on', file: 'give files to', values: 'use cookies and stored values of', requests: 'answer or change requests of', settings: 'set permissions of', watch: 'record what you do on', permission: 'use the browser\'s permission', use: 'open, read and act on' };
 
 /** What an agent needs the person's word for, as the end of “Agent x wants to …”. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
 export function purposeOf({ kind, site }) {
   return `${PURPOSES[kind]} ${kind === 'permission' ? permissionName(site) : site}`;
+}
+
+/** The same as the agent is told it: a page may have sent its tab to a site of which it is not told. @param {Pick<ConsentNeed, 'kind' | 'site'>} need */
+function toldPurpose({ kind, site }) {
+  return kind === 'use' ? `${PURPOSES.use} the site of this command` : purposeOf({ kind, site });
 }
 
 /** A command that has not begun waits for the person. */
@@ -53,12 +58,18 @@ export function requireConsent(command, need, { isStep = false } = {}) {
   const given = (command.allowed ?? []).filter(({ kind, site }) => kind === need.kind && site === need.site);
   if (given.some((one) => isStep || one.document === need.document && one.detail === need.detail)) return;
   if (given.length === 0) throw new ConsentNeeded(need);
-  throw consentStale(need.site);
+  throw consentStale(need.kind === 'use' ? 'this site' : need.site);
 }
 
 /** @param {string} site */
 export function consentStale(site) {
   return new ActionError('consent_stale', `what the user allowed on ${site} is another page now`, undefined, { mayHaveRun: false });
+}
+
+/** @param {Pick<CommandBody, 'consents' | 'allowed'>} command @param {ConsentKind} kind @param {string} site @returns {boolean} whether a word allows it, kept or for once */
+export function hasConsent({ consents = [], allowed = [] }, kind, site) {
+  const word = consents.find((known) => known.kind === kind && known.site === site);
+  return word ? word.allowed : allowed.some((one) => one.kind === kind && one.site === site);
 }
 
 /**
@@ -78,10 +89,10 @@ export function tooLateToAsk(error, { ran }) {
 /** @param {Pick<ConsentNeed, 'kind' | 'site'>} need @param {boolean} ran */
 function notAsked({ kind, site }, ran) {
   if (kind === 'permission') return new ActionError('permission_needed', `Tabwire has no permission of the browser ${permissionName(site)}`, undefined, { mayHaveRun: ran });
-  return new ActionError('consent_needed', `the user wants to be asked before agents ${purposeOf({ kind, site })}`, undefined, { mayHaveRun: ran });
+  return new ActionError('consent_needed', `the user wants to be asked before agents ${toldPurpose({ kind, site })}`, undefined, { mayHaveRun: ran });
 }
 
 /** @param {ConsentKind} kind @param {string} site */
 function denied(kind, site) {
-  return new ActionError('denied_by_user', `the user does not let you ${purposeOf({ kind, site })}`, undefined, { mayHaveRun: false });
+  return new ActionError('denied_by_user', `the user does not let you ${toldPurpose({ kind, site })}`, undefined, { mayHaveRun: false });
 }

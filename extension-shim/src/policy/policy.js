@@ -8,6 +8,7 @@
 import { assertConsent, requireConsent } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
 import { once } from '../lib/once.js';
+import { askAboutSites, assertTold, FarCommands } from './far_commands.js';
 import { HandedOver, handedOver } from './handed_over.js';
 import { LocalFiles } from './local_files.js';
 import { actKind, isAskedFirst } from './acts.js';
@@ -31,6 +32,7 @@ export class Policy {
   #stopped = false;
   files = new LocalFiles();
   handed = new HandedOver();
+  far = new FarCommands();
   own = new OwnPages();
   /** Why the person's last change of the rules does not count. */
   problem = '';
@@ -80,14 +82,19 @@ export class Policy {
    * Whether there is nothing to look out for.
    * @param {CommandBody} command @param {ShownPage | undefined} tab the one that it is for, as far as that is known
    */
-  isOpenFor({ params }, tab) {
+  isOpenFor({ params, far }, tab) {
+    if (far) return false;
     const urls = [...urlsIn(params), ...stepUrls(params), tab?.url, tab?.pendingUrl];
     const mayBeClosed = urls.some((url) => typeof url === 'string' && (fileIn(url) !== null || this.own.covers(url))) || hidesOwner(tab?.url ?? '');
-    return !this.#stopped && this.allowsEverySite && !mayBeClosed;
+    return !this.#stopped && this.#hasNoRules && !mayBeClosed;
   }
 
-  /** Whether there are no rules for sites. Local files and Tabwire's own pages are closed all the same. */
+  /** Whether a page of the web need not be looked at. Local files and Tabwire's own pages are closed all the same. */
   get allowsEverySite() {
+    return this.#hasNoRules && !this.far.isAny;
+  }
+
+  get #hasNoRules() {
     return this.#rules !== null && isOpen(this.#rules) && !this.handed.isAny;
   }
 
@@ -113,7 +120,7 @@ export class Policy {
     if (this.#rules === null) throw notHeard();
     if (OPENING.has(type)) await this.admitAll(urlsIn(params));
     if (type === 'batch') await this.admitAll(stepUrls(params));
-    if (['tab_open', 'tab_list'].includes(type)) return;
+    if (['tab_open', 'tab_list'].includes(type)) return askAboutSites(command, [], { isStep, documentNow });
     // One that is not there fails by itself, with better words.
     const tab = await look().catch(() => null);
     // The browser keeps extensions out of its own pages; from there agents may go where they may go.
@@ -124,7 +131,9 @@ export class Policy {
     const owner = typeof tab.owner === 'string' && tab.owner !== 'null' ? tab.owner : '';
     const urls = [isBrowsers ? '' : tab.url ?? '', owner];
     for (const url of urls) this.assertActRules(command, url);
-    await this.#askFirst(command, urls, { isStep, documentNow });
+    // One word on a site is for all that a program on another machine does there.
+    if (command.far) await askAboutSites(command, urls, { isStep, documentNow });
+    else await this.#askFirst(command, urls, { isStep, documentNow });
   }
 
   /**
@@ -145,6 +154,7 @@ export class Policy {
    */
   assertAct(command, url, { ran = false } = {}) {
     this.assertActRules(command, url, { ran });
+    if (command.far) return assertTold(command, url, { ran });
     const site = this.#rules && isAskedFirst(command.type, command.params) ? askedSite(this.#rules, url) : null;
     if (site) assertConsent(command, 'act', site, ran);
   }
@@ -182,7 +192,7 @@ export class Policy {
   blocksPage(url, owner) {
     if (this.blocks(url)) return true;
     if (!hidesOwner(url) || owner === 'null') return false;
-    return owner === null ? !this.allowsEverySite : this.blocks(owner);
+    return owner === null ? !this.#hasNoRules : this.blocks(owner);
   }
 
   /** @param {ShownPage} tab rejects if its site may not be used, or the one that it is on its way to */
@@ -193,7 +203,7 @@ export class Policy {
 
   /** @param {string | null} owner as of `blocksPage` @param {{ran?: boolean}} [so] rejects if their pages may not be used */
   async admitOwner(owner, { ran = false } = {}) {
-    if (owner === null && !this.allowsEverySite) throw blocked('agents may not use an empty page whose opener is unknown', ran);
+    if (owner === null && !this.#hasNoRules) throw blocked('agents may not use an empty page whose opener is unknown', ran);
     if (owner !== null && owner !== 'null') await this.admit(owner, { ran });
   }
 

@@ -38,8 +38,10 @@ import { once } from '../lib/once.js';
 import { recordsPerson, runsScript } from '../policy/acts.js';
 import { askForPermission, isGranted } from '../policy/browser_permissions.js';
 import { askBeforeClosing, closesItsTab } from '../policy/closing.js';
+import { assertTold, hidesPage, tellsNoPage } from '../policy/far_commands.js';
 import { askBeforeGiving, givesFiles } from '../policy/given_files.js';
 import { OlderExtensions } from '../policy/older_extensions.js';
+import { isBrowserPage } from '../policy/pages.js';
 import { askForOwnWord, assertOwnWord, needsOwnWord } from '../policy/own_words.js';
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showRecorded, showStatus, showStopped, showUnconfirmed } from './badge.js';
@@ -95,13 +97,18 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
     if (runsScript(command.type, command.params)) scriptedSites.note(url);
   },
   done: (command, outcome) => { if (command.type !== 'batch') recordAct(command, outcome); },
-  follow({ tab_id, tabs: inside, client_id, safe }) {
-    if (tab_id === undefined) return () => {};
-    if (inside !== undefined) elementRefs.drawLetters(tab_id);
-    stepRecordings.begin(tab_id);
-    // Reading a page says that its state matters, too.
-    wakefulTabs.use(tab_id).catch(console.debug);
-    return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
+  hides: hidesPage,
+  opened: (command, tabId) => policy.far.addTab(command, tabId),
+  async landed(command, so) {
+    if (!command.far || command.tab_id === undefined) return;
+    // One that was closed shows nothing.
+    const tab = await chrome.tabs.get(command.tab_id).then(withOwner).catch(() => null);
+    if (!tab || tellsNoPage(command.type) || isBrowserPage(tab.url ?? '')) return;
+    for (const url of [tab.url ?? '', tab.owner === undefined ? '' : tab.owner]) assertTold(command, url, so);
+  },
+  follow(command) {
+    const unfollow = [policy.far.begin(command), followUse(command)];
+    return () => { for (const end of unfollow) end(); };
   },
   idNow: (tabId) => replacedTabs.now(tabId),
   isPrivateFor: (command, tabId) => privateTabs.isFor(command, tabId),
@@ -221,6 +228,16 @@ async function tryNow() {
   link.connectNow();
 }
 
+/** @param {CommandBody} command that begins @returns {() => void} called at its end */
+function followUse({ tab_id, tabs: inside, client_id, safe }) {
+  if (tab_id === undefined) return () => {};
+  if (inside !== undefined) elementRefs.drawLetters(tab_id);
+  stepRecordings.begin(tab_id);
+  // Reading a page says that its state matters, too.
+  wakefulTabs.use(tab_id).catch(console.debug);
+  return safe ? () => {} : tabDownloads.followAct(tab_id, client_id, inside === undefined);
+}
+
 /** As far as the command says which tab it is for. @param {CommandBody} command */
 function closesPersonsTab(command) {
   return closesItsTab(command) && !agentTabs.isAgents(command.tab_id);
@@ -303,6 +320,7 @@ function onWelcome({ epoch, server_version, capture, extension_newer = false }, 
     asks_first: true,
     tab_scopes: true,
     private_tabs: true,
+    far_owners: true,
     hands_over: true,
     stopped: policy.isStopped,
     older_extensions: true,

@@ -174,7 +174,7 @@ test('what says nothing is left out of an answer', () => {
   assert.deepEqual(withoutEmpty({ a: null, b: [], c: '', d: false, e: 0, f: [0], g: { h: null } }), { f: [0], g: { h: null } });
 });
 
-const context = { tab_id: 7, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {} };
+const context = { tab_id: 7, timeout_ms: 1_000, seesAll: true, sees: () => true, hides: () => false, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {} };
 
 for (const [name, params] of [
   ['dom', {}], ['dom', { selector: '' }], ['dom', { selector: 1 }], ['dom', { selector: 'a', limit: 0 }], ['dom', { selector: 'a', limit: 201 }],

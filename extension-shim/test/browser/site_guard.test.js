@@ -78,7 +78,7 @@ beforeEach(async () => {
 });
 
 const context = () => ({
-  tab_id: 7, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {},
+  tab_id: 7, timeout_ms: 1_000, seesAll: true, sees: () => true, hides: () => false, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {},
 });
 const run = (script) => actions.execute_js({ script }, context());
 const blocked = (ran) => ({ code, message, more }) => {
@@ -339,6 +339,59 @@ test('a redirect to a denied site ends the navigation there and then', async () 
   navigations.handleBeforeNavigate({ tabId: 7, frameId: 0, url: ALLOWED });
   navigations.handleCommitted({ tabId: 7, frameId: 0, url: DENIED });
   await assert.rejects(followed, blocked(true));
+});
+
+/** A command of a program on another machine, which has a word for `ALLOWED`, runs in tab 7. @returns {() => void} its end */
+const farCommand = () => policy.far.begin({ type: 'x', params: {}, tab_id: 7, far: true, tabs: [7], consents: [{ kind: 'use', site: 'http://allowed.example', allowed: true }] });
+const needsWord = ({ code, message }) => {
+  assert.equal(code, 'consent_needed');
+  assert.doesNotMatch(message, /denied|secret/);
+  return true;
+};
+
+test('while a program on another machine reads a page, one that comes and has no word is not handed out', async () => {
+  rules([], []);
+  const end = farCommand();
+  assert.equal((await actions.page_summary({}, context())).value.title, 'Secret');
+  for (const [name, method] of [['page_summary', 'Runtime.evaluate'], ['dom', 'Runtime.evaluate'], ['screenshot', 'Page.captureScreenshot']]) {
+    go(ALLOWED);
+    before = { [method]: () => go(DENIED) };
+    await assert.rejects(actions[name]({ selector: 'a' }, context()), needsWord, name);
+  }
+  for (const script of ['touched.push(1)', 'touched.push(1); return 1']) {
+    go(ALLOWED);
+    before = { 'Runtime.evaluate': () => { if (shown.url === ALLOWED) go(DENIED); } };
+    await assert.rejects(run(script), needsWord);
+    assert.equal(shown.world.touched.length, 0);
+  }
+  end();
+  before = {};
+  assert.equal((await actions.page_summary({}, context())).value.title, 'Secret', 'programs of this machine need no word');
+});
+
+test('a redirect to a site without a word ends the navigation of a program on another machine', async () => {
+  rules([], []);
+  const navigate = (follower) => {
+    const followed = follower.follow(7, { url: ALLOWED }, new AbortController().signal);
+    follower.handleBeforeNavigate({ tabId: 7, frameId: 0, url: ALLOWED });
+    follower.handleCommitted({ tabId: 7, frameId: 0, url: DENIED });
+    follower.handleCompleted({ tabId: 7, frameId: 0, url: DENIED });
+    return followed;
+  };
+  const end = farCommand();
+  await assert.rejects(navigate(new Navigations(policy)), needsWord);
+  end();
+  await navigate(new Navigations(policy));
+});
+
+test('an empty page that a site without a word has opened is read by no program on another machine', async () => {
+  rules([], []);
+  const end = farCommand();
+  go('about:blank', 'http://denied.example');
+  await assert.rejects(run('1'), needsWord);
+  go('about:blank', 'http://allowed.example');
+  assert.equal((await run('1')).value, 1);
+  end();
 });
 
 test('what is injected goes into the document that was looked at, and into no other', async () => {

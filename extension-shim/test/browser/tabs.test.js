@@ -43,7 +43,7 @@ beforeEach(async () => {
   tabs.onChange = (list) => done.push(`told ${list.map(({ tab_id }) => tab_id)}`);
 });
 
-const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, seesAll: true, sees: () => true, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {}, ...over });
+const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, seesAll: true, sees: () => true, hides: () => false, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {}, ...over });
 const run = (name, params = {}, over = {}) => actions[name](params, context(over)).then((outcome) => {
   done.push('done');
   return outcome.value;
@@ -224,7 +224,7 @@ test('a tab that a person draws in is the page to agents: listed as in front, na
     assert.equal((await tabs.target(undefined)).id, 7);
     await assert.rejects(tabs.target(8), { code: 'no_such_tab' });
     for (const action of ['tab_close', 'tab_activate', 'navigate', 'screenshot', 'execute_js']) {
-      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
+      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, hides: () => false, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
       await assert.rejects(actions[action]({ url: 'http://a/', script: '1' }, context), { code: 'no_such_tab' }, action);
     }
   }
@@ -244,7 +244,7 @@ test("a tab with a page of Tabwire's own is in no list, and each command for it 
     assert.equal(tabs.known(8), undefined);
     for (const tabId of [8, undefined]) await assert.rejects(tabs.fresh(tabId), { code: 'tabwire_page' });
     for (const action of ['tab_close', 'tab_activate', 'navigate', 'screenshot', 'execute_js']) {
-      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
+      const context = { tab_id: 8, timeout_ms: 1_000, seesAll: true, sees: () => true, hides: () => false, noteOpened() {}, begin() {}, admitAct() {}, onStop() {}, signal: new AbortController().signal };
       await assert.rejects(actions[action]({ url: 'http://a/', script: '1' }, context), { code: 'tabwire_page' }, action);
     }
   }
@@ -260,4 +260,21 @@ test('the tab that a window shows is known as soon as the browser tells it', asy
   assert.deepEqual([tabs.activeBeside(7), tabs.activeBeside(9)], [8, 9]);
   tabs.handleRemoved(8);
   assert.equal(tabs.activeBeside(7), undefined, 'the browser has not told which one it shows now');
+});
+
+test('of a site without a word neither address nor title is told, and the new tab of such a site is named', async () => {
+  const hides = (url) => url.startsWith('http://b');
+  open.set(8, { id: 8, windowId: 1, url: 'http://b/', title: 'B', active: false });
+  const list = await run('tab_list', {}, { hides });
+  assert.deepEqual(list.map(({ tab_id, url, title }) => [tab_id, url, title]), [[7, 'http://a/', 'A'], [8, '', '']]);
+  assert.deepEqual(await run('tab_activate', {}, { tab_id: 8, hides }), { tab_id: 8, url: '', title: '' });
+  assert.deepEqual(await run('tab_close', {}, { tab_id: 8, hides }), { tab_id: 8, url: '', title: '' });
+  const opened = run('tab_open', { url: 'http://c/' }, { hides }).catch((error) => error);
+  await settled();
+  for (const [event, url] of [['BeforeNavigate', 'http://c/'], ['Committed', 'http://b/'], ['Completed', 'http://b/']]) navigations[`handle${event}`]({ tabId: 9, frameId: 0, url });
+  open.get(9).url = 'http://b/';
+  const { code, message, more } = await opened;
+  assert.deepEqual([code, more.mayHaveRun], ['consent_needed', true]);
+  assert.match(message, /tab 9 was opened and stays open/);
+  assert.doesNotMatch(message, /http/);
 });

@@ -223,7 +223,7 @@ const created = ['Created', { url: 'ws://127.0.0.1:8000/live' }];
 test('the life of a WebSocket is that of the golden frame', () => {
   const entries = socketEvents(created, ['WillSendHandshakeRequest'], ['HandshakeResponseReceived'],
     ['FrameSent', { response: { opcode: 1, payloadData: 'hello' } }], ['FrameReceived', { response: { opcode: 2, payloadData: 'AQID' } }], ['Closed']);
-  assert.deepEqual(entries.map((entry) => ofTab(entry)), golden('websocket'));
+  assert.deepEqual(entries.map((entry) => ofTab(entry, { page_url: PAGE })), golden('websocket'));
 });
 
 test('long frames are cut to 4 KiB and tell how long they were, and errors have their words', () => {

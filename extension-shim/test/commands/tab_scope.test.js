@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Dispatcher } from '../../src/commands/dispatcher.js';
 import { Outbox } from '../../src/commands/outbox.js';
-import { refOfOtherTab, unknownRef } from '../../src/lib/errors.js';
+import { ActionError, refOfOtherTab, unknownRef } from '../../src/lib/errors.js';
 import { installChrome, openGate, settled } from '../support/fakes.js';
 
 let sent;
@@ -104,4 +104,19 @@ test('what a command has read in a tab that is not shared any more is not told',
   assert.ok(asked > 1);
   assert.equal((await reported({ tab_id: 8, tabs: [7, 8] })).result.value, 8);
   assert.equal((await reported({ tab_id: 7 })).result.value, 7, 'whoever sees every tab is told');
+});
+
+test('where a command lands without a word, neither its result nor its failure is told', async () => {
+  const landed = [];
+  const gate = { ...openGate, landed: async ({ far, type }) => { landed.push(type); if (far) throw new ActionError('consent_needed', 'a site without a word'); } };
+  const outbox = new Outbox((text) => { sent.push(JSON.parse(text)); return true; });
+  dispatcher = new Dispatcher({ ...actions, failing: async () => { throw new ActionError('navigation_failed', 'https://secret.example/ did not load'); } }, outbox, (frame) => sent.push(frame), gate);
+  for (const type of ['read', 'failing']) {
+    const { error } = await reported({ type, tab_id: 7, tabs: [7], far: true });
+    assert.deepEqual([error.code, error.message], ['consent_needed', 'a site without a word'], type);
+  }
+  assert.equal((await reported({ tab_id: 7 })).result.value, 7);
+  const stepped = await reported({ type: 'steps', tab_id: 7, params: { steps: [{ type: 'read' }] } });
+  assert.deepEqual(stepped.result.value, [7]);
+  assert.deepEqual(landed.slice(-3), ['read', 'read', 'steps'], 'each step and each command');
 });

@@ -36,5 +36,5 @@ export async function installActs(world = {}) {
   policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: [] });
   await tabs.load();
   const abort = new AbortController();
-  return { sent, abort, context: { tab_id: 7, timeout_ms: 5_000, client: '', seesAll: true, sees: () => true, noteOpened() {}, signal: abort.signal, begin: () => abort.signal.throwIfAborted(), onStop() {} } };
+  return { sent, abort, context: { tab_id: 7, timeout_ms: 5_000, client: '', seesAll: true, sees: () => true, hides: () => false, noteOpened() {}, signal: abort.signal, begin: () => abort.signal.throwIfAborted(), onStop() {} } };
 }

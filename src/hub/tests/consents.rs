@@ -28,14 +28,14 @@ fn word(consent: ConsentAnswer) -> AskAnswer {
 
 /// What an extension has heard of commands and questions.
 #[derive(Default)]
-struct HeardFrames {
-    commands: Vec<(Attempt, CommandBody)>,
-    asks: Option<Vec<OpenAsk>>,
+pub(super) struct HeardFrames {
+    pub(super) commands: Vec<(Attempt, CommandBody)>,
+    pub(super) asks: Option<Vec<OpenAsk>>,
     words: Option<(Vec<KeptWord>, usize)>,
 }
 
 impl Extension {
-    async fn heard(&mut self) -> HeardFrames {
+    pub(super) async fn heard(&mut self) -> HeardFrames {
         let mut heard = HeardFrames::default();
         while let Ok(Ok(frame)) =
             tokio::time::timeout(Duration::from_millis(1), self.outbox.next()).await

@@ -33,6 +33,7 @@ impl Extension {
             names: None,
             shared_tabs: Vec::new(),
             private_tabs: Some(true),
+            far_owners: None,
             tab_scopes: None,
             hands_over: None,
         }));

@@ -108,7 +108,7 @@ impl Command {
 
     fn waiting_for_user(&self, hold: &CommandHold) -> CommandStatus {
         let (until, kind) = (self.total_by(), hold.need.kind);
-        let (purpose, site) = (kind.purpose(), hold.need.site.as_str());
+        let purpose = kind.told(hold.need.site.as_str());
         let code = if kind == ConsentKind::Permission { "permission_needed: " } else { "" };
         let decides = if hold.need.is_of_poller() {
             // The browser of the command has no popup of ours.
@@ -121,7 +121,7 @@ impl Command {
             waits_since: hold.since,
             until,
             message: format!(
-                "{code}Waiting until {until} for the user, {decides} whether you may {purpose} {site}"
+                "{code}Waiting until {until} for the user, {decides} whether you may {purpose}"
             ),
             hint: next_step_of_pending(&self.spec.id, WorkKind::Ask),
         }

@@ -52,6 +52,10 @@ pub struct ReadyFrame {
     /// Whether it keeps private tabs to the owner who opened them. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_tabs: Option<bool>,
+    /// Whether it asks the person about each site before it lets a program on another machine open, read or
+    /// use it. Older extensions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_owners: Option<bool>,
     /// The tabs that the person shares with agents. Older extensions share none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_tabs: Vec<TabId>,

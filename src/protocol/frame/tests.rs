@@ -15,10 +15,11 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskWords, AskedFile, AskingExtension,
     Attempt, BrowserName, CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
-    DrawingId, FileMark, HeldTab, ImageFormat, KeptWord, LocalFileChange, LocalFileRuleError,
-    LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk, ShownPath,
-    SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp, UnconfirmedWidening,
-    UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm, garbled, well_formed,
+    DrawingId, FileMark, HeldTab, ImageFormat, KeptWord, KnownConsent, LocalFileChange,
+    LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk,
+    ShownPath, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
+    UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm, garbled,
+    well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -67,6 +68,7 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         params: action.params().into(),
         tab_id: (!action.is_browser_wide()).then_some(TabId(7)),
         private_owner: None,
+        far: false,
         tabs: None,
         timeout_ms: 10_000,
         safe: action.is_safe(),
@@ -406,13 +408,27 @@ fn golden_asks() -> Vec<OpenAsk> {
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
     let script = ExecuteJsAction { script: "document.title".into(), user_gesture: None };
     let again = command(2, &script.clone().into());
+    let far = of_far_owner(command(1, &script.clone().into()));
     let traced = in_trace(command(1, &script.clone().into()));
     let gesture = command(1, &ExecuteJsAction { user_gesture: Some(true), ..script }.into());
     RegisteredAction::all().iter().map(golden_command).chain([
+        ("command.execute_js.far".to_owned(), far),
         ("command.execute_js.redelivered".to_owned(), again),
         ("command.execute_js.traced".to_owned(), traced),
         ("command.execute_js.user_gesture".to_owned(), gesture),
     ])
+}
+
+fn of_far_owner(frame: ToExtension) -> ToExtension {
+    let ToExtension::Command { attempt, command } = frame else { panic!("no command: {frame:?}") };
+    let word = |site: &str, allowed| KnownConsent {
+        kind: ConsentKind::Use,
+        site: ConsentSite::parse(site).expect("a site"),
+        allowed,
+    };
+    let consents = vec![word("https://shop.example", true), word("https://bank.example", false)];
+    let command = CommandBody { far: true, tabs: Some(vec![TabId(7)]), consents, ..command };
+    ToExtension::Command { attempt, command }
 }
 
 fn in_trace(frame: ToExtension) -> ToExtension {
@@ -840,6 +856,7 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "names",
                 "tab_scopes",
                 "private_tabs",
+                "far_owners",
                 "hands_over",
                 "stopped",
                 "older_extensions",

@@ -295,6 +295,10 @@ pub struct CommandBody {
     /// The owner of the command, if it may see and use the private tabs that this owner's commands opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_owner: Option<Owner>,
+    /// Whether the program is on another machine: it opens, reads and uses only sites for which the person
+    /// has given a word of the kind `use`, and is told nothing of others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub far: bool,
     /// How long it may run, in milliseconds from `go`.
     pub timeout_ms: u64,
     /// Whether it is run at once, without a claim.

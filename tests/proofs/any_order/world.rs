@@ -453,6 +453,7 @@ fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -
         names: None,
         shared_tabs: Vec::new(),
         private_tabs: Some(true),
+        far_owners: None,
         tab_scopes: None,
         hands_over: None,
     }
