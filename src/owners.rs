@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::engine::RecordedHistory;
-use crate::home::{OwnersFile, OwnersStamp, StateDirectory, StateDirectoryError};
+use crate::home::{OwnersError, OwnersFile, OwnersStamp, StateDirectory, StateDirectoryError};
 use crate::hub::{ClockSample, Hub};
 use crate::journal;
 use crate::past_acts::PastActFile;
-use crate::protocol::{DEFAULT_OWNER, Owner, OwnerList};
+use crate::protocol::{DEFAULT_OWNER, FarOwnerChange, Owner, OwnerList};
 
 /// How often the file is checked, beside the check at each token of an owner with a name. A command that
 /// changes it tells the daemon; one that was killed in between did not.
@@ -159,6 +159,17 @@ impl LiveOwners {
         self.0.list.send_replace(list);
         *seen = Some(stamp);
         Ok(())
+    }
+
+    /// The person disconnects an owner on another machine, or lets it in again. Of one that is disconnected
+    /// nothing goes on when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnersError`]: nothing has changed.
+    pub fn change_far(&self, change: &FarOwnerChange) -> Result<(), OwnersError> {
+        self.0.file.change_far(change)?;
+        Ok(self.refresh()?)
     }
 
     /// Looks at the file now and then, without end.

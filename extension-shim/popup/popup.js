@@ -4,7 +4,7 @@
 
 /** @import {AskRow, ChangedRow, ShownRow, HeldRow, OpenedRow, PanelAnswer, PanelRequest, PanelState, RecordingRow, RunningRow, TakenControl} from '../src/worker/panel.js' */
 /** @import {DrawingRequest} from '../src/draw/open_drawings.js' */
-/** @import {HistoryWish, KeptWord, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {FarOwner, HistoryWish, KeptWord, LocalFileChange, OlderExtensionChange, SiteChange, SiteList, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 
@@ -12,6 +12,7 @@ import { GROUPS_PERMISSION } from '../src/browser/agent_groups.js';
 import { AsksList } from './asks_list.js';
 import { agentWords } from '../src/lib/agent_words.js';
 import {
+  farLine,
   ASKS_ELSEWHERE, askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, keptWordLine, letInLine, moreWords, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, shownSoFar, since, siteChange, siteHere, siteHereText,
   siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } from './popup_view.js';
@@ -83,6 +84,7 @@ function show(state) {
   showChanged(state.changed);
   showRecording(state);
   showHistory(state);
+  showFar(state);
   showWords(state);
   showName(state);
 }
@@ -222,6 +224,37 @@ function showHistory({ history_on, past_acts, history_problem, browser_label, no
   if (text === shownActs) return;
   shownActs = text;
   element('past-acts').replaceChildren(...lines.map(({ did, where }) => listed(did, nameLine(where))));
+}
+
+let shownFar = '';
+
+/** Anew only if they differ: a button is not to go away under the hands. @param {PanelState} state */
+function showFar({ far_owners, far_problem }) {
+  element('far').hidden = far_owners.length === 0 && far_problem === '';
+  if (far_problem) setText('far-trouble', far_problem);
+  const text = JSON.stringify(far_owners);
+  if (text === shownFar) return;
+  shownFar = text;
+  element('far-list').replaceChildren(...far_owners.map(farRow));
+}
+
+/** @param {FarOwner} far */
+function farRow(far) {
+  const { says, note, button: label } = farLine(far);
+  const row = document.createElement('li');
+  const text = document.createElement('div');
+  const button = document.createElement('button');
+  text.append(says, nameLine(note));
+  Object.assign(button, { textContent: label, type: 'button', ariaLabel: `${label}: ${says}` });
+  button.addEventListener('click', () => {
+    button.disabled = true;
+    tell({ ask: 'far_owner', owner: far.owner, allowed: far.suspended }).then((trouble) => {
+      setText('far-trouble', trouble);
+      button.disabled = trouble === '';
+    }, console.debug);
+  });
+  row.append(text, button);
+  return row;
 }
 
 let shownWords = '';

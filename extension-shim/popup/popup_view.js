@@ -2,7 +2,7 @@
 // The texts of the popup for each state. Pure.
 
 /** @import {ChangedRow, ShownRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
-/** @import {KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {FarOwner, KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
@@ -159,6 +159,12 @@ export function keptWordLine({ word, kind, site, client, owner, at }, now) {
   const of = owner === 'user' ? '' : `owner ${owner.split('~')[0]}`;
   const age = since(Date.parse(at), now);
   return { says: `${TERMS[word]}: ${purposeOf({ kind, site })}`, whose: [client || 'An agent', of, `${age} ago`].filter(Boolean).join(' · ') };
+}
+
+/** @param {FarOwner} far @returns {{says: string, note: string, button: string}} `note`: the person's own words for the machine */
+export function farLine({ owner, label = '', calls, suspended }) {
+  const goesOn = suspended ? 'disconnected' : `${calls} ${calls === 1 ? 'call' : 'calls'}`;
+  return { says: `agents on ${owner.split('~')[0]}: ${goesOn}`, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
 }
 
 /** @param {number} count @returns {string} */

@@ -176,6 +176,15 @@ export type KeptWordsFrame = {
   more: number;
 };
 
+/** The owners on other machines that have calls, were seen since the daemon started, or are disconnected: the answer to `far_owners`. */
+export type FarOwnersFrame = {
+  type: 'far_owners';
+  /** In the order in which they were added. */
+  owners: FarOwner[];
+  /** Why the person's change does not count. */
+  problem?: string;
+};
+
 /** The last acts of agents, for the person: the answer to `history`. */
 export type HistoryFrame = {
   type: 'history';
@@ -275,6 +284,7 @@ export type ToExtension =
   | PageStatesOverFrame
   | AsksFrame
   | KeptWordsFrame
+  | FarOwnersFrame
   | HistoryFrame
   | ExtensionChangedFrame
   | ReloadFrame
@@ -510,6 +520,13 @@ export type ExtensionKeptWordsFrame = {
   take_back?: WordTakenBack;
 };
 
+/** The person looks at the owners on other machines, disconnects one, or lets it in again. */
+export type ExtensionFarOwnersFrame = {
+  type: 'far_owners';
+  /** The change. */
+  change?: FarOwnerChange;
+};
+
 /** The person changes which local files agents may open. */
 export type LocalFileRuleFrame = LocalFileChange & {
   type: 'local_file_rule';
@@ -635,6 +652,7 @@ export type FromExtension =
   | AskAnswerFrame
   | ExtensionHistoryFrame
   | ExtensionKeptWordsFrame
+  | ExtensionFarOwnersFrame
   | LocalFileRuleFrame
   | FileCheckFrame
   | UploadRequestFrame
@@ -1543,6 +1561,26 @@ export type ExtensionLog = {
   source?: string;
   category?: string;
   data?: string;
+};
+
+/** Such an owner, as the extension shows it. */
+export type FarOwner = {
+  /** Which. */
+  owner: Owner;
+  /** The person's words for it. */
+  label?: string;
+  /** How many of its calls are not over. */
+  calls: number;
+  /** Whether the person has disconnected it: its token counts for nothing. */
+  suspended: boolean;
+};
+
+/** The person disconnects such an owner, or lets it in again. */
+export type FarOwnerChange = {
+  /** Which: of another generation it counts for nothing. */
+  owner: Owner;
+  /** Whether its token counts from now on. */
+  allowed: boolean;
 };
 
 /** A dialog that stays open until it is answered. */

@@ -37,6 +37,22 @@ pub(super) enum OwnerCommand {
         after_help = "Examples:\n  tabwire owner list\n  tabwire owner list --json | jq -r '.owners[].name'"
     )]
     List,
+    /// Disconnect an owner: what it has running and waiting ends at once, and its token counts for nothing
+    #[command(
+        after_help = "Its rights end with it: let in again, it is asked about anew. Its stored values stay.\n\nExamples:\n  tabwire owner suspend box\n  tabwire owner allow box      let it in again"
+    )]
+    Suspend {
+        /// The owner
+        name: String,
+    },
+    /// Let an owner in again that you have disconnected
+    #[command(after_help = "Examples:\n  tabwire owner allow box")]
+    Allow {
+        /// The owner
+        name: String,
+        #[command(flatten)]
+        consent: UnattendedFlag,
+    },
     /// Remove an owner: its token never counts again, and what it has waiting ends at once
     #[command(
         after_help = "An owner that is added under the same name later has nothing of this one. Its stored values and\ndrawings stay without --purge, and no program gets them.\n\nExamples:\n  tabwire owner remove ci\n  tabwire owner remove ci --purge   remove its stored values, noise rules and drawings, too"
@@ -68,6 +84,14 @@ pub(super) async fn run(
             let list = home.as_ref().map(list_of).transpose()?.unwrap_or_default();
             let scopes = home.map(|home| home.scopes().read()).transpose()?.unwrap_or_default();
             print_list(&list, &scopes, json)?;
+        }
+        OwnerCommand::Suspend { name } => {
+            let home = StateDirectory::open(&dir)?;
+            suspend(location, &home, &name, json).await?;
+        }
+        OwnerCommand::Allow { name, consent } => {
+            let home = StateDirectory::open(&dir)?;
+            allow(location, &home, &name, consent, json).await?;
         }
         OwnerCommand::Remove { name, purge } => {
             let home = StateDirectory::open(&dir)?;
@@ -211,6 +235,50 @@ pub(super) fn owner_with_files(home: &StateDirectory, name: &str) -> anyhow::Res
     }
 }
 
+async fn suspend(
+    location: &DaemonLocation,
+    home: &StateDirectory,
+    name: &str,
+    json: bool,
+) -> anyhow::Result<()> {
+    list_of(home)?;
+    let (entry, _) = home.owners().set_suspended(name, true)?;
+    tell_daemon(location, home).await?;
+    print_changed(home, &entry, json, "is suspended: its programs may not use the browser")
+}
+
+async fn allow(
+    location: &DaemonLocation,
+    home: &StateDirectory,
+    name: &str,
+    consent: UnattendedFlag,
+    json: bool,
+) -> anyhow::Result<()> {
+    let list = list_of(home)?;
+    let (_, is_change) = list.clone().set_suspended(name, false)?;
+    if is_change {
+        let take_back = format!("tabwire owner suspend {name}");
+        require_consent_to_reversible(home, &widening(name), &take_back, consent.unattended)?;
+    }
+    let (entry, _) = home.owners().set_suspended(name, false)?;
+    tell_daemon(location, home).await?;
+    print_changed(home, &entry, json, "may use the browser")
+}
+
+fn print_changed(
+    home: &StateDirectory,
+    entry: &OwnerEntry,
+    json: bool,
+    is: &str,
+) -> anyhow::Result<()> {
+    if json {
+        print_line(to_json(entry, &home.scopes().read()?))?;
+    } else {
+        print_line(format!("Owner {} {is}.", entry.name))?;
+    }
+    Ok(())
+}
+
 async fn remove(
     location: &DaemonLocation,
     home: &StateDirectory,
@@ -264,7 +332,7 @@ async fn tell_daemon(location: &DaemonLocation, home: &StateDirectory) -> anyhow
     if home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context(
-            "the owner was removed, but the running daemon did not say that it applied the change",
+            "the list of owners was changed, but the running daemon did not say that it applied the change",
         )?;
     }
     Ok(())
@@ -289,7 +357,7 @@ fn print_added(home: &StateDirectory, entry: &OwnerEntry, json: bool) -> anyhow:
 
 fn to_json(entry: &OwnerEntry, scopes: &OwnerScopes) -> Value {
     let mut told = json!(entry);
-    told["scope"] = json!(scopes.of(&entry.owner()));
+    told["scope"] = json!(scopes.of_listed(entry));
     told
 }
 
@@ -316,7 +384,7 @@ fn print_list(list: &OwnerList, scopes: &OwnerScopes, json: bool) -> anyhow::Res
 fn line_of(entry: &OwnerEntry, scopes: &OwnerScopes) -> String {
     let OwnerEntry { name, since, label, kind, suspended, .. } = entry;
     let label = label.as_deref().map(|label| format!("  {}", clean(label))).unwrap_or_default();
-    let sees = scopes.of(&entry.owner()).tabs_in_words();
+    let sees = scopes.of_listed(entry).tabs_in_words();
     let old = if entry.is_old() { ", from before there was a list" } else { "" };
     let suspended = if *suspended { ", suspended" } else { "" };
     format!("{name}{label}  {kind}, since {since}{old}{suspended}; sees {sees}")

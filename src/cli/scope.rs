@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use super::read_owner;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{OwnerScopes, TabScope};
+use crate::protocol::{OwnerList, OwnerScopes, TabScope};
 use crate::terminal::print_line;
 
 #[derive(Args, Debug)]
@@ -40,8 +40,9 @@ pub(super) async fn run(
     let Some((owner, scope)) = owner.zip(scope) else {
         // No state directory is made for the question.
         let home = StateDirectory::find(&dir)?;
-        let scopes = home.map(|home| home.scopes().read()).transpose()?;
-        return print_scopes(&scopes.unwrap_or_default(), json);
+        let scopes = home.as_ref().map(|home| home.scopes().read()).transpose()?;
+        let list = home.map(|home| home.owners().read()).transpose()?.flatten();
+        return print_scopes(&scopes.unwrap_or_default(), &list.unwrap_or_default(), json);
     };
     let name = read_owner(&owner)?;
     let name = name.as_str();
@@ -49,7 +50,16 @@ pub(super) async fn run(
     // First: with a damaged file of scopes no owner is added.
     home.scopes().read()?;
     let owner = owner_to_use(&home, name, NewOwnerConsent::Implied)?;
-    let before = home.scopes().read()?.of(&owner);
+    let list = home.owners().read()?.unwrap_or_default();
+    let scopes = home.scopes().read()?;
+    let before = list.entry(name).map_or_else(|| scopes.of(&owner), |it| scopes.of_listed(it));
+    if scope > TabScope::WIDEST_FAR && list.is_far(&owner) {
+        bail!(
+            "the programs of owner {name} are on another machine, and such programs never see every tab. \
+             `tabwire scope {name} shared` has them see {}",
+            TabScope::WIDEST_FAR.tabs_in_words()
+        );
+    }
     if scope > before {
         require_consent_to_reversible(
             &home,
@@ -64,13 +74,16 @@ pub(super) async fn run(
         reloaded
             .context("the scope was changed, but the running daemon did not apply the change")?;
     }
-    print_scopes(&scopes, json)
+    print_scopes(&scopes, &list, json)
 }
 
-fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
+fn print_scopes(scopes: &OwnerScopes, list: &OwnerList, json: bool) -> anyhow::Result<ExitCode> {
     let default = DEFAULT_OWNER.into();
-    let others = scopes.chosen().filter(|(owner, _)| **owner != default);
-    let all: Vec<_> = std::iter::once((&default, scopes.of(&default))).chain(others).collect();
+    let far: Vec<_> = list.far().map(|owner| (owner.clone(), scopes.of_far(&owner))).collect();
+    let near = scopes.chosen().filter(|(owner, _)| **owner != default && !list.is_far(owner));
+    let user = std::iter::once((&default, scopes.of(&default)));
+    let all: Vec<_> =
+        user.chain(near).chain(far.iter().map(|(owner, scope)| (owner, *scope))).collect();
     if json {
         let owners: Map<_, _> =
             all.iter().map(|(owner, scope)| (owner.name().to_owned(), json!(scope))).collect();
@@ -81,7 +94,7 @@ fn print_scopes(scopes: &OwnerScopes, json: bool) -> anyhow::Result<ExitCode> {
         print_line(format!("{}  {scope}  ({})", owner.name(), scope.tabs_in_words()))?;
     }
     print_line(
-        "All other owners: all. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",
+        "All other owners: all. Programs on another machine: own or shared. A scope hides tabs and no accounts: a tab that a program opens has your log-ins.",
     )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -37,6 +37,10 @@ const READ: usize = 64 * 1024;
 /// How long a connection may be idle between requests.
 const IDLE: Duration = Duration::from_secs(120);
 
+/// How long a connection stays after its owner was removed: a running request still gets its answer, and
+/// what goes on without an answer, as a stream does, ends.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
+
 /// Serves until either side ends it, or `shutdown` does.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -62,6 +66,11 @@ pub(super) async fn serve(
     let mut is_ending = false;
     let late = phase.late_head();
     tokio::pin!(late);
+    let removed = async {
+        connection.ending().await;
+        tokio::time::sleep(LAST_ANSWER).await;
+    };
+    tokio::pin!(removed);
     loop {
         let reading = poll_fn(|context| {
             let polled = serving.as_mut().poll(context);
@@ -85,6 +94,14 @@ pub(super) async fn serve(
             () = connection.closing() => {
                 tracing::debug!("connection closed: too many that have proved nothing");
                 return;
+            }
+            () = &mut removed => {
+                tracing::debug!("connection closed: its owner was removed");
+                return;
+            }
+            () = connection.ending(), if !is_ending => {
+                is_ending = true;
+                serving.as_mut().graceful_shutdown();
             }
             () = shutdown.cancelled(), if !is_ending => {
                 is_ending = true;

@@ -61,6 +61,8 @@ struct ConnectionRecord {
     /// Further owners whose tokens came: a connection may serve several.
     others: Mutex<Vec<Owner>>,
     closing: CancellationToken,
+    /// Its owner was removed: running requests still get their answer, which says so.
+    ending: CancellationToken,
     /// How far the task is that serves it.
     served: watch::Sender<ServingStage>,
     open: ConnectionRegistry,
@@ -105,11 +107,20 @@ impl ConnectionRegistry {
         open.next += 1;
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
+        let ending = CancellationToken::new();
         let served = watch::Sender::new(ServingStage::Accepted);
         let others = Mutex::default();
         let open_ones = self.clone();
-        let known =
-            ConnectionRecord { number, user, holder, others, closing, served, open: open_ones };
+        let known = ConnectionRecord {
+            number,
+            user,
+            holder,
+            others,
+            closing,
+            ending,
+            served,
+            open: open_ones,
+        };
         let connection = ConnectionHandle(Arc::new(known));
         // Every connection starts unproven: the first valid token or proof moves it.
         open.unproven.insert(number, connection.clone());
@@ -136,7 +147,7 @@ impl ConnectionRegistry {
             for (_, connection) in held.extract_if(.., |_, held| held.0.is_of(&is_gone)) {
                 // As `close` does: it counts no more, also if it takes a moment to go.
                 *all -= 1;
-                connection.0.closing.cancel();
+                connection.0.ending.cancel();
             }
         }
         proven.retain(|_, held| !held.is_empty());
@@ -196,7 +207,7 @@ impl RegistryState {
             }
         }
         // `close` has subtracted a closed connection already.
-        if !known.closing.is_cancelled() {
+        if !known.is_counted_out() {
             self.all -= 1;
         }
     }
@@ -244,6 +255,11 @@ impl ConnectionHandle {
         self.0.is(ServingStage::Ended).await;
     }
 
+    /// Returns when the connection has to go once its running request has its answer.
+    pub(super) async fn ending(&self) {
+        self.0.ending.cancelled().await;
+    }
+
     /// Returns when the connection has to go.
     pub(super) async fn closing(&self) {
         self.0.closing.cancelled().await;
@@ -251,6 +267,11 @@ impl ConnectionHandle {
 }
 
 impl ConnectionRecord {
+    /// Whether it was told to go: then it counts no more, also if it takes a moment to go.
+    fn is_counted_out(&self) -> bool {
+        self.closing.is_cancelled() || self.ending.is_cancelled()
+    }
+
     /// Notes a further owner, once.
     fn note_other(&self, owner: Owner) {
         if self.holder.get() == Some(&ConnectionHolder::Owner(owner.clone())) {
@@ -308,7 +329,7 @@ mod tests {
     const ALL: usize = 1_024;
 
     fn is_closing(permit: &ConnectionPermit) -> bool {
-        permit.0.0.closing.is_cancelled()
+        permit.0.0.is_counted_out()
     }
 
     #[test]

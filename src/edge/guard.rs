@@ -359,6 +359,9 @@ impl RequestGuard {
         if is_its && list.has(&owner) {
             return Ok(owner);
         }
+        if let Some(entry) = entry.filter(|entry| is_its && entry.suspended) {
+            return Err(HttpError::SuspendedOwner { name: entry.name.clone() });
+        }
         // Only a token that counts no more, or not yet, is told why.
         let name = auth.owner_of(token).or_else(|| is_its.then_some(owner));
         if let Some(name) = name.map(|owner| owner.name().to_owned()) {

@@ -73,6 +73,11 @@ pub(super) enum HttpError {
         /// The owner's name.
         name: String,
     },
+    /// The token is that of an owner that the person has disconnected.
+    SuspendedOwner {
+        /// The owner's name.
+        name: String,
+    },
     /// Too many wrong tokens.
     TooManyWrongTokens {
         /// When the guard checks the next token.
@@ -143,6 +148,7 @@ impl HttpError {
             | Self::PollingSwitchedOff
             | Self::UnknownUser
             | Self::UnlistedOwner { .. }
+            | Self::SuspendedOwner { .. }
             | Self::Undeclared => StatusCode::FORBIDDEN,
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
@@ -180,6 +186,7 @@ impl HttpError {
             Self::SlowBody => "slow_body",
             Self::NoToken => "unauthorized",
             Self::UnlistedOwner { .. } => "unlisted_owner",
+            Self::SuspendedOwner { .. } => "not_allowed",
             Self::TooManyWrongTokens { .. } => "too_many_wrong_tokens",
             Self::TooManyBytes { .. } => "rate_limited",
             Self::BadClient => "bad_client",
@@ -235,11 +242,8 @@ impl HttpError {
             }
             Self::SlowBody => "The body did not arrive within 15 s".to_owned(),
             Self::NoToken => "The request has no valid bearer token".to_owned(),
-            Self::UnlistedOwner { name } => {
-                format!(
-                    "The token is that of owner {name} from before it was removed or suspended, or of no listed owner"
-                )
-            }
+            Self::UnlistedOwner { name } => unlisted(name),
+            Self::SuspendedOwner { name } => suspended(name),
             Self::TooManyWrongTokens { .. } => "Too many bad tokens".to_owned(),
             Self::TooManyBytes { .. } => {
                 "All clients of this owner together exceeded their bytes per minute".to_owned()
@@ -317,6 +321,12 @@ impl HttpError {
                      `tabwire token --owner {name}` then prints its token"
                 );
             }
+            Self::SuspendedOwner { name } => {
+                return format!(
+                    "Ask the person to let it in again: in the Tabwire popup, or with `tabwire owner allow {name}` \
+                     in a terminal on the machine with the browser"
+                );
+            }
             Self::TooManyWrongTokens { retry_after_secs } => {
                 return format!("Run `tabwire token`; retry in {retry_after_secs} s");
             }
@@ -356,6 +366,7 @@ impl HttpError {
             | Self::PollingSwitchedOff
             | Self::UnknownUser
             | Self::UnlistedOwner { .. }
+            | Self::SuspendedOwner { .. }
             | Self::NotJson
             | Self::NotForm
             | Self::NotEvents
@@ -435,6 +446,14 @@ pub(super) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
     response
 }
 
+fn unlisted(name: &str) -> String {
+    format!("The token is that of owner {name} from before it was removed, or of no listed owner")
+}
+
+fn suspended(name: &str) -> String {
+    format!("The user has disconnected owner {name}: its programs may not use the browser")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -463,6 +482,7 @@ mod tests {
             HttpError::SlowBody,
             HttpError::NoToken,
             HttpError::UnlistedOwner { name: "ci".to_owned() },
+            HttpError::SuspendedOwner { name: "ci".to_owned() },
             HttpError::TooManyWrongTokens { retry_after_secs: 7 },
             HttpError::TooManyBytes { retry_after: Duration::from_secs(7) },
             HttpError::BadClient,

@@ -13,10 +13,10 @@ use crate::hub::ExtensionLink;
 use crate::install::{BrowserProfile, find_profile};
 use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
-    AdmissionChange, AskAnswer, BrowserId, BrowserName, ConsentAnswer, CorrelationId, Drawing,
-    DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX, FromExtension,
-    HistoryWish, LocalFileChange, NackReason, OlderExtensionChange, SiteChange, UploadAnswer,
-    UploadRefusal, UploadRefusalCode, UploadRequest,
+    AdmissionChange, AskAnswer, BrowserId, BrowserName, BrowserTab, ConsentAnswer, CorrelationId,
+    Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
+    FarOwnerChange, FromExtension, HistoryWish, LocalFileChange, NackReason, OlderExtensionChange,
+    SiteChange, UploadAnswer, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 use crate::uploads::AskedFolder;
 
@@ -124,17 +124,13 @@ impl<'a> SideWork<'a> {
             FromExtension::NameBrowser { name } => self.name_browser(&name),
             FromExtension::FileCheck { check, urls } => self.check_files(check, urls),
             FromExtension::UploadRequest(request) => self.copy_files(request),
-            FromExtension::Tabs { tabs } => {
-                if let Some(uploads) = edge.tools.uploads() {
-                    uploads.forget_closed(&link.peer().browser, &tabs);
-                }
-                return Some(FromExtension::Tabs { tabs });
-            }
+            FromExtension::Tabs { tabs } => return Some(self.note_tabs(tabs)),
             FromExtension::AskAnswer { correlation_id, answer } => {
                 return self.answer_ask(correlation_id, answer);
             }
             // Another extension is not the person, whose words and history these are.
             FromExtension::KeptWords { .. } if !self.is_ours() => self.refuse("asks for the words"),
+            FromExtension::FarOwners { change } => self.look_at_far_owners(change.as_ref()),
             FromExtension::History { .. } if !self.is_ours() => self.refuse("asks for the history"),
             FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
@@ -167,6 +163,14 @@ impl<'a> SideWork<'a> {
             | FromExtension::Report { .. }) => return Some(other),
         }
         None
+    }
+
+    /// Copies for the pages of closed tabs are of no use any more.
+    fn note_tabs(&self, tabs: Vec<BrowserTab>) -> FromExtension {
+        if let Some(uploads) = self.edge.tools.uploads() {
+            uploads.forget_closed(&self.link.peer().browser, &tabs);
+        }
+        FromExtension::Tabs { tabs }
     }
 
     /// The person answers a question. The word that opens folders goes on when the rule is written.
@@ -240,6 +244,17 @@ impl<'a> SideWork<'a> {
             }
             None
         }));
+    }
+
+    /// Tells the person of the owners on other machines, once their change is made.
+    fn look_at_far_owners(&self, change: Option<&FarOwnerChange>) {
+        // Another extension is not the person.
+        if !self.is_ours() {
+            return self.refuse("asks for the owners on other machines");
+        }
+        let changed = change.map(|change| self.edge.guard.owners().change_far(change));
+        let problem = changed.and_then(|changed| Some(changed.err()?.to_string()));
+        self.link.tell_far_owners(problem);
     }
 
     /// Carries out a wish of the person, on a thread that may wait for the disk.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Engine, Transaction};
 use crate::lifecycle::LifecycleEvent;
-use crate::protocol::{ClientId, CorrelationId, Owner, OwnerList};
+use crate::protocol::{ClientId, CorrelationId, FarOwner, Owner, OwnerEntry, OwnerKind, OwnerList};
 
 /// The hint of a result whose owner was removed.
 const OWNER_REMOVED: &str = "Result dropped: its owner was removed (never retrieved)";
@@ -22,6 +22,20 @@ impl Engine {
     #[must_use]
     pub fn is_far(&self, owner: &Owner) -> bool {
         self.owners.as_ref().is_some_and(|list| list.is_far(owner))
+    }
+
+    /// The owners on other machines that have calls, were seen in this run, or are disconnected.
+    #[must_use]
+    pub fn far_owners(&self) -> Vec<FarOwner> {
+        let entries = self.owners.iter().flat_map(|list| list.entries());
+        let far = entries.filter(|entry| entry.kind == OwnerKind::Far).map(|entry| {
+            let owner = entry.owner();
+            let calls = self.clients.active_of(&owner).count();
+            let is_seen = self.clients.of(&owner).next().is_some();
+            let OwnerEntry { label, suspended, .. } = entry.clone();
+            (is_seen || suspended).then_some(FarOwner { owner, label, calls, suspended })
+        });
+        far.flatten().collect()
     }
 
     /// The owners of whom something is known and who may not call, in the order of their names.

@@ -231,12 +231,11 @@ impl RefusalReason {
     pub const CALL_AGAIN: &str = "Nothing has run. Call again if it is still wanted.";
 
     /// The cause where a program's owner is listed no more.
-    const OWNER_REMOVED: &str =
-        "The owner of this program was removed, so the program may not use the browser";
+    const OWNER_REMOVED: &str = "The user has removed or disconnected the owner of this program, so it may not use the browser";
 
     /// The next step there.
-    const ASK_FOR_OWNER: &str = "Ask the person: `tabwire owner list` shows the owners, and \
-         `tabwire owner add NAME` adds one.";
+    const ASK_FOR_OWNER: &str = "Ask the person: in the Tabwire popup, or with `tabwire owner allow NAME`, \
+         they let in one that they disconnected; `tabwire owner add NAME` adds one.";
 
     /// How the person renews it.
     const RENEW_EXTENSION: &str = "Ask the person to install this version's extension with \

@@ -6,7 +6,8 @@ use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, writ
 use crate::os::{self, FileIdentity};
 use crate::proof;
 use crate::protocol::{
-    Owner, OwnerEntry, OwnerGeneration, OwnerKind, OwnerList, OwnerListError, Timestamp,
+    FarOwnerChange, Owner, OwnerEntry, OwnerGeneration, OwnerKind, OwnerList, OwnerListError,
+    Timestamp,
 };
 
 const OWNERS: &str = "owners.json";
@@ -121,6 +122,28 @@ impl OwnersFile {
     /// [`OwnersError`]: nothing was removed.
     pub fn remove(&self, name: &str) -> Result<OwnerEntry, OwnersError> {
         self.change(|list| list.remove(name))
+    }
+
+    /// Suspends an owner, or lets it in again. Returns its entry, and whether that is a change.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnersError`]: nothing has changed.
+    pub fn set_suspended(
+        &self,
+        name: &str,
+        suspended: bool,
+    ) -> Result<(OwnerEntry, bool), OwnersError> {
+        self.change(|list| list.set_suspended(name, suspended))
+    }
+
+    /// The same for an owner on another machine, as the person says in the popup.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnersError`]: nothing has changed.
+    pub fn change_far(&self, change: &FarOwnerChange) -> Result<(), OwnersError> {
+        self.change(|list| list.change_far(change))
     }
 
     /// Notes that a person was told of the old owners.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Hub;
-use crate::engine::KnockList;
+use super::{Caller, Hub};
+use crate::engine::{CallRefusal, KnockList, RefusalReason};
 use crate::home::PollingPolicy;
 use crate::proof::DEFAULT_OWNER;
 use crate::protocol::{
@@ -36,6 +36,16 @@ impl Hub {
     /// Sets the owners whose tokens count. What belongs to others ends.
     pub fn set_owners(&self, list: Arc<OwnerList>) {
         self.transact(|tx| tx.set_owners(list));
+    }
+
+    /// The refusal for a caller whose owner was removed or disconnected meanwhile; `None`: it counts.
+    #[must_use]
+    pub fn refusal_of_removed(&self, caller: &Caller) -> Option<CallRefusal> {
+        let is_default = caller.owner.as_str() == DEFAULT_OWNER;
+        if is_default || self.view(|engine| engine.is_listed(&caller.owner)) {
+            return None;
+        }
+        Some(self.transact(|tx| tx.refuse(caller, RefusalReason::OwnerRemoved)))
     }
 
     /// Whether the programs of an owner are on another machine. The default owner's never are.

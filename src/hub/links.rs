@@ -153,6 +153,12 @@ impl ExtensionLink {
         self.reply(ToExtension::History { on, acts, problem });
     }
 
+    /// Tells the person of the owners on other machines, and why their change does not count.
+    pub fn tell_far_owners(&self, problem: Option<String>) {
+        let owners = self.hub.view(|engine| engine.far_owners());
+        self.reply(ToExtension::FarOwners { owners, problem });
+    }
+
     /// Tells the person why their change of the open folders does not count.
     pub fn refuse_local_file_change(&self, problem: String) {
         self.hub.transact(|tx| tx.tell_local_files(&self.peer.browser, Some(problem)));

@@ -9,6 +9,7 @@ pub(crate) mod code_literals;
 mod consent;
 mod drawing;
 mod escapes;
+mod far_owner;
 mod frame;
 #[cfg(test)]
 pub(crate) mod garbled;
@@ -55,6 +56,7 @@ pub use drawing::{
     Screenshot, ScreenshotError,
 };
 pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
+pub use far_owner::{FarOwner, FarOwnerChange};
 pub use frame::{
     ActMoment, BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode,
     ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, InFlight, InFlightState,

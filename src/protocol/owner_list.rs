@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::DEFAULT_OWNER;
 use super::name::{check_name, is_shown};
-use super::{Owner, Timestamp};
+use super::{FarOwnerChange, Owner, Timestamp};
 
 /// How many owners a person can add. A script that adds without end stops here.
 const OWNERS_MAX: usize = 256;
@@ -187,7 +187,7 @@ pub enum OwnerListError {
     Unknown(String),
     /// The person disconnected it.
     #[error(
-        "owner {0} is suspended: its programs may not use the browser. `tabwire owner remove {0}` removes it"
+        "owner {0} is suspended: its programs may not use the browser. `tabwire owner allow {0}` lets them in again"
     )]
     Suspended(String),
     /// There are too many.
@@ -290,6 +290,38 @@ impl OwnerList {
         let at = self.owners.iter().position(|entry| entry.name == name);
         let at = at.ok_or_else(|| OwnerListError::Unknown(name.to_owned()))?;
         Ok(self.owners.remove(at))
+    }
+
+    /// Suspends an owner, whose token then counts for nothing, or lets it in again. Returns its entry, and
+    /// whether that is a change.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerListError`]: nothing has changed.
+    pub fn set_suspended(
+        &mut self,
+        name: &str,
+        suspended: bool,
+    ) -> Result<(OwnerEntry, bool), OwnerListError> {
+        check_listed(name, None)?;
+        let entry = self.owners.iter_mut().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| OwnerListError::Unknown(name.to_owned()))?;
+        let is_change = entry.suspended != suspended;
+        entry.suspended = suspended;
+        Ok((entry.clone(), is_change))
+    }
+
+    /// The same for an owner on another machine, as the person says in the popup.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerListError::Unknown`]: it is another owner of this name by now, or one of this machine.
+    pub fn change_far(&mut self, change: &FarOwnerChange) -> Result<(), OwnerListError> {
+        let name = change.owner.name();
+        if !self.is_far(&change.owner) {
+            return Err(OwnerListError::Unknown(name.to_owned()));
+        }
+        self.set_suspended(name, !change.allowed).map(drop)
     }
 
     /// The old owners of which no person was told yet.
@@ -397,6 +429,31 @@ mod tests {
         list.add(OwnerEntry { suspended: true, ..entry("ci", '1') }).unwrap();
         assert!(matches!(list.owner("ci"), Err(OwnerListError::Suspended(_))));
         assert!(!list.has(&entry("ci", '1').owner()));
+    }
+
+    #[test]
+    fn a_suspended_owner_stays_itself_and_is_let_in_again_by_its_name_or_by_who_it_is() {
+        let mut list = OwnerList::default();
+        list.add(OwnerEntry { kind: OwnerKind::Far, ..entry("box", '1') }).unwrap();
+        list.add(entry("ci", '1')).unwrap();
+        let owner = list.owner("box").unwrap();
+        assert!(list.set_suspended("box", true).unwrap().1 && !list.has(&owner));
+        assert!(!list.set_suspended("box", true).unwrap().1, "it is already");
+        assert!(list.is_far(&owner));
+        let change = |owner: &Owner, allowed| FarOwnerChange { owner: owner.clone(), allowed };
+        list.change_far(&change(&owner, true)).unwrap();
+        assert!(list.has(&owner));
+        list.change_far(&change(&owner, false)).unwrap();
+        assert!(!list.has(&owner));
+        let other = entry("box", '2').owner();
+        for wrong in [other, "box".into(), entry("ci", '1').owner(), DEFAULT_OWNER.into()] {
+            let refused = list.change_far(&change(&wrong, true)).unwrap_err();
+            assert!(matches!(refused, OwnerListError::Unknown(_)), "{refused}");
+        }
+        assert!(!list.has(&owner));
+        for wrong in ["none", "user", "a b"] {
+            assert!(list.set_suspended(wrong, true).is_err(), "{wrong}");
+        }
     }
 
     #[test]

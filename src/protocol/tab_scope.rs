@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Owner;
+use super::{Owner, OwnerEntry, OwnerKind};
 
 /// Which tabs the clients of an owner see and may use.
 ///
@@ -102,6 +102,15 @@ impl OwnerScopes {
     pub fn of_far(&self, owner: &Owner) -> TabScope {
         let chosen = self.owners.get(owner).copied().unwrap_or(TabScope::Own);
         chosen.min(TabScope::WIDEST_FAR)
+    }
+
+    /// The scope of a listed owner.
+    #[must_use]
+    pub fn of_listed(&self, entry: &OwnerEntry) -> TabScope {
+        match entry.kind {
+            OwnerKind::Far => self.of_far(&entry.owner()),
+            OwnerKind::Local | OwnerKind::Tenant => self.of(&entry.owner()),
+        }
     }
 
     /// Chooses the scope of an owner. Returns whether that is a change.

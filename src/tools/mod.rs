@@ -472,6 +472,12 @@ impl ToolSet {
             given.entry("wait_ms").or_insert_with(|| wait.into());
         }
         let reply = self.call_of_five(caller, tool, &given, request, split.is_some()).await;
+        let (hub, by) = (self.hub.clone(), caller.clone());
+        // Meanwhile the person may have disconnected the owner: then nothing is told any more.
+        let reply = reply.map(move |result| match hub.refusal_of_removed(&by) {
+            Some(refused) => ToolResult::refused(&refused),
+            None => result,
+        });
         if !surface.is_split() {
             return Some(reply);
         }

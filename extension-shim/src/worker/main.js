@@ -46,6 +46,7 @@ import { askForOwnWord, assertOwnWord, needsOwnWord } from '../policy/own_words.
 import { userScriptsAllowed } from '../scripts/user_scripts.js';
 import { showAsking, showAsks, showDrawings, showHandOvers, showNaming, showOpenedTabs, showRecorded, showStatus, showStopped, showUnconfirmed } from './badge.js';
 import { ProfileName } from './browser_name.js';
+import { FarOwners } from './far_owners.js';
 import { KeptWords } from './kept_words.js';
 import { OwnReload } from './own_reload.js';
 import { makePanel } from './panel.js';
@@ -54,6 +55,7 @@ import { PastActs } from './past_acts.js';
 const olderExtensions = new OlderExtensions();
 const pastActs = new PastActs();
 const keptWords = new KeptWords();
+const farOwners = new FarOwners();
 const profileName = new ProfileName();
 const ownReload = new OwnReload();
 const takeover = new Takeover();
@@ -200,6 +202,8 @@ export const panel = makePanel({
   changeHistory: (wish) => pastActs.wish(wish),
   words: () => keptWords.view(),
   takeWordBack: (word) => keptWords.takeBack(word),
+  farOwners: () => farOwners.view(),
+  changeFarOwner: (change) => farOwners.change(change),
   pageStates: () => pageStates.rows(),
   putBack: (tabId) => pageStates.end(tabId),
   personRecordings: () => personRecordings.rows(),
@@ -278,6 +282,7 @@ function onStatus(status, detail) {
   asks.forget();
   pastActs.forget();
   keptWords.forget();
+  farOwners.forget();
   profileName.forget();
   policy.files.handleLost();
 }
@@ -364,6 +369,7 @@ function onFrame(frame) {
     case 'browser_name': profileName.handleFrame(frame); break;
     case 'history': pastActs.handleFrame(frame); break;
     case 'kept_words': keptWords.handleFrame(frame); break;
+    case 'far_owners': farOwners.handleFrame(frame); break;
     case 'widenings': setUnconfirmed(frame.widenings); break;
     case 'extension_changed': onStatus('changed', ''); break;
     case 'reload': ownReload.handleFrame(frame); break;
@@ -417,6 +423,7 @@ agentTabs.onChange = (opened) => showOpenedTabs(opened.map(({ tab_id, client }) 
 asks.send = (text) => link.sendText(text);
 pastActs.send = (text) => link.sendText(text);
 keptWords.send = (text) => link.sendText(text);
+farOwners.send = (text) => link.sendText(text);
 profileName.send = (text) => link.sendText(text);
 profileName.onChange = () => showNaming(profileName.isAsking);
 asks.onChange = (open) => {

@@ -1,7 +1,7 @@
 // @ts-check
 // The worker's side of the popup: its state, and its requests.
 
-/** @import {AgentTab, AskAnswer, HeldTab, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening, WordTakenBack} from '../../types/protocol.js' */
+/** @import {AgentTab, AskAnswer, HeldTab, FarOwnerChange, HistoryWish, LocalFileChange, OlderExtensionChange, OlderExtensionsFrame, OpenAsk, RecordedTab, RunningCommand, SiteChange, UnconfirmedWidening, WordTakenBack} from '../../types/protocol.js' */
 /** @import {AsideState} from '../browser/frames_aside.js' */
 /** @import {StateRow} from '../browser/page_states.js' */
 /** @import {PersonRecordingRow} from '../browser/person_recordings.js' */
@@ -12,6 +12,7 @@
 /** @import {PairingState} from '../connection/pairing.js' */
 /** @import {DrawingRequest} from '../draw/open_drawings.js' */
 /** @import {NameState} from './browser_name.js' */
+/** @import {FarOwnersState} from './far_owners.js' */
 /** @import {KeptWordsState} from './kept_words.js' */
 /** @import {HistoryState} from './past_acts.js' */
 
@@ -34,11 +35,11 @@ import { messageOf } from '../lib/errors.js';
  * @typedef {{stopped: boolean, rules: SiteRules | null, rules_problem: string,
  *   local_files: OpenFolders | null, files_problem: string}} PolicyState no rules, no local files: they are not known yet
  * @typedef {Pick<OlderExtensionsFrame, 'asking' | 'let_in'> & {older_problem: string}} OlderState
- * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & KeptWordsState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], shown: ShownRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
+ * @typedef {ConnectionView & PolicyState & OlderState & HistoryState & KeptWordsState & FarOwnersState & NameState & {unconfirmed: UnconfirmedWidening[], extension_version: string, now: number, pairing: PairingState, running: RunningRow[], asks: AskRow[], held: HeldRow[], changed: ChangedRow[], shown: ShownRow[], opened: OpenedRow[], shared: number[], keeps_tabs: boolean, groups_tabs: boolean, foreign: AsideState, restored: NamedTab[],
  *   recording: RecordingRow[], recording_ended: boolean, taken: TakenControl | null, drawings: DrawingRequest[]}} PanelState
  * @typedef {{ask: 'state'} | {ask: 'opened'} | {ask: 'reconnect'} | {ask: 'stop', correlation_id: string}
  *   | {ask: 'stop_all'} | {ask: 'release'} | ({ask: 'site_rule'} & SiteChange) | ({ask: 'older_extension'} & OlderExtensionChange)
- *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'end_person_recording', tab_id: number, keeps: boolean} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'take_word_back', word: WordTakenBack} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
+ *   | {ask: 'take_tab', tab_id: number} | {ask: 'put_back', tab_id: number} | {ask: 'end_person_recording', tab_id: number, keeps: boolean} | {ask: 'share_tab', tab_id: number, on: boolean} | {ask: 'keep_tab', tab_id: number} | {ask: 'keep_tabs', on: boolean} | {ask: 'group_tabs', on: boolean} | {ask: 'foreign_frames', on: boolean} | {ask: 'answer_ask', correlation_id: string, answer: AskAnswer} | {ask: 'hand_over', correlation_id: string} | {ask: 'history', wish: HistoryWish} | {ask: 'take_word_back', word: WordTakenBack} | {ask: 'far_owner', owner: string, allowed: boolean} | {ask: 'name_browser', name: string} | {ask: 'no_name'} | {ask: 'keep', id: string} | {ask: 'give_back'} | {ask: 'record', on: boolean} | {ask: 'show_drawing', tab_id: number}
  *   | ({ask: 'local_file_rule'} & LocalFileChange)
  *   | {ask: 'pair', line: string} | {ask: 'forget'}} PanelRequest
  * @typedef {{trouble: string} | PanelState} PanelAnswer a trouble, in a person's words: nothing was changed
@@ -93,6 +94,8 @@ import { messageOf } from '../lib/errors.js';
  * @property {(wish: HistoryWish) => boolean} changeHistory false: no daemon is connected
  * @property {() => KeptWordsState} words the person's kept words on acts of agents
  * @property {(word: WordTakenBack) => boolean} takeWordBack false: no daemon is connected
+ * @property {() => FarOwnersState} farOwners the owners on other machines
+ * @property {(change: FarOwnerChange) => boolean} changeFarOwner the person disconnects one, or lets it in again; false: no daemon is connected
  * @property {(change: SiteChange) => boolean} changeSites false: no daemon is connected
  * @property {() => OlderState} older
  * @property {(change: OlderExtensionChange) => boolean} changeOlder false: no daemon is connected
@@ -118,6 +121,8 @@ const HISTORY_UNCHANGED = 'Nothing has changed: the daemon does not run. `tabwir
 
 const WORD_KEPT = 'Nothing has changed: the daemon does not run. It keeps your words, and starts with the next call of an agent.';
 
+const FAR_UNCHANGED = 'Nothing has changed: the daemon does not run, and without it no agent can use the browser. `tabwire owner suspend` in a terminal works without it.';
+
 const NOT_NAMED = 'Nothing has changed: the daemon does not run. It keeps the names, and starts with the next call of an agent.';
 
 const NOT_SHARED = 'Nothing is shared: the tab shows no page of a web site.';
@@ -136,6 +141,7 @@ export function makePanel(parts) {
     ...parts.older(),
     ...parts.history(),
     ...parts.words(),
+    ...parts.farOwners(),
     ...parts.name(),
     unconfirmed: parts.unconfirmed(),
     extension_version: chrome.runtime.getManifest().version,
@@ -179,6 +185,9 @@ export function makePanel(parts) {
         break;
       case 'take_word_back':
         if (!parts.takeWordBack(ask.word)) return Promise.resolve({ trouble: WORD_KEPT });
+        break;
+      case 'far_owner':
+        if (!parts.changeFarOwner({ owner: String(ask.owner), allowed: ask.allowed === true })) return Promise.resolve({ trouble: FAR_UNCHANGED });
         break;
       case 'name_browser':
         if (!parts.giveName(String(ask.name))) return Promise.resolve({ trouble: NOT_NAMED });

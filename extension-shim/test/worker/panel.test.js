@@ -23,6 +23,7 @@ const LINE = `tabwire-pair:${Buffer.from(JSON.stringify(CONFIG)).toString('base6
 const ASKS = [{ correlation_id: 'ask_1', client: 'Claude Code', kind: 'approve', question: 'Send it?', tab_id: 7 }, { correlation_id: 'ask_2', client: '', kind: 'answer', question: 'Name?' }, { correlation_id: 'ask_3', client: '', kind: 'consent', tab_id: 12 }];
 const HELD = { tab_id: 9, client: 'Claude Code', opened: true, since: '2026-01-01T00:00:00.000Z' };
 const OPENED = [{ tab_id: 9, client: 'Claude Code', client_id: 'c1' }, { tab_id: 10, client: '', client_id: 'c2', closes_at: '2026-01-01T00:09:30.000Z' }];
+const FAR = [{ owner: 'box~0123', calls: 2, suspended: false }];
 const KEPT_WORDS = [{ owner: 'user', client_id: 'c1', client: 'Claude Code', kind: 'act', site: 'https://shop.example', word: 'always', at: '2026-11-21T22:09:45.000Z' }];
 const ACTS = [{ at: '2026-11-21T22:09:45.000Z', owner: 'default', client: 'Claude Code', browser: 'work', action: 'click', site: 'shop.example', ended: 'error', reason: 'no_match', took_ms: 4 }];
 const NAME = { browser_name: null, browser_label: '', offered_name: '', asks_for_name: false, name_problem: '' };
@@ -78,6 +79,8 @@ beforeEach(() => {
     takeSharedBack: async (tabId) => { done.push(`take shared back ${tabId}`); },
     history: () => HISTORY, name: () => NAME,
     words: () => ({ kept_words: KEPT_WORDS, more_words: 2 }),
+    farOwners: () => ({ far_owners: FAR, far_problem: '' }),
+    changeFarOwner: (change) => isHeard && done.push(change) > 0,
     takeWordBack: (word) => isHeard && done.push(word) > 0,
     changeHistory: (wish) => isHeard && done.push(`history ${wish}`) > 0,
     pageStates: () => [CHANGED],
@@ -102,7 +105,7 @@ test('tells connection, versions and what runs in which tab', async () => {
     recording: [{ tab_id: 8, streams: ['logs', 'actions'], tab_title: 'title of 8' }],
     recording_ended: false, taken: { tabs: [{ tab_id: 7, tab_title: 'title of 7' }], scripts_run: false }, drawings: DRAWINGS,
     pairing: PAIRING,
-    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME, kept_words: KEPT_WORDS, more_words: 2,
+    stopped: false, rules: { allow: [], deny: ['a.example'] }, rules_problem: '', local_files: FILES, files_problem: '', unconfirmed: WIDENINGS, ...OLDER, ...HISTORY, ...NAME, kept_words: KEPT_WORDS, more_words: 2, far_owners: FAR, far_problem: '',
     shared: [7],
     held: [{ ...HELD, tab_title: 'title of 9' }], foreign: { isOn: true, names: ['Bitwarden'] }, opened: [{ ...OPENED[1], tab_title: 'title of 10' }], keeps_tabs: false, groups_tabs: true, restored: [{ tab_id: 11, tab_title: 'title of 11' }],
     changed: [{ ...CHANGED, tab_title: 'title of 9' }], shown: [{ ...SHOWN, tab_title: 'title of 9' }],
@@ -113,7 +116,7 @@ test('tells connection, versions and what runs in which tab', async () => {
 
 test('tells nothing before it is known what an earlier worker knew, unless that cannot be read', async () => {
   let isStopped = false;
-  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
+  const parts = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), farOwners: () => ({}), name: () => NAME,
     recordingEnded: () => false, taken: () => null, drawings: () => [] };
   const policy = () => ({ stopped: isStopped, rules: null, rules_problem: '' });
   parts.older = () => OLDER;
@@ -265,6 +268,15 @@ test('the person switches the history and removes it; a daemon that is away is t
   assert.deepEqual(done, ['history on', 'history off', 'history clear', 'history look', 'history look']);
   isHeard = false;
   assert.match((await panel({ ask: 'history', wish: 'clear' })).trouble, /`tabwire history`/);
+});
+
+test('the person disconnects the agents of a machine by a click, and lets them in again', async () => {
+  for (const allowed of [false, true]) assert.deepEqual((await panel({ ask: 'far_owner', owner: 'box~0123', allowed })).far_owners, FAR);
+  assert.deepEqual(done, [{ owner: 'box~0123', allowed: false }, { owner: 'box~0123', allowed: true }]);
+  await panel({ ask: 'far_owner', owner: 'box~0123', allowed: 'yes' });
+  assert.equal(done.at(-1).allowed, false, 'nothing but a clear word lets them in');
+  isHeard = false;
+  assert.match((await panel({ ask: 'far_owner', owner: 'box~0123', allowed: false })).trouble, /daemon does not run/);
 });
 
 test('a word of the person is taken back by a click, and where nobody hears it that is said', async () => {
@@ -480,7 +492,7 @@ test('where no folder is open the popup explains how to open one', () => {
 test('the person names the browser, and is told if nobody can keep the name', async () => {
   const given = [];
   const name = () => ({ ...NAME, browser_label: 'Chromium on Linux' });
-  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), name: () => NAME,
+  const state = { connection: () => ({}), running: () => [], recording: () => [], pairing: () => PAIRING, unconfirmed: () => [], heldTabs: () => [], sharedTabs: () => [], pageStates: () => [], personRecordings: () => [], foreignFrames: () => ({ isOn: true, names: [] }), openedTabs: () => ({ list: [], keepsAll: false, isGrouped: false, doubtful: [] }), asks: () => [], history: () => HISTORY, words: () => ({}), farOwners: () => ({}), name: () => NAME,
     policy: () => ({}), older: () => ({}), recordingEnded: () => false, taken: () => null, drawings: () => [], restored: async () => {} };
   const panel = makePanel({ ...state, name, giveName: (wish) => { given.push(wish); return true; } });
   assert.equal((await panel({ ask: 'name_browser', name: 'work' })).browser_label, 'Chromium on Linux');

@@ -114,6 +114,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::PageStates { .. }
         | FromExtension::AskAnswer { .. }
         | FromExtension::KeptWords { .. }
+        | FromExtension::FarOwners { .. }
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
         | FromExtension::UploadRequest(_)
@@ -148,6 +149,7 @@ fn answer_to(frame: &ToExtension) -> Option<ReplyKey> {
         | ToExtension::CloseTabs { .. }
         | ToExtension::History { .. }
         | ToExtension::KeptWords { .. }
+        | ToExtension::FarOwners { .. }
         | ToExtension::PageStatesOver { .. }
         | ToExtension::Asks { .. }
         | ToExtension::ExtensionChanged {}

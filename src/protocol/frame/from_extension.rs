@@ -7,15 +7,16 @@ use serde_json::value::RawValue;
 
 use super::bodies::{
     ActPictureBody, AskAnswerBody, AttemptFence, CancelledBody, CompleteBody, ConfirmBody,
-    DrawingIdBody, EventsBody, FailureBody, FileCheckBody, FrameType, HistoryBody, HoldBody,
-    KeptWordsBody, NackBody, NameBody, PageStatesBody, PendingBody, PongBody, RestoredTabsBody,
-    SharedTabsBody, StopBody, StoppedBody, TabCreatedBody, TabOpenedBody, TabsBody, TakeTabBody,
+    DrawingIdBody, EventsBody, FailureBody, FarOwnersBody, FileCheckBody, FrameType, HistoryBody,
+    HoldBody, KeptWordsBody, NackBody, NameBody, PageStatesBody, PendingBody, PongBody,
+    RestoredTabsBody, SharedTabsBody, StopBody, StoppedBody, TabCreatedBody, TabOpenedBody,
+    TabsBody, TakeTabBody,
 };
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
-    DrawingId, HistoryWish, InstanceId, LocalFileChange, NackReason, OlderExtensionChange,
-    PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest, WordTakenBack,
-    well_formed,
+    DrawingId, FarOwnerChange, HistoryWish, InstanceId, LocalFileChange, NackReason,
+    OlderExtensionChange, PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest,
+    WordTakenBack, well_formed,
 };
 
 /// A frame from an extension to the daemon.
@@ -154,6 +155,12 @@ pub enum FromExtension {
         /// The word that they take back.
         #[serde(skip_serializing_if = "Option::is_none")]
         take_back: Option<WordTakenBack>,
+    },
+    /// The person looks at the owners on other machines, disconnects one, or lets it in again.
+    FarOwners {
+        /// The change.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        change: Option<FarOwnerChange>,
     },
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
@@ -363,9 +370,7 @@ impl FromExtension {
             "stop" => Self::Stop {
                 correlation_id: serde_json::from_str::<StopBody>(text)?.correlation_id,
             },
-            "stopped" => {
-                Self::Stopped { stopped: serde_json::from_str::<StoppedBody>(text)?.stopped }
-            }
+            "stopped" => serde_json::from_str::<StoppedBody>(text)?.into(),
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
             "confirm_widening" => {
@@ -392,6 +397,7 @@ impl FromExtension {
             }
             "history" => Self::History { wish: serde_json::from_str::<HistoryBody>(text)?.wish },
             "kept_words" => serde_json::from_str::<KeptWordsBody>(text)?.into(),
+            "far_owners" => serde_json::from_str::<FarOwnersBody>(text)?.into(),
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;

@@ -15,9 +15,9 @@ use crate::protocol::actions::{Action, ExecuteJsAction, RegisteredAction, Screen
 use crate::protocol::{
     AdmittedExtension, AgentTab, AskOption, AskQuestion, AskWords, AskedFile, AskingExtension,
     Attempt, BrowserName, CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
-    DrawingId, FileMark, HeldTab, ImageFormat, KeptWord, KnownConsent, LocalFileChange,
-    LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, PageState, PastAct, PersonAsk,
-    ShownPath, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
+    DrawingId, FarOwner, FileMark, HeldTab, ImageFormat, KeptWord, KnownConsent, LocalFileChange,
+    LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, Owner, PageState, PastAct,
+    PersonAsk, ShownPath, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
     UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm, garbled,
     well_formed,
 };
@@ -346,11 +346,24 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         ("history".to_owned(), history),
         ("history.problem".to_owned(), no_history),
         ("kept_words".to_owned(), golden_words()),
+        ("far_owners".to_owned(), far_owners(None)),
+        ("far_owners.problem".to_owned(), far_owners(Some("there is no owner box".to_owned()))),
         ("page_states_over".to_owned(), changed_tabs),
         ("extension_changed".to_owned(), changed),
         ("reload".to_owned(), ToExtension::Reload { version: "0.2.0" }),
     ]
     .into_iter()
+}
+
+fn far_owners(problem: Option<String>) -> ToExtension {
+    let owner = |name: &str, label: Option<&str>, calls| FarOwner {
+        owner: Owner::of_generation(name, "0123456789abcdef0123456789abcdef"),
+        label: label.map(str::to_owned),
+        calls,
+        suspended: calls == 0,
+    };
+    let owners = vec![owner("box", Some("The big machine"), 2), owner("dev", None, 0)];
+    ToExtension::FarOwners { owners, problem }
 }
 
 fn golden_words() -> ToExtension {
@@ -519,6 +532,7 @@ fn every_kind_of_frame_has_a_golden_one_and_is_read_as_that_kind() {
         "take_tab",
         "history",
         "kept_words",
+        "far_owners",
         "timeout",
         "upload_request",
     ];
@@ -550,6 +564,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::RestoredTabs { .. } => "restored_tabs",
         FromExtension::History { .. } => "history",
         FromExtension::KeptWords { .. } => "kept_words",
+        FromExtension::FarOwners { .. } => "far_owners",
         FromExtension::PageStates { .. } => "page_states",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",
@@ -862,8 +877,14 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "older_extensions",
                 "look",
                 "take_back",
+                "change",
             ];
-            optional.contains(&field) && frame["type"] != "stopped"
+            let is_rule = frame["type"].as_str().is_some_and(|kind| {
+                ["site_rule", "local_file_rule", "older_extension"].contains(&kind)
+            });
+            optional.contains(&field)
+                && frame["type"] != "stopped"
+                && !(field == "change" && is_rule)
         }
     }
 }

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{
     AgentTab, AskedFile, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed,
-    CorrelationId, DrawingId, HeldTab, KeptWord, KnownConsent, LocalFileRules, OlderExtensions,
-    OpenAsk, Owner, PageState, PastAct, QueryId, SiteRules, TabId, UnconfirmedWidening, UploadCopy,
-    UploadRefusal,
+    CorrelationId, DrawingId, FarOwner, HeldTab, KeptWord, KnownConsent, LocalFileRules,
+    OlderExtensions, OpenAsk, Owner, PageState, PastAct, QueryId, SiteRules, TabId,
+    UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
 /// A frame from the daemon to an extension.
@@ -161,6 +161,15 @@ pub enum ToExtension {
         /// How many older ones there are.
         more: usize,
     },
+    /// The owners on other machines that have calls, were seen since the daemon started, or are disconnected:
+    /// the answer to `far_owners`.
+    FarOwners {
+        /// In the order in which they were added.
+        owners: Vec<FarOwner>,
+        /// Why the person's change does not count.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// The last acts of agents, for the person: the answer to `history`.
     History {
         /// Whether acts are kept.
@@ -259,6 +268,7 @@ impl ToExtension {
             | Self::HeldTabs { .. }
             | Self::OpenedTabs { .. }
             | Self::CloseTabs { .. }
+            | Self::FarOwners { .. }
             | Self::History { .. }
             | Self::PageStatesOver { .. }
             | Self::ExtensionChanged {}

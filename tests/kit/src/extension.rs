@@ -201,7 +201,7 @@ impl ExtensionBuilder {
         json!({
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
             "tabs": self.tabs, "in_flight": in_flight, "tab_scopes": true, "hands_over": true,
-            "private_tabs": true,
+            "private_tabs": true, "far_owners": true,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -11,6 +12,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tabwire::protocol::{OwnerKind, RunClock, Timestamp};
 use tabwire::tools::ToolSurface;
 
 use super::contents::{body, check_contents, in_full};
@@ -44,6 +46,8 @@ pub struct McpClient {
     has_views: bool,
     /// Whether what it calls are the program's own tools, whose answers are published.
     calls_published: bool,
+    /// Until when the daemon has to have its calls.
+    before: Option<String>,
     ids: AtomicI64,
 }
 
@@ -96,6 +100,21 @@ impl McpClient {
         Self::new(daemon.port(), daemon.token(), false)
     }
 
+    /// One of the era up to 2025-11-25, of an owner whose programs are on another machine, which is added.
+    /// Its calls are in time for an hour.
+    pub async fn far(daemon: &TestDaemon, owner: &str) -> Self {
+        let since = Timestamp::from_unix_micros(0);
+        // A second client has the same one.
+        let _ = daemon.home().owners().add(owner, None, OwnerKind::Far, since);
+        let client = Self::legacy(daemon).with_token(daemon.token_of(owner)).of_any_tools();
+        let request = Request::post(&client.url).header("content-type", "application/json");
+        let told = client.send(request, "application/json", &[], b"{}".to_vec()).await;
+        let clock = told.headers()["x-tabwire-clock"].to_str().unwrap();
+        let mut by: RunClock = clock.parse().unwrap();
+        by.elapsed += Duration::from_secs(3_600);
+        Self { before: Some(by.to_string()), ..client }
+    }
+
     /// One of 2026-07-28.
     pub fn modern(daemon: &TestDaemon) -> Self {
         Self::new(daemon.port(), daemon.token(), true)
@@ -118,6 +137,7 @@ impl McpClient {
             has_tasks: false,
             has_views: false,
             calls_published: true,
+            before: None,
             ids: AtomicI64::new(0),
         }
     }
@@ -150,6 +170,7 @@ impl McpClient {
             has_tasks: true,
             has_views: self.has_views,
             calls_published: self.calls_published,
+            before: self.before.clone(),
             ids,
         }
     }
@@ -188,6 +209,9 @@ impl McpClient {
         request = request.header("accept", accept).header("authorization", bearer(&self.token));
         if let Some(name) = &self.name {
             request = request.header("x-tabwire-client", name);
+        }
+        if let Some(before) = &self.before {
+            request = request.header("x-tabwire-before", before);
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
