@@ -11,6 +11,7 @@ mod dashboard;
 mod dashboard_acts;
 mod dashboard_drawings;
 mod dashboard_recordings;
+mod far_owners;
 mod keys;
 mod load;
 mod other_users;

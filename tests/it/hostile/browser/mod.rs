@@ -3,6 +3,7 @@
 mod asks;
 mod denied_scripts;
 mod drawings;
+mod far_owners;
 mod leases;
 mod local_files;
 mod own_pages;
