@@ -141,7 +141,7 @@ impl DaemonFinder {
     pub(super) async fn running(&self) -> Option<FoundDaemon> {
         match self {
             Self::Local(local) => local.running().await,
-            Self::Far(far) => far.find().await.ok(),
+            Self::Far(far) => far.running().await,
         }
     }
 

@@ -32,6 +32,9 @@ const URL: &str = "http://tabwire/mcp";
 /// The address at which the program at the socket tells of itself, without asking home.
 const CARRIER_URL: &str = "http://tabwire/carrier";
 
+/// The address at which home tells of itself, and starts no daemon.
+const HOME_URL: &str = "http://tabwire/home";
+
 /// For how long after its line came a call may reach the daemon.
 const IN_TIME: Duration = Duration::from_secs(10);
 
@@ -126,6 +129,16 @@ impl FarDaemonFinder {
         self.found
             .send_if_modified(|last| last.replace(identity.clone()).as_ref() != Some(&identity));
         Ok(self.found_at(identity, Some(clock)))
+    }
+
+    /// The daemon, if one runs. The person may have ended it: what nobody has called for starts none.
+    pub(super) async fn running(&self) -> Option<FoundDaemon> {
+        check_socket(&self.target).ok()?;
+        let home = get(&self.http, HOME_URL).await?;
+        if home["daemon"].is_null() {
+            return None;
+        }
+        self.find().await.ok()
     }
 
     fn found_at(&self, identity: DaemonIdentity, clock: Option<FarClock>) -> FoundDaemon {
@@ -357,24 +370,25 @@ impl FarPlace {
 
     /// The word of the program at the socket. `None`: it gives none in time.
     pub async fn carrier(&self) -> Option<Value> {
-        self.get(CARRIER_URL).await
+        get(&self.http, CARRIER_URL).await
     }
 
     /// The word of home. `None`: there is none in time.
     pub async fn home(&self) -> Option<Value> {
-        self.get("http://tabwire/home").await
+        get(&self.http, HOME_URL).await
     }
+}
 
-    async fn get(&self, url: &str) -> Option<Value> {
-        let request = Request::get(url).body(Full::<Bytes>::default()).ok()?;
-        let asked = async {
-            let response = self.http.request(request).await.ok()?;
-            let is_told = response.status().is_success();
-            let body = response.into_body().collect().await.ok()?;
-            serde_json::from_slice(&body.to_bytes()).ok().filter(|_| is_told)
-        };
-        tokio::time::timeout(SIGN * 2, asked).await.ok()?
-    }
+/// The JSON at an address of the program at the socket. `None`: there is none in time.
+async fn get(http: &HttpClient, url: &str) -> Option<Value> {
+    let request = Request::get(url).body(Full::<Bytes>::default()).ok()?;
+    let asked = async {
+        let response = http.request(request).await.ok()?;
+        let is_told = response.status().is_success();
+        let body = response.into_body().collect().await.ok()?;
+        serde_json::from_slice(&body.to_bytes()).ok().filter(|_| is_told)
+    };
+    tokio::time::timeout(SIGN * 2, asked).await.ok()?
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use super::{InstallArguments, clients_to_add, print_done, print_plan, refuse_downgrade, server};
 use crate::config::DaemonLocation;
-use crate::home::StateDirectory;
 use crate::install::{BROWSER_FLAG, CONNECT_FLAG, Installation};
+use crate::os;
 use crate::protocol::DEFAULT_PORT;
 use crate::reach::FarAddress;
 use crate::terminal::{print_line, wrapped_behind};
@@ -38,8 +38,9 @@ pub(super) fn install(
     if !arguments.downgrade {
         refuse_downgrade(installation, &plan)?;
     }
-    // The record of the edits is in it.
-    StateDirectory::open(&installation.state)?;
+    // The record of the edits is in it, and no key: there is no daemon to prove anything to.
+    os::create_folders(&installation.state)
+        .with_context(|| format!("cannot make {}", installation.state.display()))?;
     plan.apply(&installation.state)?;
     if arguments.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
