@@ -521,10 +521,8 @@ export type ExtensionKeptWordsFrame = {
 };
 
 /** The person looks at the owners on other machines, disconnects one, or lets it in again. */
-export type ExtensionFarOwnersFrame = {
+export type ExtensionFarOwnersFrame = FarOwnerWish & {
   type: 'far_owners';
-  /** The change. */
-  change?: FarOwnerChange;
 };
 
 /** The person changes which local files agents may open. */
@@ -1581,6 +1579,12 @@ export type FarOwnerChange = {
   owner: Owner;
   /** Whether its token counts from now on. */
   allowed: boolean;
+};
+
+/** What the person does with the list of such owners. */
+export type FarOwnerWish = {
+  /** The change; absent: they look at it. */
+  change?: FarOwnerChange;
 };
 
 /** A dialog that stays open until it is answered. */

@@ -15,7 +15,7 @@ use crate::past_acts::{self, PastActError, PastActFile, PastActList};
 use crate::protocol::{
     AdmissionChange, AskAnswer, BrowserId, BrowserName, BrowserTab, ConsentAnswer, CorrelationId,
     Drawing, DrawingId, DrawingRefusal, DrawingRefusalCode, EXTENSION_ID, FILE_CHECK_MAX,
-    FarOwnerChange, FromExtension, HistoryWish, LocalFileChange, NackReason, OlderExtensionChange,
+    FarOwnerWish, FromExtension, HistoryWish, LocalFileChange, NackReason, OlderExtensionChange,
     SiteChange, UploadAnswer, UploadRefusal, UploadRefusalCode, UploadRequest,
 };
 use crate::uploads::AskedFolder;
@@ -130,7 +130,7 @@ impl<'a> SideWork<'a> {
             }
             // Another extension is not the person, whose words and history these are.
             FromExtension::KeptWords { .. } if !self.is_ours() => self.refuse("asks for the words"),
-            FromExtension::FarOwners { change } => self.look_at_far_owners(change.as_ref()),
+            FromExtension::FarOwners(wish) => self.look_at_far_owners(&wish),
             FromExtension::History { .. } if !self.is_ours() => self.refuse("asks for the history"),
             FromExtension::History { wish } => self.look_into_history(wish),
             // The key of another extension is in no folder that we have written.
@@ -247,12 +247,13 @@ impl<'a> SideWork<'a> {
     }
 
     /// Tells the person of the owners on other machines, once their change is made.
-    fn look_at_far_owners(&self, change: Option<&FarOwnerChange>) {
+    fn look_at_far_owners(&self, wish: &FarOwnerWish) {
         // Another extension is not the person.
         if !self.is_ours() {
             return self.refuse("asks for the owners on other machines");
         }
-        let changed = change.map(|change| self.edge.guard.owners().change_far(change));
+        let owners = self.edge.guard.owners();
+        let changed = wish.change.as_ref().map(|change| owners.change_far(change));
         let problem = changed.and_then(|changed| Some(changed.err()?.to_string()));
         self.link.tell_far_owners(problem);
     }

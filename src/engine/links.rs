@@ -124,7 +124,7 @@ impl Transaction<'_> {
             // a second `hello` says nothing new; nothing that is sent needs to be known.
             FromExtension::Pong { .. }
             | FromExtension::Nack { .. }
-            | FromExtension::FarOwners { .. }
+            | FromExtension::FarOwners(_)
             | FromExtension::History { .. }
             | FromExtension::ActPicture { .. }
             | FromExtension::Events { .. }

@@ -46,7 +46,8 @@ impl Engine {
             .chain(self.consents.owners())
             .chain(self.leases.owners())
             .chain(self.owner_tabs.owners())
-            .chain(self.capture.owners());
+            .chain(self.capture.owners())
+            .chain(self.quotas.owners());
         known.filter(|owner| !self.is_listed(owner)).cloned().collect()
     }
 }

@@ -43,6 +43,11 @@ impl Quotas {
         self.retained.check(owner, limits.kept_mib)
     }
 
+    /// The owners of whom some usage is known.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.rates.keys()
+    }
+
     /// An owner was removed.
     pub(super) fn forget_owner(&mut self, owner: &Owner) {
         self.rates.remove(owner);

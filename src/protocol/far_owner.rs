@@ -28,3 +28,12 @@ pub struct FarOwnerChange {
     /// Whether its token counts from now on.
     pub allowed: bool,
 }
+
+/// What the person does with the list of such owners.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarOwnerWish {
+    /// The change; absent: they look at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<FarOwnerChange>,
+}

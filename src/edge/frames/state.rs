@@ -114,7 +114,7 @@ pub(super) fn awaits(frame: &FromExtension) -> Option<ReplyKey> {
         | FromExtension::PageStates { .. }
         | FromExtension::AskAnswer { .. }
         | FromExtension::KeptWords { .. }
-        | FromExtension::FarOwners { .. }
+        | FromExtension::FarOwners(_)
         | FromExtension::LocalFileRule(_)
         | FromExtension::FileCheck { .. }
         | FromExtension::UploadRequest(_)

@@ -1,7 +1,9 @@
 //! Owners that are removed, and others that are added under the same name.
 
+use super::consents::SHOP;
+use super::scopes::{connect, opening};
 use super::*;
-use crate::protocol::{OwnerEntry, OwnerGeneration, OwnerList, PageState};
+use crate::protocol::{ConsentAnswer, OwnerEntry, OwnerGeneration, OwnerList, PageState};
 
 /// A list with the owner `ci` of one generation, and a client of it.
 fn listed(digit: char) -> (Arc<OwnerList>, Caller) {
@@ -66,4 +68,37 @@ async fn the_tab_of_a_removed_owner_is_free_at_once_and_the_changes_to_it_are_pu
     hub.set_owners(Arc::default());
     assert_eq!(browser.told_over().await, [changed]);
     hub.submit(&agent("a"), taking()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_an_owner_end_its_own_tabs_and_the_words_about_it() {
+    let hub = Hub::start(Limits::default());
+    let (list, ci) = listed('1');
+    hub.set_owners(list.clone());
+    let mut browser = connect(&hub, Some(true));
+    hub.submit(&ci, opening()).await.unwrap();
+    browser.opens(2_001, &[2_001]).await;
+    let is_own = || hub.is_own(&ci.owner, &"b".into(), TabId(2_001));
+    browser.heard().await;
+    hub.submit(&ci, script_in(2_001)).await.unwrap();
+    let held = browser.holds_next(SHOP).await;
+    browser.says(&held, ConsentAnswer::Always);
+    assert!(is_own() && hub.consents_of(&ci.owner).len() == 1);
+    hub.set_owners(Arc::default());
+    assert_eq!((is_own(), hub.consents_of(&ci.owner).len()), (false, 0));
+    // None of it comes back with the same owner.
+    hub.set_owners(list);
+    assert_eq!((is_own(), hub.consents_of(&ci.owner).len()), (false, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_of_whom_nothing_but_its_usage_is_known_is_found_at_its_removal() {
+    let hub = Hub::start(Limits { mib_per_minute: 1, ..Limits::default() });
+    let (list, ci) = listed('1');
+    hub.set_owners(list.clone());
+    let takes = async || hub.admit_bytes(&ci.owner, 1 << 20).await.is_ok();
+    assert!(takes().await && !takes().await);
+    hub.set_owners(Arc::default());
+    hub.set_owners(list);
+    assert!(takes().await, "the usage of the removed one does not count");
 }

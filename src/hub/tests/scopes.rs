@@ -41,7 +41,7 @@ fn submission(action: impl Into<Action>, tab: Option<i64>) -> Submission {
     Submission { action: action.into(), selector, ..script() }
 }
 
-fn opening() -> Submission {
+pub(super) fn opening() -> Submission {
     submission(
         TabOpenAction { url: None, focus: None, share: None, keep: None, private: None },
         None,
@@ -73,7 +73,7 @@ fn with(ids: &[i64]) -> Vec<BrowserTab> {
     all
 }
 
-fn connect(hub: &Hub, scopes: Option<bool>) -> Extension {
+pub(super) fn connect(hub: &Hub, scopes: Option<bool>) -> Extension {
     let extension = Extension::attach(hub, "b", "i");
     let mut ready = ready("Test", Vec::new());
     ready.actions.push("page_info".to_owned());
@@ -93,7 +93,7 @@ impl Extension {
     }
 
     /// Runs the next command, which opens this tab.
-    async fn opens(&mut self, tab: i64, listed: &[i64]) -> crate::protocol::CommandBody {
+    pub(super) async fn opens(&mut self, tab: i64, listed: &[i64]) -> crate::protocol::CommandBody {
         let (attempt, command) = self.next_command().await;
         let correlation_id = command.correlation_id.clone();
         self.claim(&correlation_id, attempt);

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::from_extension::{ActMoment, FromExtension, HeldDialog, ReportedError};
 use crate::protocol::{
-    AskAnswer, Attempt, BrowserTab, ConsentNeed, CorrelationId, DrawingId, FarOwnerChange,
-    HistoryWish, NackReason, PageState, RestoredTab, TabId, WordTakenBack,
+    AskAnswer, Attempt, BrowserTab, ConsentNeed, CorrelationId, DrawingId, HistoryWish, NackReason,
+    PageState, RestoredTab, TabId, WordTakenBack,
 };
 
 #[derive(Deserialize)]
@@ -136,23 +136,6 @@ pub(super) struct KeptWordsBody {
 impl From<KeptWordsBody> for FromExtension {
     fn from(body: KeptWordsBody) -> Self {
         Self::KeptWords { take_back: body.take_back }
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct FarOwnersBody {
-    pub(super) change: Option<FarOwnerChange>,
-}
-
-impl From<FarOwnersBody> for FromExtension {
-    fn from(FarOwnersBody { change }: FarOwnersBody) -> Self {
-        Self::FarOwners { change }
-    }
-}
-
-impl From<StoppedBody> for FromExtension {
-    fn from(StoppedBody { stopped }: StoppedBody) -> Self {
-        Self::Stopped { stopped }
     }
 }
 

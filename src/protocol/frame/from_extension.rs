@@ -7,14 +7,13 @@ use serde_json::value::RawValue;
 
 use super::bodies::{
     ActPictureBody, AskAnswerBody, AttemptFence, CancelledBody, CompleteBody, ConfirmBody,
-    DrawingIdBody, EventsBody, FailureBody, FarOwnersBody, FileCheckBody, FrameType, HistoryBody,
-    HoldBody, KeptWordsBody, NackBody, NameBody, PageStatesBody, PendingBody, PongBody,
-    RestoredTabsBody, SharedTabsBody, StopBody, StoppedBody, TabCreatedBody, TabOpenedBody,
-    TabsBody, TakeTabBody,
+    DrawingIdBody, EventsBody, FailureBody, FileCheckBody, FrameType, HistoryBody, HoldBody,
+    KeptWordsBody, NackBody, NameBody, PageStatesBody, PendingBody, PongBody, RestoredTabsBody,
+    SharedTabsBody, StopBody, StoppedBody, TabCreatedBody, TabOpenedBody, TabsBody, TakeTabBody,
 };
 use crate::protocol::{
     AskAnswer, Attempt, BrowserId, BrowserTab, ConsentNeed, CorrelationId, Drawing, DrawingError,
-    DrawingId, FarOwnerChange, HistoryWish, InstanceId, LocalFileChange, NackReason,
+    DrawingId, FarOwnerWish, HistoryWish, InstanceId, LocalFileChange, NackReason,
     OlderExtensionChange, PageState, ReadyFrame, RestoredTab, SiteChange, TabId, UploadRequest,
     WordTakenBack, well_formed,
 };
@@ -157,11 +156,7 @@ pub enum FromExtension {
         take_back: Option<WordTakenBack>,
     },
     /// The person looks at the owners on other machines, disconnects one, or lets it in again.
-    FarOwners {
-        /// The change.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        change: Option<FarOwnerChange>,
-    },
+    FarOwners(FarOwnerWish),
     /// The person changes which local files agents may open.
     LocalFileRule(LocalFileChange),
     /// May agents see these local files? Asked before a page that shows one is touched, and
@@ -370,7 +365,9 @@ impl FromExtension {
             "stop" => Self::Stop {
                 correlation_id: serde_json::from_str::<StopBody>(text)?.correlation_id,
             },
-            "stopped" => serde_json::from_str::<StoppedBody>(text)?.into(),
+            "stopped" => {
+                Self::Stopped { stopped: serde_json::from_str::<StoppedBody>(text)?.stopped }
+            }
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
             "confirm_widening" => {
@@ -397,7 +394,7 @@ impl FromExtension {
             }
             "history" => Self::History { wish: serde_json::from_str::<HistoryBody>(text)?.wish },
             "kept_words" => serde_json::from_str::<KeptWordsBody>(text)?.into(),
-            "far_owners" => serde_json::from_str::<FarOwnersBody>(text)?.into(),
+            "far_owners" => Self::FarOwners(serde_json::from_str(text)?),
             "local_file_rule" => Self::LocalFileRule(serde_json::from_str(text)?),
             "file_check" => {
                 let FileCheckBody { check, urls } = serde_json::from_str(text)?;

@@ -564,7 +564,7 @@ fn kind_of(frame: &FromExtension) -> &'static str {
         FromExtension::RestoredTabs { .. } => "restored_tabs",
         FromExtension::History { .. } => "history",
         FromExtension::KeptWords { .. } => "kept_words",
-        FromExtension::FarOwners { .. } => "far_owners",
+        FromExtension::FarOwners(_) => "far_owners",
         FromExtension::PageStates { .. } => "page_states",
         FromExtension::AskAnswer { .. } => "ask_answer",
         FromExtension::LocalFileRule(_) => "local_file_rule",

@@ -253,3 +253,33 @@ async fn a_damaged_list_stops_the_start_and_every_change_and_stays_as_it_is() {
     }
     assert_eq!(place.run(&["token"]).await.code, Some(0), "the default owner is in no list");
 }
+
+#[tokio::test]
+async fn beside_a_connected_extension_the_commands_of_a_removed_owner_end_and_others_go_on() {
+    let daemon = TestDaemon::start().await;
+    let mut extension = ExtensionBuilder::of(&daemon).connect().await;
+    let client = McpClient::legacy(&daemon).with_token(daemon.token_of("ci"));
+    let script = json!({"action": "execute_js", "script": "1", "tab_id": 7, "wait_ms": 20_000});
+    let call = tokio::spawn(async move { body(&client.call_raw("interact", script).await) });
+    let running = extension.start_script("1").await;
+    let own = McpClient::legacy(&daemon);
+    let next = own.script("2", 7).await;
+    let ran = finish(cli_of(&daemon, &["owner", "remove", "ci"])).await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ended = soon("the end of the call", call).await.unwrap();
+    assert_eq!(ended["error"], "not_allowed", "{ended}");
+    let told = soon("the end of it", async {
+        let mut told = Vec::new();
+        while !told.iter().any(|frame: &Value| frame["type"] == "command") {
+            told.push(extension.next().await);
+        }
+        told
+    });
+    let told = told.await;
+    let is_cancel = |frame: &&Value| frame["type"] == "cancel";
+    let cancelled = told.iter().find(is_cancel).map(|frame| frame["correlation_id"].clone());
+    assert_eq!(cancelled, Some(json!(running.id)), "it is stopped in the page: {told:?}");
+    // The tab is free for the next one.
+    assert_eq!(told[told.len() - 1]["command"]["correlation_id"], json!(next), "{told:?}");
+    daemon.stop().await;
+}
