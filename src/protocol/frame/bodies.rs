@@ -149,6 +149,12 @@ pub(super) struct StoppedBody {
     pub(super) stopped: bool,
 }
 
+impl From<StoppedBody> for FromExtension {
+    fn from(StoppedBody { stopped }: StoppedBody) -> Self {
+        Self::Stopped { stopped }
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct FileCheckBody {
     pub(super) check: u64,

@@ -365,9 +365,7 @@ impl FromExtension {
             "stop" => Self::Stop {
                 correlation_id: serde_json::from_str::<StopBody>(text)?.correlation_id,
             },
-            "stopped" => {
-                Self::Stopped { stopped: serde_json::from_str::<StoppedBody>(text)?.stopped }
-            }
+            "stopped" => serde_json::from_str::<StoppedBody>(text)?.into(),
             "site_rule" => Self::SiteRule(serde_json::from_str(text)?),
             "older_extension" => Self::OlderExtension(serde_json::from_str(text)?),
             "confirm_widening" => {

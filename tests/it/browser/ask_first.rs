@@ -88,6 +88,12 @@ impl ConsentStage {
         press_in(&mut self.hand, id, purpose, button).await;
     }
 
+    /// The same of a question about a page that the agent of this owner, on another machine, has not opened yet.
+    pub(crate) async fn press_of_far(&mut self, owner: &str, id: &str, button: usize) {
+        let asks = format!("on {owner} wants to open, read and act on");
+        press_button(&mut self.hand, id, &asks, button).await;
+    }
+
     /// The daemon ends and starts again.
     pub(crate) async fn restarted(self) -> Self {
         let daemon = self.daemon.restart().await;
@@ -103,11 +109,15 @@ impl ConsentStage {
 
 /// Presses a button of the question in the popup that is about this command and begins like this.
 async fn press_in(hand: &mut BrowserUser, id: &str, purpose: &str, button: usize) {
-    let row = format!("document.getElementById('{id}')");
-    let asks = format!("{row}?.innerText.includes({:?})", format!("wants to {purpose}"));
-    soon("the question", until(async || hand.read(&asks).await == true)).await;
-    let picture = format!("{row}?.querySelector('.picture') != null");
+    let picture = format!("document.getElementById('{id}')?.querySelector('.picture') != null");
     soon("the picture", until(async || hand.read(&picture).await == true)).await;
+    press_button(hand, id, &format!("wants to {purpose}"), button).await;
+}
+
+/// Presses a button of the question in the popup that is about this command and says this.
+async fn press_button(hand: &mut BrowserUser, id: &str, words: &str, button: usize) {
+    let asks = format!("document.getElementById('{id}')?.innerText.includes({words:?})");
+    soon("the question", until(async || hand.read(&asks).await == true)).await;
     let still = "document.querySelector('#ask-list').dataset.settling";
     soon("a still popup", until(async || hand.read(still).await == "false")).await;
     let button = format!("#{id} .buttons button:nth-child({button})");

@@ -3,14 +3,14 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::protocol::{OwnerKind, Timestamp};
-use testkit::{StdioClient, body, signal};
+use testkit::{StdioClient, TestPages, body, signal, soon, until};
 
-use crate::browser::Stage;
+use crate::browser::ask_first::{ALWAYS, ConsentStage};
 use crate::reach::place_run::{PlaceRun, TwoMachines};
 use crate::reach::ssh::{SshServer, ssh_of};
 
 /// The way of a call, process by process.
-fn way(machines: &TwoMachines, run: &PlaceRun, stage: &Stage) -> String {
+fn way(machines: &TwoMachines, run: &PlaceRun, stage: &ConsentStage) -> String {
     let number = |process: Option<u32>| process.map_or("–".to_owned(), |pid| pid.to_string());
     format!(
         "agent → carry {} → sshd → ssh {} → reach {} → daemon on port {} → Chromium",
@@ -21,17 +21,21 @@ fn way(machines: &TwoMachines, run: &PlaceRun, stage: &Stage) -> String {
     )
 }
 
-/// Calls as the agent; the value that comes back.
-async fn value(agent: &mut StdioClient, mut arguments: Value) -> Value {
+/// Calls as the agent.
+async fn call(agent: &mut StdioClient, mut arguments: Value) -> Value {
     arguments["wait_ms"] = 20_000.into();
-    let told = body(&agent.call_raw("interact", arguments).await);
+    body(&agent.call_raw("interact", arguments).await)
+}
+
+/// The value that comes back.
+fn value(told: &Value) -> &Value {
     assert_eq!(told["status"], "complete", "{told}");
-    told["result"]["value"].clone()
+    &told["result"]["value"]
 }
 
 #[tokio::test]
 async fn an_agent_on_another_machine_reads_a_page_and_goes_on_after_ssh_was_killed() {
-    let stage = Stage::set().await;
+    let mut stage = ConsentStage::open(TestPages::start().await, "/form").await;
     let machines = TwoMachines::new();
     let since = Timestamp::from_unix_micros(0);
     stage.daemon.home().owners().add("box", None, OwnerKind::Far, since).unwrap();
@@ -41,18 +45,27 @@ async fn an_agent_on_another_machine_reads_a_page_and_goes_on_after_ssh_was_kill
     let mut run = PlaceRun::start(reach).await;
     println!("home: `tabwire reach box`; far: `tabwire mcp --connect box`");
     let mut agent = StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"]));
-    let title = json!({"action": "execute_js", "script": "document.title"});
-    let page = json!({"action": "navigate", "url": stage.pages.url("/second")});
-    value(&mut agent, page).await;
-    println!("navigate: {}", way(&machines, &run, &stage));
-    let first = value(&mut agent, title.clone()).await;
+    let page = json!({"action": "tab_open", "url": stage.pages.url("/second")});
+    let held = call(&mut agent, page).await;
+    assert_eq!(held["status"], "waiting_for_user", "{held}");
+    let id = held["correlation_id"].as_str().unwrap().to_owned();
+    println!("tab_open waits for the person's word in the popup: {}", way(&machines, &run, &stage));
+    stage.press_of_far("box", &id, ALWAYS).await;
+    let asked = json!({"what": "command_result", "correlation_id": id, "wait_ms": 20_000});
+    let opened = body(&agent.call_raw("observe", asked).await);
+    let tab = value(&opened)["tab_id"].clone();
+    println!("tab {tab} is open: {}", way(&machines, &run, &stage));
+    let title = json!({"action": "execute_js", "script": "document.title", "tab_id": tab});
+    let titled = call(&mut agent, title).await;
+    let first = value(&titled);
     println!("title {first}: {}", way(&machines, &run, &stage));
     assert_eq!(first, "Second Page");
     // In the middle of a call.
-    let slow = "new Promise(done => setTimeout(() => done(document.title), 3000))";
-    let slow = json!({"action": "execute_js", "script": slow, "wait_ms": 20_000});
+    let begun = stage.pages.hits("/form");
+    let slow = "await fetch('/form'); return new Promise(done => setTimeout(() => done(document.title), 3000))";
+    let slow = json!({"action": "execute_js", "script": slow, "tab_id": tab, "wait_ms": 20_000});
     agent.ask(&"slow".into(), "interact", slow).await;
-    stage.page(|url| url.ends_with("/second")).await;
+    soon("the script", until(async || stage.pages.hits("/form") > begun)).await;
     let killed = ssh_of(&run).expect("ssh runs");
     signal(killed, Signal::KILL);
     println!("ssh {killed} is killed during a call");

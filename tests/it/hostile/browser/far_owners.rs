@@ -29,18 +29,6 @@ fn says(answer: &Value) -> bool {
     text.contains(WORD) || text.contains(OTHER_SITE)
 }
 
-/// The person presses a button of the question about this command.
-async fn press(stage: &mut ConsentStage, id: &str, button: usize) {
-    let row = format!("document.getElementById('{id}')");
-    let asks = format!("{row}?.innerText.includes('on box wants to open, read and act on')");
-    soon("the question", until(async || stage.hand.read(&asks).await == true)).await;
-    let still = "document.querySelector('#ask-list').dataset.settling";
-    soon("a still popup", until(async || stage.hand.read(still).await == "false")).await;
-    let button = format!("#{id} .buttons button:nth-child({button})");
-    stage.hand.read(&format!("document.querySelector('{button}').scrollIntoView()")).await;
-    stage.hand.click(&button).await;
-}
-
 /// A tab of the far agent on the site of the test's pages, for which the person has given a word.
 async fn opened(stage: &mut ConsentStage, far: &McpClient) -> i64 {
     let url = stage.pages.url("/second");
@@ -48,7 +36,7 @@ async fn opened(stage: &mut ConsentStage, far: &McpClient) -> i64 {
     assert!(is_held(&held), "{held}");
     assert_eq!(stage.pages.hits("/second"), 0, "nothing is opened before the word");
     let id = id_of(&held);
-    press(stage, &id, ALWAYS).await;
+    stage.press_of_far("box", &id, ALWAYS).await;
     let done = far.outcome(&id).await;
     done["result"]["value"]["tab_id"].as_i64().unwrap_or_else(|| panic!("{done}"))
 }
@@ -171,7 +159,7 @@ async fn row_57_a_redirect_a_forged_name_and_another_machines_word_lead_no_agent
     let held = call(&far, "interact", json!({"action": "tab_open", "url": there})).await;
     row.tried("an address without a word", held["status"] == "waiting_for_user", &held);
     let id = id_of(&held);
-    press(&mut stage, &id, NEVER).await;
+    stage.press_of_far("box", &id, NEVER).await;
     assert_eq!(far.outcome(&id).await["reason"], "denied_by_user");
     for name in ["other", "user", "box", "Order bot"] {
         let forged = McpClient::far(&stage.daemon, "box").await.named(name);
