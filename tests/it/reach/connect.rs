@@ -5,10 +5,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use tabwire::protocol::{OwnerKind, Timestamp};
 use testkit::{
-    ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body, signal, soon,
-    until,
+    DeliveredCommand, ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body,
+    signal, soon, until,
 };
 
 use super::place_run::{PlaceRun, TwoMachines};
@@ -23,11 +22,9 @@ struct Browser {
 impl Browser {
     /// Started before a place is reached.
     async fn at(machines: &TwoMachines) -> Self {
+        machines.add_owner();
         let daemon = machines.home.serve(&[]).await;
-        // The owner is there already: else the browser is told that a person has to confirm it.
-        let since = Timestamp::from_unix_micros(0);
-        machines.home.home().owners().add("box", None, OwnerKind::Far, since).unwrap();
-        let shim = ExtensionBuilder::at(daemon.port, &machines.home.home());
+        let shim = ExtensionBuilder::at(daemon.port, &machines.home.home()).sharing(&[7]);
         Self { extension: shim.connect().await, daemon }
     }
 }
@@ -42,7 +39,7 @@ fn agent_at(machines: &TwoMachines, place: &str) -> StdioClient {
 }
 
 fn script(text: &str) -> Value {
-    json!({"action": "execute_js", "script": text, "wait_ms": 20_000})
+    json!({"action": "execute_js", "script": text, "tab_id": 7, "wait_ms": 20_000})
 }
 
 /// The error of a call, and whether it may have run.
@@ -406,12 +403,24 @@ async fn a_result_of_the_greatest_length_comes_whole_and_takes_bounded_memory_on
     // Escaped it is a little below the 7.5 MiB that a result may have. Parts end at line ends.
     let text =
         "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n".repeat(115 * 1024);
-    let called = ["call", "execute_js", "script=long()", "--connect", "box"];
+    let called = ["call", "execute_js", "script=long()", "tab_id=7", "--connect", "box"];
     let mut call = machines.far.command(&called);
     // It is read in hundreds of parts.
     let called = tokio::time::timeout(Duration::from_secs(50), call.output());
     let result = json!({"value": text});
-    let (told, _) = tokio::join!(called, browser.extension.run(&result));
+    let running = async {
+        let extension = &mut browser.extension;
+        // A program of the command line holds the tab, of which the browser is told first.
+        let command = loop {
+            let frame = extension.next().await;
+            if frame["type"] == "command" {
+                break DeliveredCommand::of(&frame);
+            }
+        };
+        extension.claim(&command).await;
+        extension.complete(&command, &result).await;
+    };
+    let (told, ()) = tokio::join!(called, running);
     let told = told.expect("the whole result").unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let printed = String::from_utf8(told.stdout).unwrap();

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use tabwire::protocol::{OwnerKind, TabScope, Timestamp};
 use testkit::{ProgramOutput, ProgramSandbox, RowReport, finish, program, signal, soon};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -28,6 +29,15 @@ pub(crate) struct PlaceRun {
 impl TwoMachines {
     pub(crate) fn new() -> Self {
         Self { home: ProgramSandbox::new(), far: ProgramSandbox::new() }
+    }
+
+    /// Adds the place's owner, who sees the tabs that the person shares: before the daemon starts, else the browser
+    /// is told that a person has to confirm it.
+    pub(crate) fn add_owner(&self) {
+        let home = self.home.home();
+        let since = Timestamp::from_unix_micros(0);
+        let owner = home.owners().add("box", None, OwnerKind::Far, since).unwrap().owner();
+        home.scopes().choose(&owner, TabScope::Shared).unwrap();
     }
 
     /// What a shell at the far end runs.

@@ -7,7 +7,6 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::json;
-use tabwire::protocol::{OwnerKind, Timestamp};
 use testkit::{ExtensionBuilder, StdioClient, body, free_port, program, signal, soon, until};
 use tokio::process::{Child, Command};
 
@@ -110,15 +109,14 @@ pub(crate) fn ssh_of(run: &PlaceRun) -> Option<u32> {
 #[tokio::test]
 async fn a_host_of_ssh_is_reached_with_its_banner_skipped_and_no_port_opened() {
     let machines = TwoMachines::new();
+    machines.add_owner();
     let daemon = machines.home.serve(&[]).await;
-    let since = Timestamp::from_unix_micros(0);
-    machines.home.home().owners().add("box", None, OwnerKind::Far, since).unwrap();
-    let shim = ExtensionBuilder::at(daemon.port, &machines.home.home());
+    let shim = ExtensionBuilder::at(daemon.port, &machines.home.home()).sharing(&[7]);
     let mut extension = shim.connect().await;
     let server = SshServer::start(&machines).await;
     let mut run = PlaceRun::start(server.reach_with_program(&machines)).await;
     let mut agent = StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"]));
-    let script = json!({"action": "execute_js", "script": "1", "wait_ms": 20_000});
+    let script = json!({"action": "execute_js", "script": "1", "tab_id": 7, "wait_ms": 20_000});
     agent.ask(&"a".into(), "interact", script.clone()).await;
     extension.run(&json!({"value": 1})).await;
     assert_eq!(body(&agent.answer(&"a".into()).await["result"])["status"], "complete");

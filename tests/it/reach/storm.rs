@@ -36,7 +36,7 @@ fn browser(home: &ProgramSandbox, runs: &ScriptRuns) -> JoinHandle<()> {
             let record = home.running_daemon().ok().flatten();
             if let Some(record) = record
                 && let Some(mut extension) =
-                    ExtensionBuilder::at(record.port, &state).try_open().await
+                    ExtensionBuilder::at(record.port, &state).sharing(&[7]).try_open().await
                 && extension.try_hello().await.is_some()
                 && extension.try_ready(&[]).await.is_some()
             {
@@ -87,8 +87,7 @@ enum CallFate {
 }
 
 async fn call(agent: &mut StdioClient, script: &str) -> CallFate {
-    let arguments =
-        json!({"action": "execute_js", "script": script, "wait_ms": 8_000, "trace": true});
+    let arguments = json!({"action": "execute_js", "script": script, "tab_id": 7, "wait_ms": 8_000, "trace": true});
     let params = json!({"name": "interact", "arguments": arguments});
     let request = json!({"jsonrpc": "2.0", "id": script, "method": "tools/call", "params": params});
     let answer = agent.try_rpc(&request).await.expect("the bridge has ended");
@@ -176,6 +175,7 @@ async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_i
     eprintln!("seed {seed}: repeat with TABWIRE_CHAOS_SEED={seed}");
     let mut dice = SeededRandom::new(seed);
     let machines = TwoMachines::new();
+    machines.add_owner();
     let server = SshServer::start(&machines).await;
     let mut run = PlaceRun::start(server.reach_with_program(&machines)).await;
     let runs = ScriptRuns::default();

@@ -23,6 +23,7 @@ pub struct ExtensionBuilder {
     identity: ExtensionIdentity,
     actions: Vec<&'static str>,
     tabs: Vec<Value>,
+    shared: Vec<i64>,
     receive_buffer: Option<u32>,
 }
 
@@ -112,6 +113,7 @@ impl ExtensionBuilder {
             identity,
             actions: vec!["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
             tabs: vec![active_tab(7), tab(8)],
+            shared: Vec::new(),
             receive_buffer: None,
         }
     }
@@ -144,6 +146,11 @@ impl ExtensionBuilder {
 
     pub fn tabs(self, tabs: Vec<Value>) -> Self {
         Self { tabs, ..self }
+    }
+
+    /// The person shares these tabs.
+    pub fn sharing(self, tabs: &[i64]) -> Self {
+        Self { shared: tabs.to_vec(), ..self }
     }
 
     /// Leaves the daemon little room to send ahead.
@@ -201,7 +208,7 @@ impl ExtensionBuilder {
         json!({
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
             "tabs": self.tabs, "in_flight": in_flight, "tab_scopes": true, "hands_over": true,
-            "private_tabs": true, "far_owners": true,
+            "private_tabs": true, "far_owners": true, "shared_tabs": self.shared,
         })
     }
 
