@@ -25,7 +25,7 @@ use crate::seeded_bug;
 
 /// What a kept word is about: a client of an owner, on a site. The owner is an identity; the
 /// client's name is only as good as the programs that use the owner's token. Of an owner on another
-/// machine it is about all clients together ([`super::far_words`]).
+/// machine it is about all clients together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConsentSubject {
     /// Whose client.
