@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach bench-reach
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -28,6 +28,12 @@ demo: browser
 # The same from another machine: an agent behind a real sshd on the loopback, and where each of its calls went.
 demo-reach: nextest browser sshd
 	$(NEXTEST) --no-capture --filterset 'test(/^browser::far_agent::/)'
+
+# What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine.
+bench-reach: nextest sshd
+	$(CARGO) build --release --locked
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
+		$(NEXTEST) --run-ignored only --no-capture --filterset 'test(/^reach::cost::/)'
 
 # The order: what is quick and says most comes first.
 check: fmt extension clippy unit-quick

@@ -389,7 +389,7 @@ async fn install_on_the_machine_of_an_agent_adds_the_client_and_neither_extensio
 const OWN_MEMORY_MAX: u64 = 40 * 1024;
 
 /// The memory that a process has of its own, in KiB: the pages of a program with symbols are of no account.
-fn own_memory(process: u32) -> u64 {
+pub(super) fn own_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse().unwrap()

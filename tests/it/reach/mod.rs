@@ -2,6 +2,7 @@
 
 mod carried;
 mod connect;
+mod cost;
 mod line;
 mod outward;
 pub(crate) mod place_run;
