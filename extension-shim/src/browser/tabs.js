@@ -119,7 +119,7 @@ export class Tabs {
    * @returns {Promise<chrome.tabs.Tab & {id: number}>}
    */
   async fresh(tabId) {
-    const named = tabId === undefined ? undefined : await chrome.tabs.get(this.#replaced.now(tabId)).catch(() => undefined);
+    const named = tabId === undefined ? undefined : await this.#asked(this.#replaced.now(tabId));
     // To ask for all of them takes several times as long.
     if (hasId(named)) this.#tabs.set(named.id, named);
     else await this.load();
@@ -130,6 +130,16 @@ export class Tabs {
     if (meant && this.#isOwn(meant)) throw ownPage(false);
     if (this.#policy.handed.hasTab(tabId === undefined ? this.#activeTab()?.id : this.#replaced.now(tabId))) throw handedOver(tabId === undefined ? 'the tab in front' : `tab ${tabId}`, false);
     throw noSuchTab(absence(tabId));
+  }
+
+  /** @param {number} tabId @returns {Promise<chrome.tabs.Tab | undefined>} */
+  async #asked(tabId) {
+    try {
+      // Of the number of no tab the browser says so before it gives a promise.
+      return await chrome.tabs.get(tabId);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Shows a tab to the person: in its window, and its window before all others. @param {number} tabId */

@@ -278,3 +278,13 @@ test('of a site without a word neither address nor title is told, and the new ta
   assert.match(message, /tab 9 was opened and stays open/);
   assert.doesNotMatch(message, /http/);
 });
+
+test('of a tab that is not there, or of no number at all, the browser is asked for all tabs', async () => {
+  // As the browser checks the number: at once, not by its promise.
+  chrome.tabs.get = (id) => {
+    if (id < 0) throw new TypeError('Value must be at least 0.');
+    return open.has(id) ? Promise.resolve(open.get(id)) : Promise.reject(new Error(`No tab with id: ${id}.`));
+  };
+  assert.equal((await tabs.fresh(7)).url, 'http://a/');
+  for (const id of [8, chrome.tabs.TAB_ID_NONE]) await assert.rejects(tabs.fresh(id), { code: 'no_such_tab' });
+});
