@@ -60,7 +60,8 @@ fn script(text: &str, tab: i64) -> Value {
     json!({"action": "execute_js", "script": text, "tab_id": tab, "wait_ms": 20_000})
 }
 
-fn request(id: Value, arguments: Value) -> Value {
+fn request(id: impl Into<Value>, arguments: &Value) -> Value {
+    let id = id.into();
     let params = json!({"name": "interact", "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
@@ -70,7 +71,7 @@ async fn one_by_one(agent: &mut StdioClient, tab: i64) -> Vec<f64> {
     let mut took = Vec::new();
     for number in 0..CALLS {
         let watch = Stopwatch::start();
-        let answer = agent.try_rpc(&request(number.into(), script("1", tab))).await.unwrap();
+        let answer = agent.try_rpc(&request(number, &script("1", tab))).await.unwrap();
         took.push(millis(&watch));
         assert!(answer["error"].is_null() && answer["result"]["isError"] != true, "{answer}");
     }
@@ -81,7 +82,7 @@ async fn one_by_one(agent: &mut StdioClient, tab: i64) -> Vec<f64> {
 async fn at_once(agent: &mut StdioClient, tab: i64) -> f64 {
     let watch = Stopwatch::start();
     for number in 0..AT_ONCE {
-        agent.send(&request(format!("at once {number}").into(), script("1", tab))).await;
+        agent.send(&request(format!("at once {number}"), &script("1", tab))).await;
     }
     for number in 0..AT_ONCE {
         agent.answer(&format!("at once {number}").into()).await;
@@ -130,7 +131,7 @@ async fn what_the_way_to_another_machine_costs() {
             together.push(all.0 / all.1);
         }
     }
-    let long = far.try_rpc(&request("long".into(), script("long", far_tab))).await.unwrap();
+    let long = far.try_rpc(&request("long", &script("long", far_tab))).await.unwrap();
     assert!(long["result"]["isError"] != true, "{long}");
     let carrier = machines.carrier().unwrap();
     let memory = [("reach", own_memory(run.pid())), ("carry", own_memory(carrier))];
