@@ -156,15 +156,20 @@ const TERMS = { session: 'This session', always: 'Always', never: 'Never' };
 export function keptWordLine({ word, kind, site, client, owner, at }, now) {
   // The owner of a person with one alone says nothing to them.
   // An owner's id is its name, and behind a `~` which owner of this name it is.
-  const of = owner === 'user' ? '' : `owner ${owner.split('~')[0]}`;
+  const of = owner === 'user' ? '' : `owner ${nameOf(owner)}`;
   const age = since(Date.parse(at), now);
   return { says: `${TERMS[word]}: ${purposeOf({ kind, site })}`, whose: [client || 'An agent', of, `${age} ago`].filter(Boolean).join(' · ') };
+}
+
+/** @param {string} owner its name, and behind a tilde its generation */
+function nameOf(owner) {
+  return owner.split('~')[0];
 }
 
 /** @param {FarOwner} far @returns {{says: string, note: string, button: string}} `note`: the person's own words for the machine */
 export function farLine({ owner, label = '', calls, suspended }) {
   const goesOn = suspended ? 'disconnected' : `${calls} ${calls === 1 ? 'call' : 'calls'}`;
-  return { says: `agents on ${owner.split('~')[0]}: ${goesOn}`, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
+  return { says: `agents on ${nameOf(owner)}: ${goesOn}`, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
 }
 
 /** @param {number} count @returns {string} */

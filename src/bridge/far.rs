@@ -19,7 +19,10 @@ use tokio::sync::watch;
 
 use super::daemon_finder::{BridgeClient, DaemonIdentity, FoundDaemon};
 use super::daemon_link::{DaemonLink, OutgoingCall};
-use super::request::{CallHeaders, ForwardError, HttpClient, http, read_answer, request};
+use super::request::{
+    CallHeaders, DAEMON_LOST, ForwardError, HttpClient, PLACE_LOST, PLACE_OFFLINE, http,
+    read_answer, request,
+};
 use crate::daemon_connector::DaemonConnector;
 use crate::hub::RefusalReason;
 use crate::mcp::{self, LEGACY_VERSIONS};
@@ -254,7 +257,7 @@ fn lost_on_the_way(body: &Value) -> Option<bool> {
 }
 
 fn is_broken_line(body: &Value) -> bool {
-    let codes = ["place_offline", "place_lost", "daemon_lost"];
+    let codes = [PLACE_OFFLINE, PLACE_LOST, DAEMON_LOST];
     body["error"].as_str().is_some_and(|code| codes.contains(&code))
 }
 

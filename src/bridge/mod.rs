@@ -48,6 +48,7 @@ use listener::ClientLines;
 pub use local_finder::LocalTarget;
 use questions::DaemonQuestions;
 use request::{CallHeaders, ForwardError};
+pub(crate) use request::{DAEMON_LOST, PLACE_LOST, PLACE_OFFLINE};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;

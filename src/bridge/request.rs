@@ -30,6 +30,15 @@ pub(super) fn http(connector: DaemonConnector) -> HttpClient {
     Client::builder(TokioExecutor::new()).build(connector)
 }
 
+/// The code of a call that did not reach the machine with the browser.
+pub(crate) const PLACE_OFFLINE: &str = "place_offline";
+
+/// The code of a call whose line to that machine broke before the answer came.
+pub(crate) const PLACE_LOST: &str = "place_lost";
+
+/// The code of a call that the daemon did not answer.
+pub(crate) const DAEMON_LOST: &str = "daemon_lost";
+
 /// The headers of a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallHeaders {
@@ -97,10 +106,10 @@ impl ForwardError {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
             Self::NoOwner(_) => "not_allowed",
-            Self::Lost { .. } => "daemon_lost",
+            Self::Lost { .. } => DAEMON_LOST,
             Self::TimedOut { .. } => "daemon_timeout",
-            Self::Offline { .. } => "place_offline",
-            Self::PlaceLost { .. } => "place_lost",
+            Self::Offline { .. } => PLACE_OFFLINE,
+            Self::PlaceLost { .. } => PLACE_LOST,
             Self::Refused { body } => return body.clone(),
         };
         let hint = with_calls_of(self.hint(submits), surface);

@@ -60,7 +60,7 @@ pub(super) struct OwnerTabs {
 impl OwnerTabs {
     /// The scope of an owner.
     pub(super) fn scope_of(&self, owner: &Owner) -> TabScope {
-        if self.far.contains(owner) && !seeded_bug::is_on("far-owners-see-every-tab") {
+        if self.is_far(owner) && !seeded_bug::is_on("far-owners-see-every-tab") {
             self.scopes.of_far(owner)
         } else {
             self.scopes.of(owner)
@@ -71,6 +71,11 @@ impl OwnerTabs {
     fn bounded(&self) -> HashSet<&Owner> {
         let chosen = self.scopes.chosen().map(|(owner, _)| owner).chain(&self.far);
         chosen.filter(|owner| self.scope_of(owner).is_bounded()).collect()
+    }
+
+    /// Whether the programs of an owner are on another machine.
+    pub(super) fn is_far(&self, owner: &Owner) -> bool {
+        self.far.contains(owner)
     }
 
     /// Sets the owners whose programs are on another machine.
@@ -177,8 +182,7 @@ impl Engine {
 
     /// The browsers with the tabs that an owner's clients see.
     pub(super) fn sight<'a>(&'a self, owner: &'a Owner) -> TabSight<'a> {
-        let is_far = self.is_far(owner);
-        TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner, is_far }
+        TabSight { browsers: &self.browsers, tabs: &self.owner_tabs, owner }
     }
 
     /// The tabs of connected browsers that an owner's clients see.

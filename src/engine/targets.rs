@@ -25,8 +25,6 @@ pub(super) struct TabSight<'a> {
     pub(super) browsers: &'a HashMap<BrowserId, BrowserState>,
     pub(super) tabs: &'a OwnerTabs,
     pub(super) owner: &'a Owner,
-    /// Whether the owner's programs are on another machine.
-    pub(super) is_far: bool,
 }
 
 impl<'a> TabSight<'a> {
@@ -104,7 +102,7 @@ pub(super) fn resolve(
     if sight.is_bounded() && browser.is_connected() && !browser.keeps_scopes() {
         return Err(RefusalReason::ScopeNotKept { browser: label_of(id, browser) });
     }
-    if sight.is_far && browser.is_connected() && !browser.keeps_far_words() {
+    if sight.tabs.is_far(sight.owner) && browser.is_connected() && !browser.keeps_far_words() {
         return Err(RefusalReason::FarWordsNotKept { browser: label_of(id, browser) });
     }
     if let Some(poller) = browser.poller() {

@@ -6,24 +6,25 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::answers::{failure, json_response};
 use super::greeting::CarrierGreeting;
 use super::place::PlaceName;
 use super::{
     CARRIER_PATH, HEADERS_MAX, LineKind, MCP_PATH, PING, STREAMS, STREAMS_AT_ONCE, WINDOW, headers,
 };
+use crate::bridge::{PLACE_LOST, PLACE_OFFLINE};
 use crate::home::DaemonSocket;
 use crate::os::{self, AsyncUnixListener, AsyncUnixStream, ConnectionOwner};
 use crate::protocol::{EARLY_HEADER, SERVER_VERSION};
@@ -152,8 +153,10 @@ async fn carry_call(
         return failure(
             StatusCode::SERVICE_UNAVAILABLE,
             "busy",
-            "Too many calls are on their way to the browser's machine",
-            "Wait until others have ended, then call again.",
+            (
+                "Too many calls are on their way to the browser's machine",
+                "Wait until others have ended, then call again.",
+            ),
             false,
         );
     };
@@ -186,31 +189,11 @@ async fn carry_call(
 /// The line broke before the answer came.
 fn lost(may_have_run: bool) -> Response<AnswerBody> {
     let (code, message) = match may_have_run {
-        true => ("place_lost", "The line to the browser's machine broke before the answer came"),
-        false => ("place_offline", "The line to the browser's machine is broken"),
+        true => (PLACE_LOST, "The line to the browser's machine broke before the answer came"),
+        false => (PLACE_OFFLINE, "The line to the browser's machine is broken"),
     };
     let hint = "Ask whether `tabwire reach` is running on the machine with the browser.";
-    failure(StatusCode::BAD_GATEWAY, code, message, hint, may_have_run)
-}
-
-fn failure(
-    status: StatusCode,
-    code: &str,
-    message: &str,
-    hint: &str,
-    may_have_run: bool,
-) -> Response<AnswerBody> {
-    let told =
-        json!({"error": code, "message": message, "hint": hint, "may_have_run": may_have_run});
-    json_response(status, &told)
-}
-
-fn json_response(status: StatusCode, told: &Value) -> Response<AnswerBody> {
-    let body = Full::new(Bytes::from(told.to_string())).map_err(|never| match never {});
-    let mut response = Response::new(body.boxed());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    failure(StatusCode::BAD_GATEWAY, code, (message, hint), may_have_run)
 }
 
 /// A body that keeps the place of its call until it is read.

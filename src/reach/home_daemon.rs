@@ -1,6 +1,7 @@
 //! The daemon at home, as a far end's calls reach it: exactly `POST` and `GET /mcp`, with the headers of the
 //! bridge's own calls, and with the owner's token, which the far end never sees.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,14 +10,15 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answers::{failure, json_response};
 use super::{CARRIER_PATH, HOME_PATH, MCP_PATH, headers};
-use crate::bridge::LocalDaemon;
+use crate::bridge::{DAEMON_LOST, LocalDaemon};
 use crate::daemon_connector::DaemonConnector;
 use crate::home::{DaemonRecord, OwnersStamp, StateDirectory};
 use crate::protocol::{
@@ -110,7 +112,7 @@ impl HomeDaemon {
     }
 
     /// Passes a call on, or refuses it.
-    pub(super) async fn pass_on<B>(&self, call: Request<B>) -> Response<CallBody>
+    async fn pass_on<B>(&self, call: Request<B>) -> Response<CallBody>
     where
         B: Body<Data = Bytes, Error: Into<BodyError>> + Send + Sync + 'static,
     {
@@ -125,6 +127,14 @@ impl HomeDaemon {
             }
             _ => HomeRefusal::NotCarried.into_response(),
         }
+    }
+
+    /// The same as a service, which has an answer to each call.
+    pub(super) async fn answer<B>(self, call: Request<B>) -> Result<Response<CallBody>, Infallible>
+    where
+        B: Body<Data = Bytes, Error: Into<BodyError>> + Send + Sync + 'static,
+    {
+        Ok(self.pass_on(call).await)
     }
 
     async fn pass_on_mcp<B>(&self, call: Request<B>) -> Response<CallBody>
@@ -244,16 +254,13 @@ impl HomeRefusal {
         let (status, code) = match &self {
             Self::NotCarried => (StatusCode::NOT_FOUND, "not_carried"),
             Self::NoDaemon(_) => (StatusCode::BAD_GATEWAY, "no_daemon"),
-            Self::Unanswered { .. } => (StatusCode::BAD_GATEWAY, "daemon_lost"),
+            Self::Unanswered { .. } => (StatusCode::BAD_GATEWAY, DAEMON_LOST),
             Self::NotAllowed(_) => (StatusCode::FORBIDDEN, "not_allowed"),
             Self::Versions { .. } => (StatusCode::CONFLICT, "version_mismatch"),
         };
         let may_have_run = matches!(&self, Self::Unanswered { may_have_run: true });
         let (message, hint) = self.words();
-        let body = json!({
-            "error": code, "message": message, "hint": hint, "may_have_run": may_have_run,
-        });
-        json_response(status, &body)
+        failure(status, code, (&message, hint), may_have_run)
     }
 
     fn words(self) -> (String, &'static str) {
@@ -291,13 +298,4 @@ impl HomeRefusal {
             ),
         }
     }
-}
-
-/// An answer of home itself.
-fn json_response(status: StatusCode, body: &Value) -> Response<CallBody> {
-    let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {});
-    let mut response = Response::new(body.boxed());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }

@@ -6,6 +6,7 @@
 //! Both ends speak HTTP/2 over the two pipes, each call a stream of its own. Both ping, since a broken
 //! line says nothing by itself.
 
+mod answers;
 mod carry;
 mod command;
 mod greeting;

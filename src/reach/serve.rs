@@ -1,6 +1,5 @@
 //! Home's end of a line: an HTTP/2 server over the two pipes, or an HTTP/1 server on a socket in a folder.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 
@@ -35,10 +34,7 @@ pub async fn serve(
     daemon: HomeDaemon,
     kind: LineKind,
 ) -> Result<(), ServeError> {
-    let passing_on = service_fn(|call| {
-        let daemon = daemon.clone();
-        async move { Ok::<_, Infallible>(daemon.pass_on(call).await) }
-    });
+    let passing_on = service_fn(|call| daemon.clone().answer(call));
     let line = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(PING)
@@ -73,10 +69,7 @@ pub async fn serve_folder(
         }
         let daemon = daemon.clone();
         connections.spawn(async move {
-            let passing_on = service_fn(|call| {
-                let daemon = daemon.clone();
-                async move { Ok::<_, Infallible>(daemon.pass_on(call).await) }
-            });
+            let passing_on = service_fn(|call| daemon.clone().answer(call));
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(stream), passing_on);

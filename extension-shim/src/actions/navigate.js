@@ -124,8 +124,9 @@ function answerOf(tabId) {
     },
     /** @returns {ReturnType<typeof httpStatus>} */
     async status() {
-      const heard = openRequests.pageStatus(tabId);
-      return heard === null || url === '' ? asked ?? httpStatus(tabId) : { url, status: heard };
+      const heard = openRequests.pageAnswer(tabId);
+      // The debugger's word on the last of several pages may still be on its way.
+      return heard?.url === url ? heard : asked ?? httpStatus(tabId);
     },
   };
 }

@@ -167,7 +167,7 @@ function networkIdle() {
       const now = openRequests.now(tabId);
       if (!now) return 'the page sends more requests than can be counted';
       if (now.urls.length === 0) return `the last request ended ${Math.round(now.quietMs)} ms ago`;
-      const shown = now.urls.filter((url) => !policy.blocks(url) && !policy.far.hides(tabId, url)).slice(0, WAIT_URLS).map((url) => clip(url, WAIT_URL_SHOWN));
+      const shown = now.urls.filter((url) => !policy.blocksIn(tabId, url)).slice(0, WAIT_URLS).map((url) => clip(url, WAIT_URL_SHOWN));
       return `${now.urls.length} ${now.urls.length === 1 ? 'request is' : 'requests are'} pending${shown.length > 0 ? `: ${shown.join(', ')}` : ''}`;
     },
   };

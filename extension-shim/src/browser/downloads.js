@@ -69,7 +69,7 @@ export class TabDownloads {
    */
   async newest(tabId, pageUrl, since, seesAll) {
     const items = await chrome.downloads.search({ startedAfter: new Date(since).toISOString(), orderBy: ['-startTime'], limit: DOWNLOADS_MAX });
-    return items.find((item) => !item.incognito && !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl, seesAll) && [item.url, item.finalUrl].every((one) => !this.#policy.blocks(one) && !this.#policy.far.hides(tabId, one)));
+    return items.find((item) => !item.incognito && !this.#told.has(item.id) && this.belongs(item, tabId, pageUrl, seesAll) && [item.url, item.finalUrl].every((one) => !this.#policy.blocksIn(tabId, one)));
   }
 
   /** @param {number} id of a download that is told of @param {string} clientId to this client @param {boolean} seesAll tabs */

@@ -14,7 +14,7 @@ const UNCOUNTED = new Set(['EventSource', 'WebSocket', 'Ping', 'CSPViolationRepo
  * @property {number} quietSince when the last one ended, or one began
  * @property {{from: number, events: number}} window
  * @property {Map<string, number>} answers the HTTP status of documents by loader id, oldest first
- * @property {number | null} pageStatus of the page that has come since it was last forgotten
+ * @property {{url: string, status: number} | null} answered how the server answered for the page that has come since it was last forgotten
  */
 
 export class OpenRequests {
@@ -40,7 +40,7 @@ export class OpenRequests {
   /** Counts from now on. @param {number} tabId to which the debugger is attached */
   async count(tabId) {
     if (this.#tabs.has(tabId)) return;
-    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), window: { from: this.#now(), events: 0 }, answers: new Map(), pageStatus: null });
+    this.#tabs.set(tabId, { open: new Map(), quietSince: this.#now(), window: { from: this.#now(), events: 0 }, answers: new Map(), answered: null });
     // The page need not keep the bodies of answers for a count.
     const sizes = this.#isRecorded(tabId) ? {} : { maxTotalBufferSize: 0, maxResourceBufferSize: 0 };
     await this.#send(tabId, 'Network.enable', sizes).catch((error) => {
@@ -59,13 +59,13 @@ export class OpenRequests {
   /** Before a navigation: from then on only the page that it brings has a status. @param {number} tabId @returns {boolean} whether it will be known */
   awaitPage(tabId) {
     const tab = this.#tabs.get(tabId);
-    if (tab) tab.pageStatus = null;
+    if (tab) tab.answered = null;
     return tab !== undefined;
   }
 
-  /** @param {number} tabId @returns {number | null} the HTTP status of the page that has come since `awaitPage`; null: it is not known */
-  pageStatus(tabId) {
-    return this.#tabs.get(tabId)?.pageStatus ?? null;
+  /** @param {number} tabId @returns {{url: string, status: number} | null} of the page that has come since `awaitPage`; null: it is not known */
+  pageAnswer(tabId) {
+    return this.#tabs.get(tabId)?.answered ?? null;
   }
 
   /** The debugger was let go, or a recording has switched the source off. @param {number} tabId */
@@ -103,9 +103,10 @@ export class OpenRequests {
     if (wasOpen && tab.open.size === 0) this.onQuiet(tabId);
   }
 
-  /** Of the requests of a former page no end is told. @param {number} tabId @param {TabRequests} tab @param {{loaderId: string}} frame of the new page */
-  #arrive(tabId, tab, { loaderId }) {
-    tab.pageStatus = tab.answers.get(loaderId) ?? null;
+  /** Of the requests of a former page no end is told. @param {number} tabId @param {TabRequests} tab @param {{loaderId: string, url: string, urlFragment?: string}} frame of the new page */
+  #arrive(tabId, tab, { loaderId, url, urlFragment = '' }) {
+    const status = tab.answers.get(loaderId);
+    tab.answered = status === undefined ? null : { url: url + urlFragment, status };
     for (const [id, request] of tab.open) if (request.loaderId !== loaderId) tab.open.delete(id);
     tab.quietSince = this.#now();
     if (tab.open.size === 0) this.onQuiet(tabId);

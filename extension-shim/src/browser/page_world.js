@@ -60,7 +60,7 @@ export async function documentsOf(tabId) {
   for (const { documentId, frameId, parentFrameId, url: shown, errorOccurred } of frames) {
     // The frames of one that may not be seen are not seen either.
     if (frameId !== 0 && !open.has(parentFrameId)) continue;
-    if (frameId !== 0 && (policy.blocks(shown) || policy.far.hides(tabId, shown))) documents.denied.add(parentFrameId);
+    if (frameId !== 0 && policy.blocksIn(tabId, shown)) documents.denied.add(parentFrameId);
     else if (documentId && !errorOccurred) {
       open.add(frameId);
       const around = frameId === 0 ? undefined : documents.seen.find((one) => one.frameId === parentFrameId);
@@ -95,7 +95,7 @@ export function forgetDocuments(tabId) {
  */
 export async function documentsAsking(tabId, question) {
   const known = onlyDocuments.get(tabId);
-  const isAsked = known && question && (question.documentId ?? known.documentId) === known.documentId && /^https?:/.test(known.url) && !policy.blocks(known.url) && !policy.far.hides(tabId, known.url);
+  const isAsked = known && question && (question.documentId ?? known.documentId) === known.documentId && /^https?:/.test(known.url) && !policy.blocksIn(tabId, known.url);
   // The second asking tells why the first has failed.
   const early = isAsked ? askDocument(tabId, known, question.name, question.argument).then((value) => ({ value }), () => undefined) : undefined;
   const documents = await documentsOf(tabId);

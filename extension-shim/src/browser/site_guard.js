@@ -16,8 +16,7 @@ import { policy } from './state.js';
  */
 export async function assertPage(tabId, so) {
   const { id, url } = await mainFrame(tabId);
-  await policy.admit(url, so);
-  policy.far.assert(tabId, url, so);
+  await policy.admitIn(tabId, url, so);
   // An empty page belongs to its opener, and holds the content that its opener wrote into it.
   if (hidesOwner(url)) await admitOwner(tabId, await originOfFrame(tabId, id), so);
   if (fileIn(url) !== null) await admitParts(tabId, so);
@@ -73,8 +72,7 @@ export async function documentNow(tabId, so) {
  */
 export async function admitDocument(tabId, frame, so) {
   if (!frame?.documentId) throw navigationInterrupted();
-  await policy.admit(frame.url, so);
-  policy.far.assert(tabId, frame.url, so);
+  await policy.admitIn(tabId, frame.url, so);
   const target = { tabId, documentIds: [frame.documentId] };
   if (hidesOwner(frame.url)) await admitOwner(tabId, await ownerIn(target), so);
   return { url: frame.url, target };

@@ -161,10 +161,7 @@ export class EffectWatch {
     while (this.isPending && !isLate && !signal.aborted) await this.#change(signal);
     clearTimeout(timer);
     const loading = this.#loading.get(0);
-    if (loading !== undefined) {
-      await policy.admit(loading, { ran: true });
-      policy.far.assert(this.tabId, loading, { ran: true });
-    }
+    if (loading !== undefined) await policy.admitIn(this.tabId, loading, { ran: true });
     const frame = await chrome.webNavigation.getFrame({ tabId: this.tabId, frameId: 0 }).catch(() => null);
     return this.told(frame, loading);
   }
@@ -242,7 +239,7 @@ export class ActEffects {
     const isAborted = error === 'net::ERR_ABORTED';
     // Of a load that becomes a download the browser reports the end first.
     if (isAborted && /^(https?|blob|file|data):/.test(url)) watch.request('download');
-    const shown = policy.blocks(url) || policy.far.hides(tabId, url) ? 'a page that agents may not see' : url;
+    const shown = policy.blocksIn(tabId, url) ? 'a page that agents may not see' : url;
     if (frameId === 0) watch.failure = isAborted ? `${shown} brought no page` : `${shown} did not load: ${error}`;
     watch.finish(frameId);
   }

@@ -190,10 +190,7 @@ export class InputSession {
       const isStill = !isHeld(this.tabId) && this.#isStill(target, after);
       const set = isStill ? effects.told(null) : await this.#settled(effects);
       this.signal.throwIfAborted();
-      if (set.download && /^https?:/.test(set.download.url)) {
-        await policy.admit(set.download.url, { ran: true });
-        policy.far.assert(this.tabId, set.download.url, { ran: true });
-      }
+      if (set.download && /^https?:/.test(set.download.url)) await policy.admitIn(this.tabId, set.download.url, { ran: true });
       if (this.#isCutOff && !await tabs.isOpen(this.tabId)) return { value: { ...value, tab_closed: true }, type: 'object' };
       const url = isStill && after?.url !== undefined ? after.url : await this.#urlAfter(set.loading !== undefined);
       const told = { ...value, ...(after && tell?.(after)), ...(after?.focus && after.hasMovedFocus && { focus: after.focus }), ...(after?.copied && { copied: after.copied.shown }), ...set, ...(this.scripted && toldWay(this.scripted)) };

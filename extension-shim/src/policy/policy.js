@@ -195,6 +195,17 @@ export class Policy {
     return owner === null ? !this.#hasNoRules : this.blocks(owner);
   }
 
+  /** @param {number} tabId @param {string} url @returns {boolean} whether agents may not use its site, or the command in this tab may not be told of it */
+  blocksIn(tabId, url) {
+    return this.blocks(url) || this.far.hides(tabId, url);
+  }
+
+  /** @param {number} tabId @param {string} url @param {{ran?: boolean}} [so] rejects if it may not be used, or if the command in this tab may not be told of it */
+  async admitIn(tabId, url, so) {
+    await this.admit(url, so);
+    this.far.assert(tabId, url, so);
+  }
+
   /** @param {ShownPage} tab rejects if its site may not be used, or the one that it is on its way to */
   async admitTab({ url = '', pendingUrl = '', owner = 'null' }) {
     await this.admitAll([url, pendingUrl]);

@@ -92,38 +92,38 @@ test('a tab that is not counted is not idle', () => {
 });
 
 const answer = (loaderId, status, { url = 'http://a/', type = 'Document' } = {}) => requests.handleEvent(7, 'Network.responseReceived', { requestId: loaderId, loaderId, type, response: { url, status } });
-const show = (loaderId, parentId) => requests.handleEvent(7, 'Page.frameNavigated', { frame: { id: 'F', loaderId, ...(parentId && { parentId }) } });
+const show = (loaderId, parentId) => requests.handleEvent(7, 'Page.frameNavigated', { frame: { id: 'F', loaderId, url: 'http://a/', urlFragment: '#b', ...(parentId && { parentId }) } });
 
 test('the status of a page is that of the answer which has become the page', () => {
   assert.equal(requests.awaitPage(7), true);
   answer('L1', 404);
   answer('frame', 500);
   answer('L1', 200, { type: 'Script' });
-  assert.equal(requests.pageStatus(7), null, 'it is not shown yet');
+  assert.equal(requests.pageAnswer(7), null, 'it is not shown yet');
   show('frame', 'F');
-  assert.equal(requests.pageStatus(7), null, 'a frame is no page');
+  assert.equal(requests.pageAnswer(7), null, 'a frame is no page');
   show('L1');
-  assert.equal(requests.pageStatus(7), 404);
+  assert.deepEqual(requests.pageAnswer(7), { url: 'http://a/#b', status: 404 });
 });
 
 test('the status of a former page, of a file, of one kept for going back and of a tab that nobody hears is not known', () => {
   answer('L1', 200);
   show('L1');
   requests.awaitPage(7);
-  assert.equal(requests.pageStatus(7), null, 'of the former page');
+  assert.equal(requests.pageAnswer(7), null, 'of the former page');
   show('kept');
-  assert.equal(requests.pageStatus(7), null, 'its answer was not heard');
+  assert.equal(requests.pageAnswer(7), null, 'its answer was not heard');
   answer('L2', 200, { url: 'file:///home/a' });
   show('L2');
-  assert.equal(requests.pageStatus(7), null, 'no server has answered');
+  assert.equal(requests.pageAnswer(7), null, 'no server has answered');
   assert.equal(requests.awaitPage(8), false);
-  assert.equal(requests.pageStatus(8), null);
+  assert.equal(requests.pageAnswer(8), null);
 });
 
 test('of the answers for frames only so many are kept', () => {
   for (let at = 0; at <= DOCUMENT_ANSWERS_KEPT; at += 1) answer(`L${at}`, 200);
   show('L0');
-  assert.equal(requests.pageStatus(7), null);
+  assert.equal(requests.pageAnswer(7), null);
   show('L1');
-  assert.equal(requests.pageStatus(7), 200);
+  assert.equal(requests.pageAnswer(7)?.status, 200);
 });

@@ -23,7 +23,7 @@ function readJson(url) {
 
 /** The person lets agents do everything. */
 export const openGate = { isOpen: () => true, check: async () => {}, assertAct() {} };
-export const openPolicy = { isStopped: false, handed: { isAny: false, hasTab: () => false, covers: () => false }, own: { hasTab: () => false, covers: () => false }, far: { isAny: false, hides: () => false, assert() {} }, allowsEverySite: true, restore: async () => {}, blocks: () => false, blocksPage: () => false, assertUrl() {}, admit: async () => {}, admitAll: async () => {}, admitOwner: async () => {}, admitTab: async () => {} };
+export const openPolicy = { isStopped: false, handed: { isAny: false, hasTab: () => false, covers: () => false }, own: { hasTab: () => false, covers: () => false }, far: { isAny: false, hides: () => false, assert() {} }, allowsEverySite: true, restore: async () => {}, blocks: () => false, blocksIn: () => false, blocksPage: () => false, admitIn: async () => {}, assertUrl() {}, admit: async () => {}, admitAll: async () => {}, admitOwner: async () => {}, admitTab: async () => {} };
 
 /** Lets every promise that can settle do so; works under mocked timers. */
 export async function settled() {

@@ -27,33 +27,14 @@ const BLOCKS: usize = 9;
 const CALLS: usize = 100;
 
 /// Answers every command, in a task of its own: a script `long` with 7.3 MiB.
-fn answering(mut extension: FakeExtension) -> AbortOnDropHandle<()> {
+fn answering(extension: FakeExtension) -> AbortOnDropHandle<()> {
     let long =
         "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n".repeat(115 * 1024);
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let mut claimed = std::collections::HashMap::new();
-        while let Some(frame) = extension.try_next().await {
-            let say = match frame["type"].as_str().unwrap_or_default() {
-                "command" => {
-                    let command = DeliveredCommand::of(&frame);
-                    let claim = command.answer("claim");
-                    claimed.insert(command.id.clone(), command);
-                    claim
-                }
-                "go" => {
-                    let id = frame["correlation_id"].as_str().unwrap();
-                    let Some(command) = claimed.remove(id) else { continue };
-                    let value = if command.script() == "long" { json!(long) } else { json!(1) };
-                    command.frame("complete", json!({"result": {"value": value}}))
-                }
-                "ping" => json!({"type": "pong", "t": frame["t"]}),
-                _ => continue,
-            };
-            if extension.try_send(&say).await.is_none() {
-                return;
-            }
-        }
-    }))
+    let result = move |command: &DeliveredCommand| {
+        let value = if command.script() == "long" { json!(long) } else { json!(1) };
+        json!({"value": value})
+    };
+    AbortOnDropHandle::new(tokio::spawn(extension.run_all(result)))
 }
 
 fn script(text: &str, tab: i64) -> Value {

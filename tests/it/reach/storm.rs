@@ -40,39 +40,15 @@ fn browser(home: &ProgramSandbox, runs: &ScriptRuns) -> JoinHandle<()> {
                 && extension.try_hello().await.is_some()
                 && extension.try_ready(&[]).await.is_some()
             {
-                run_all(extension, &runs).await;
+                let count = |command: &DeliveredCommand| {
+                    *runs.lock().unwrap().entry(command.script().to_owned()).or_default() += 1;
+                    json!({"value": 1})
+                };
+                extension.run_all(count).await;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
-}
-
-async fn run_all(mut extension: testkit::FakeExtension, runs: &ScriptRuns) {
-    let mut claimed: HashMap<String, DeliveredCommand> = HashMap::new();
-    while let Some(frame) = extension.try_next().await {
-        let kind = frame["type"].as_str().unwrap_or_default();
-        let say = match kind {
-            "command" => {
-                let command = DeliveredCommand::of(&frame);
-                let claim = command.answer("claim");
-                claimed.insert(command.id.clone(), command);
-                Some(claim)
-            }
-            "go" => claimed.remove(frame["correlation_id"].as_str().unwrap_or_default()).map(
-                |command| {
-                    *runs.lock().unwrap().entry(command.script().to_owned()).or_default() += 1;
-                    command.frame("complete", json!({"result": {"value": 1}}))
-                },
-            ),
-            "ping" => Some(json!({"type": "pong", "t": frame["t"]})),
-            _ => None,
-        };
-        if let Some(say) = say
-            && extension.try_send(&say).await.is_none()
-        {
-            return;
-        }
-    }
 }
 
 /// What came of a call.

@@ -491,6 +491,31 @@ impl FakeExtension {
         command
     }
 
+    /// Runs all commands, with these results, until the connection ends.
+    pub async fn run_all(mut self, mut result: impl FnMut(&DeliveredCommand) -> Value) {
+        let mut claimed = HashMap::new();
+        while let Some(frame) = self.try_next().await {
+            let say = match frame["type"].as_str().unwrap_or_default() {
+                "command" => {
+                    let command = DeliveredCommand::of(&frame);
+                    let claim = command.answer("claim");
+                    claimed.insert(command.id.clone(), command);
+                    claim
+                }
+                "go" => {
+                    let id = frame["correlation_id"].as_str().unwrap_or_default();
+                    let Some(command) = claimed.remove(id) else { continue };
+                    command.frame("complete", json!({"result": result(&command)}))
+                }
+                "ping" => json!({"type": "pong", "t": frame["t"]}),
+                _ => continue,
+            };
+            if self.try_send(&say).await.is_none() {
+                return;
+            }
+        }
+    }
+
     /// The browser's tabs have changed.
     pub async fn set_tabs(&mut self, tabs: &[Value]) {
         self.send(&json!({"type": "tabs", "tabs": tabs})).await;
