@@ -211,6 +211,22 @@ async fn a_call_that_lay_before_a_stopped_daemon_for_longer_than_ten_seconds_doe
 }
 
 #[tokio::test]
+async fn an_agent_whose_machine_was_disconnected_is_told_so_and_goes_on_once_it_is_let_in() {
+    let machines = TwoMachines::new();
+    let _browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    let tabs = json!({"what": "tabs"});
+    agent.call("observe", tabs.clone()).await;
+    assert_eq!(machines.home.run(&["owner", "suspend", "box"]).await.code, Some(0));
+    let told = agent.call_raw("observe", tabs.clone()).await;
+    assert_eq!(error(&told), ("not_allowed".to_owned(), false), "{told}");
+    assert!(body(&told)["hint"].as_str().unwrap().contains("popup"), "{told}");
+    assert_eq!(machines.home.run(&["owner", "allow", "box", "--unattended"]).await.code, Some(0));
+    agent.call("observe", tabs).await;
+}
+
+#[tokio::test]
 async fn an_agent_whose_owner_was_removed_is_told_what_to_ask_the_person() {
     let machines = TwoMachines::new();
     let _browser = Browser::at(&machines).await;
