@@ -7,6 +7,7 @@
 
 import { attach } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
+import { withHeldDocuments } from '../browser/held_documents.js';
 import { definitionHash, noPageTools } from '../browser/page_tools.js';
 import { askDocument, askFrames, documentsOf, judgedAddress } from '../browser/page_world.js';
 import { documentNow } from '../browser/site_guard.js';
@@ -38,7 +39,7 @@ export async function call_page_tool({ name, document: documentId, hash, argumen
   /** @type {import('../browser/debugger.js').Watcher} */
   const watcher = { dialogs: [] };
   begin();
-  const answer = await meetDialogs(context, tab.id, watcher, () => answerOf(called, { definition, input }, signal));
+  const answer = await meetDialogs(context, tab.id, watcher, () => withHeldDocuments(tab.id, signal, () => answerOf(called, { definition, input }, signal)));
   signal.throwIfAborted();
   await documentNow(tab.id);
   const value = valueOf(wanted, answer);

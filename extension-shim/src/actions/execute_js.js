@@ -9,6 +9,7 @@
 
 import { attach, cdp, commandError, isDismissed, isHeld, withFocus } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
+import { withHeldDocuments } from '../browser/held_documents.js';
 import { FOCUS_LINGER_MS } from '../browser/limits.js';
 import { paintingIfLong } from '../browser/painting.js';
 import { assertPage, fenceFor } from '../browser/site_guard.js';
@@ -60,7 +61,7 @@ export async function execute_js({ script, user_gesture }, context) {
   const watcher = { dialogs: [] };
   heartbeat.start();
   try {
-    const outcome = await meetDialogs(context, tab.id, watcher, () => withFocus(tab.id, () => paintingIfLong(tab.id, () => runWhereItIs(run, tab.url)), FOCUS_LINGER_MS));
+    const outcome = await meetDialogs(context, tab.id, watcher, () => withHeldDocuments(tab.id, context.signal, () => withFocus(tab.id, () => paintingIfLong(tab.id, () => runWhereItIs(run, tab.url)), FOCUS_LINGER_MS)));
     return { ...outcome, dialogs: watcher.dialogs };
   } finally {
     heartbeat.stop();

@@ -7,6 +7,7 @@
 
 import { attach, cdp, findCrash, openRequests } from '../browser/debugger.js';
 import { meetDialogs } from '../browser/dialogs.js';
+import { withHeldDocuments } from '../browser/held_documents.js';
 import { httpStatus } from '../browser/http_status.js';
 import { navigationFields } from '../browser/navigations.js';
 import { agentTabs, navigations, policy, tabs } from '../browser/state.js';
@@ -63,6 +64,8 @@ async function step(by, context) {
   const entry = entries[currentIndex + by];
   if (entry === undefined) return noFurther();
   await policy.admit(entry.url);
+  // A page that the browser has kept whole comes without a request.
+  if (policy.far.hides(tab.id, entry.url)) throw policy.far.keepFrom(tab.id, entry.url).after({ ran: false });
   return arrive(tab.id, 'history', context, () => cdp(tab.id, 'Page.navigateToHistoryEntry', { entryId: entry.id }));
 }
 
@@ -98,7 +101,7 @@ export async function load(tabId, aim, { signal, begin }, depart) {
   const answered = answerOf(tabId);
   const loaded = navigations.follow(tabId, aim, signal, answered.handleDocument);
   try {
-    const [arrival] = await Promise.all([loaded, depart()]);
+    const [arrival] = await withHeldDocuments(tabId, signal, () => Promise.all([loaded, depart()]));
     return arrival.download ? arrival : { ...arrival, answered: await answered.status() };
   } catch (error) {
     navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.

@@ -23,6 +23,8 @@ export const PAGE_PROBE_MS = 500;
 export const PAGE_ANSWER_MS = 20;
 /** An empty page that does not name its opener this soon counts as closed to agents. */
 export const OWNER_MS = 1_000;
+/** A tab that waits for a server lets the debugger ask its page only after that; a command that leads it elsewhere does not wait so long. */
+export const FRAME_TREE_MS = 1_000;
 /** For the HTTP status of a page that has just loaded. */
 export const STATUS_MS = 1_000;
 /** After the browser has dropped a load without a page: it reports the download about 30 ms later. */

@@ -64,7 +64,7 @@ export class Navigations {
     if (!watch) return;
     watch.from ??= details.url;
     Object.assign(watch, { current: details.url, hasPage: false, download: null });
-    this.#follow(watch, details.url);
+    this.#follow(watch, details.url, { isComing: true });
   }
 
   /** A load that becomes a download ends before the browser reports the download. @param {DownloadItem} item @returns {number[]} the tabs that it is of */
@@ -99,13 +99,17 @@ export class Navigations {
     watch.onDocument(details);
   }
 
-  /** Fails a redirect to a closed site: the outcome there stays unknown to the agent. @param {NavigationWatch} watch @param {string} url */
-  #follow(watch, url) {
+  /**
+   * Fails a redirect to a closed site: the outcome there stays unknown to the agent.
+   * @param {NavigationWatch} watch @param {string} url @param {{isComing?: boolean}} [so] `isComing`: its document has not come. One that
+   *   a program on another machine is not told of may be stopped yet, which ends the navigation, too
+   */
+  #follow(watch, url, { isComing = false } = {}) {
     const isFarFile = fileIn(url) !== null && this.#policy.far.hides(watch.tabId, url);
     if (fileIn(url) !== null && !isFarFile) return void this.#policy.admit(url, { ran: true }).catch((error) => watch.failed(error));
     try {
       this.#policy.assertUrl(url, { ran: true });
-      this.#policy.far.assert(watch.tabId, url, { ran: true });
+      if (!isComing) this.#policy.far.assert(watch.tabId, url, { ran: true });
     } catch (error) {
       watch.failed(error);
     }

@@ -24,6 +24,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {boolean} stopping its own outcome comes too late
  * @property {HeldDialog | null} dialog that it waits for
  * @property {Set<number>} tabIds the tabs that it uses
+ * @property {Set<() => void>} unfollows what is called at its end, and at that of each step
  * @property {Map<number, string | undefined>} sharedAt the site at which each was shared when it came there
  *
  * @typedef {object} Attempt an attempt without a report
@@ -233,6 +234,7 @@ export class Dispatcher {
     const running = {
       abort: new AbortController(), timers: this.#timers(entry), startedAt: Date.now(), cleanUp: null, begun: false, stopping: false, dialog: null,
       tabIds: new Set(),
+      unfollows: new Set(),
       sharedAt: new Map(),
     };
     entry.running = running;
@@ -266,7 +268,8 @@ export class Dispatcher {
     if (isBounded(command)) await this.#confirm(command, running);
     if (signal.aborted) throw new ActionError('internal', 'it was ended before it began');
     if (command.tab_id !== undefined) running.tabIds.add(command.tab_id);
-    const unfollow = this.#gate.follow?.(command);
+    const unfollow = this.#gate.follow?.(command) ?? (() => {});
+    running.unfollows.add(unfollow);
     const context = this.#contextOf(entry, command, running, signal);
     try {
       const waking = this.#gate.wake?.(command, context);
@@ -286,7 +289,7 @@ export class Dispatcher {
       await this.#gate.landed?.(command, { ran: running.begun });
       throw withoutOutside(command, error, (tabId) => this.#sees(command, tabId));
     } finally {
-      unfollow?.();
+      if (running.unfollows.delete(unfollow)) unfollow();
     }
   }
 
@@ -451,6 +454,9 @@ export class Dispatcher {
     this.#entries.delete(correlation_id);
     for (const timer of running?.timers ?? []) clearTimeout(timer);
     running?.abort.abort();
+    // A script that never ends is followed no longer than its command.
+    for (const unfollow of running?.unfollows ?? []) unfollow();
+    running?.unfollows.clear();
     this.#remember(correlation_id);
     this.#outbox.put(typeof report === 'function' ? report() : report);
   }

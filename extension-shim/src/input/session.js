@@ -29,6 +29,7 @@ import { clipboardGuards } from '../browser/clipboard_guards.js';
 import { cdp, commandError, cutOff, emulateFocus, endBurst, isDismissed, isPersonIn, onEventOf, onRegained, paintedDocuments } from '../browser/debugger.js';
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
 import { foreignFramesIn } from '../browser/foreign_extensions.js';
+import { withHeldDocuments } from '../browser/held_documents.js';
 import { SNAPSHOT_BYTES_USUAL } from '../browser/limits.js';
 import { askDocument, askFrames, documentsOf, judgedAddress } from '../browser/page_world.js';
 import { snapshotOf } from '../browser/page_snapshot.js';
@@ -80,7 +81,7 @@ export async function withInput(context, { snapshot, takesChooser = false, hasSc
   let run;
   context.onStop((why) => input.end(why, run));
   input.scripted = await chosenWay(tab, hasScripts);
-  run = meetDialogs(context, tab.id, watcher, () => input.run(act, form, takesChooser));
+  run = meetDialogs(context, tab.id, watcher, () => withHeldDocuments(tab.id, context.signal, () => input.run(act, form, takesChooser)));
   try {
     return { ...await run, dialogs: watcher.dialogs };
   } catch (error) {

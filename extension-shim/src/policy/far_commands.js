@@ -7,6 +7,7 @@
 
 import { hasConsent, requireConsent } from '../lib/consent.js';
 import { ActionError } from '../lib/errors.js';
+import { KEPT_FROM_MAX } from './limits.js';
 import { fileIn, isEmptyPage, siteName } from './sites.js';
 import { stepPages } from './step_pages.js';
 
@@ -22,6 +23,8 @@ const OPENING = new Set(['navigate', 'tab_open']);
 export class FarCommands {
   /** @type {Map<CommandBody, Set<number>>} */
   #tabs = new Map();
+  /** Pages that commands have led to and were kept from, by `sameness`. @type {Map<string, string>} */
+  #keptFrom = new Map();
 
   /** @param {CommandBody} command that begins @returns {() => void} called at its end */
   begin(command) {
@@ -54,10 +57,43 @@ export class FarCommands {
     for (const command of this.#in(tabId)) assertTold(command, url, so);
   }
 
+  /** @param {number} tabId @returns {boolean} whether one runs in this tab */
+  isIn(tabId) {
+    return this.#in(tabId).length > 0;
+  }
+
+  /**
+   * The command in this tab has led it to a page without the person's word, which was not loaded. Given again it is asked about.
+   * @param {number} tabId @param {string} url @returns {ActionError}
+   */
+  keepFrom(tabId, url) {
+    if (fileIn(url) !== null) return closedFile(true);
+    const kept = this.#in(tabId).filter((command) => hidesPage(command, url));
+    for (const command of kept) {
+      this.#keptFrom.delete(sameness(command));
+      this.#keptFrom.set(sameness(command), url);
+      if (this.#keptFrom.size > KEPT_FROM_MAX) this.#keptFrom.delete([...this.#keptFrom.keys()][0]);
+    }
+    const opens = kept.some(({ type }) => OPENING.has(type));
+    return new ActionError('consent_needed', 'this leads to a site that agents on another machine use only with the user\'s word; it was stopped before anything was loaded there', undefined, {
+      hint: opens ? 'Call navigate with the same URL: the user is asked first.' : 'Call the same command again: the user is asked first.', mayHaveRun: true,
+    });
+  }
+
+  /** @param {CommandBody} command @returns {string | undefined} the page that one like it was kept from */
+  keptFrom(command) {
+    return command.far ? this.#keptFrom.get(sameness(command)) : undefined;
+  }
+
   /** @param {number} tabId */
   #in(tabId) {
     return [...this.#tabs].filter(([, tabs]) => tabs.has(tabId)).map(([command]) => command);
   }
+}
+
+/** @param {CommandBody} command @returns {string} the same for another one that does the same; a page may be opened in another tab */
+function sameness({ type, params, tab_id }) {
+  return OPENING.has(type) ? `open ${params?.url}` : `${type} ${tab_id} ${JSON.stringify(params)}`;
 }
 
 /** @param {string} type of a command @returns {boolean} whether its result is the same on each page */
@@ -86,10 +122,12 @@ export function assertTold(command, url, { ran = false } = {}) {
 /**
  * Before it begins.
  * @param {CommandBody} command @param {string[]} urls of the page in its tab
- * @param {{isStep?: boolean, documentNow?: () => Promise<string | undefined>}} [so] as of `Policy.check`; throws as `requireConsent` does
+ * @param {{isStep?: boolean, documentNow?: () => Promise<string | undefined>, leadsTo?: string}} [so] as of `Policy.check`; `leadsTo`: the page
+ *   that one like it was kept from; throws as `requireConsent` does
  */
-export async function askAboutSites(command, urls, { isStep, documentNow } = {}) {
-  for (const { url, isOpen } of usedPages(command, urls)) {
+export async function askAboutSites(command, urls, { isStep, documentNow, leadsTo } = {}) {
+  const next = leadsTo === undefined ? [] : [{ url: leadsTo, isOpen: false }];
+  for (const { url, isOpen } of [...usedPages(command, urls), ...next]) {
     if (!hidesPage(command, url)) continue;
     if (fileIn(url) !== null) throw closedFile(false);
     const document = isOpen ? await documentNow?.() : undefined;

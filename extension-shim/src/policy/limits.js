@@ -14,3 +14,5 @@ export const DETAIL_MAX = 260;
 export const DETAIL_VALUE_MAX = 70;
 /** As many files as the daemon gives to a page, and asks the person about, at once. */
 export const UPLOAD_FILES_MAX = 10;
+/** Remembered commands of programs on another machine that led to a site without a word: each is given again soon, or never. */
+export const KEPT_FROM_MAX = 100;

@@ -120,7 +120,7 @@ export class Policy {
     if (this.#rules === null) throw notHeard();
     if (OPENING.has(type)) await this.admitAll(urlsIn(params));
     if (type === 'batch') await this.admitAll(stepUrls(params));
-    if (['tab_open', 'tab_list'].includes(type)) return askAboutSites(command, [], { isStep, documentNow });
+    if (['tab_open', 'tab_list'].includes(type)) return this.#askAboutSites(command, [], { isStep, documentNow });
     // One that is not there fails by itself, with better words.
     const tab = await look().catch(() => null);
     // The browser keeps extensions out of its own pages; from there agents may go where they may go.
@@ -132,8 +132,15 @@ export class Policy {
     const urls = [isBrowsers ? '' : tab.url ?? '', owner];
     for (const url of urls) this.assertActRules(command, url);
     // One word on a site is for all that a program on another machine does there.
-    if (command.far) await askAboutSites(command, urls, { isStep, documentNow });
+    if (command.far) await this.#askAboutSites(command, urls, { isStep, documentNow });
     else await this.#askFirst(command, urls, { isStep, documentNow });
+  }
+
+  /**
+   * @param {CommandBody} command @param {string[]} urls of the page in its tab @param {{isStep?: boolean, documentNow?: () => Promise<string | undefined>}} so as of `check`
+   */
+  async #askAboutSites(command, urls, so) {
+    await askAboutSites(command, urls, { ...so, leadsTo: this.far.keptFrom(command) });
   }
 
   /**

@@ -223,6 +223,20 @@ test('its own clock reports a timeout exactly once, with the real seconds', asyn
   assert.equal(run.context.signal.aborted, true);
 });
 
+test('an action that never ends is followed no longer than its command, and one that ends late is ended once', async () => {
+  const ends = [];
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), { ...openGate, follow: () => () => ends.push('end') });
+  dispatcher.enterEpoch('1');
+  const run = begun();
+  assert.deepEqual(ends, []);
+  mock.timers.tick(10_000);
+  await settled();
+  assert.deepEqual(ends, ['end']);
+  run.resolve('late');
+  await settled();
+  assert.deepEqual(ends, ['end']);
+});
+
 test('a timeout that the action finds itself is the same timeout', async () => {
   started().reject(new ActionError('execution_timeout', 'execution exceeded 10 s'));
   await settled();

@@ -133,3 +133,51 @@ test('a rule of the person that forbids holds over each word', async () => {
   await assert.rejects(check(command('click', {}, words), `${BANK}/`), code('blocked_by_policy'));
   await check(command('get_text', {}, words), `${BANK}/`);
 });
+
+test('a command that led to a site without a word is given again, and the person is asked about that site, too', async () => {
+  const words = { consents: [word(SHOP)] };
+  const led = command('click', { target: '#go' }, words);
+  const end = policy.far.begin(led);
+  const kept = policy.far.keepFrom(7, `${BANK}/in`);
+  end();
+  assert.equal(kept.code, 'consent_needed');
+  assert.equal(kept.more.mayHaveRun, true);
+  assert.doesNotMatch(JSON.stringify([kept.message, kept.more]), /bank/);
+  await assert.rejects(check(command('click', { target: '#go' }, words)), asks(BANK));
+  await check(command('click', { target: '#go' }, { consents: [word(SHOP), word(BANK)] }));
+  await check(command('click', { target: '#go' }, { ...words, allowed: [{ kind: 'use', site: BANK }] }));
+  // Another command, and the same in another tab, lead elsewhere.
+  await check(command('click', { target: '#other' }, words));
+  await check(command('click', { target: '#go' }, { ...words, tab_id: 8 }));
+  await check({ ...led, far: undefined });
+});
+
+test('a page that was to be opened is asked about in whichever tab it is opened again', async () => {
+  const words = { consents: [word(SHOP)] };
+  const opened = command('tab_open', { url: `${SHOP}/to` }, { ...words, tab_id: undefined });
+  const endOpened = policy.far.begin(opened);
+  policy.far.addTab(opened, 9);
+  assert.equal(policy.far.isIn(9), true);
+  assert.match(policy.far.keepFrom(9, `${BANK}/in`).more.hint, /navigate with the same URL/);
+  endOpened();
+  await assert.rejects(check(command('navigate', { url: `${SHOP}/to`, focus: true }, words)), asks(BANK));
+  await check(command('navigate', { url: `${SHOP}/from` }, words));
+});
+
+test('local files that something leads to are closed, and of many commands the last are remembered', async () => {
+  const words = { consents: [word(SHOP)] };
+  const lead = (at) => {
+    const led = command('click', { target: `#n${at}` }, words);
+    const end = policy.far.begin(led);
+    policy.far.keepFrom(7, `${BANK}/${at}`);
+    end();
+    return led;
+  };
+  const end = policy.far.begin(command('click'));
+  assert.equal(policy.far.keepFrom(7, 'file:///home/x').code, 'blocked_by_policy');
+  end();
+  const all = Array.from({ length: 101 }, (_, at) => lead(at));
+  await check(all[0]);
+  await assert.rejects(check(all[1]), asks(BANK));
+  await assert.rejects(check(all[100]), asks(BANK));
+});

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::browser::ask_first::{ALWAYS, ConsentStage, NEVER};
+use crate::browser::ask_first::{ALWAYS, ConsentStage, NEVER, ONCE};
 use testkit::{McpClient, OTHER_SITE, RowReport, TestPages, body, soon, until};
 
 /// In the address, the title and the text of the page without a word.
@@ -52,6 +52,13 @@ async fn script(stage: &ConsentStage, far: &McpClient, tab: i64, script: &str) -
     done
 }
 
+/// Has a program of this machine follow the link in a tab of the far agent.
+async fn go(stage: &ConsentStage, far: &McpClient, tab: i64) {
+    script(stage, far, tab, "document.querySelector('#go').click(); return 1").await;
+    let hidden = format!("/{WORD}");
+    soon("the page without a word", until(async || stage.pages.hits(&hidden) > 0)).await;
+}
+
 /// Has the page of a tab hold a link to the site without a word. The agent does not learn where to.
 async fn plant(stage: &ConsentStage, far: &McpClient, tab: i64, more: &str) {
     let there = stage.pages.url(&format!("/{WORD}")).replace("127.0.0.1", OTHER_SITE);
@@ -59,6 +66,65 @@ async fn plant(stage: &ConsentStage, far: &McpClient, tab: i64, more: &str) {
         "document.body.innerHTML = '<a id=\"go\" {more} href=\"{there}\">go</a>'; return 1"
     );
     script(stage, far, tab, &link).await;
+}
+
+/// The agent follows the link that was planted; the browser asks the site without a word for nothing.
+async fn try_to_go(stage: &ConsentStage, far: &McpClient, tab: i64, row: &mut RowReport) {
+    let hidden = format!("/{WORD}");
+    let clicked = call(far, "interact", json!({"action": "click", "target": "#go", "tab_id": tab}));
+    let clicked = clicked.await;
+    let is_told = clicked["reason"] == "consent_needed" && clicked["may_have_run"] == true;
+    let is_asked = stage.pages.hits(&hidden) > 0;
+    row.tried("a click that leads there", is_told && !says(&clicked) && !is_asked, &clicked);
+    let goes =
+        "document.querySelector('#go').click(); await new Promise((end) => setTimeout(end, 500))";
+    let scripted = json!({"action": "execute_js", "script": goes, "tab_id": tab});
+    let scripted = call(far, "interact", scripted).await;
+    let is_told = scripted["reason"] == "consent_needed" && !says(&scripted);
+    row.tried("a script that does", is_told && stage.pages.hits(&hidden) == 0, &scripted);
+    // One that never ends leaves nothing behind.
+    let endless = "document.querySelector('#go').click(); await new Promise(() => {})";
+    let endless =
+        json!({"action": "execute_js", "script": endless, "tab_id": tab, "timeout_ms": 1000});
+    let endless = call(far, "interact", endless).await;
+    let is_stopped = stage.pages.hits(&hidden) == 0 && !says(&endless);
+    row.tried("a script without an end", is_stopped && endless["status"] == "timeout", &endless);
+    // Given again it is held until the person has seen it.
+    let again = json!({"action": "click", "target": "#go", "tab_id": tab});
+    let again = call(far, "interact", again).await;
+    row.tried("the same click again", is_held(&again), &again);
+    far.cancel(&id_of(&again)).await;
+}
+
+/// The agent goes where the server redirects to a page without a word, in its tab and in a new one.
+async fn try_redirects(
+    stage: &mut ConsentStage,
+    far: &McpClient,
+    tab: i64,
+    there: &str,
+    row: &mut RowReport,
+) {
+    let through = stage.pages.url(&format!("/to?{there}"));
+    let led = call(far, "interact", json!({"action": "navigate", "url": through, "tab_id": tab}));
+    let led = led.await;
+    let told = led["result"].is_null()
+        && led["reason"] == "consent_needed"
+        && stage.pages.asked_like("/to").len() == 1;
+    let hidden = format!("/{WORD}");
+    row.tried("a redirect of the server", told && stage.pages.asked_like(&hidden).is_empty(), &led);
+    let again = json!({"action": "navigate", "url": through, "tab_id": tab});
+    let again = call(far, "interact", again).await;
+    let is_unasked = stage.pages.asked_like(&hidden).is_empty();
+    row.tried("the same again", again["status"] == "waiting_for_user" && is_unasked, &again);
+    // The person lets it go there once.
+    let id = id_of(&again);
+    stage.press_of_far("box", &id, ONCE).await;
+    let done = far.outcome(&id).await;
+    assert!(says(&done) && done["status"] == "complete", "{done}");
+    let opened =
+        call(far, "interact", json!({"action": "tab_open", "url": format!("{through}?2")})).await;
+    let names_tab = opened["error"].as_str().unwrap_or_default().contains("stays open");
+    row.tried("a new tab with one", opened["reason"] == "consent_needed" && names_tab, &opened);
 }
 
 #[tokio::test]
@@ -73,12 +139,9 @@ async fn row_57_where_an_agent_on_another_machine_lands_without_a_word_it_is_tol
     call(&far, "configure", json!({"action": "capture", "tab_id": tab})).await;
 
     plant(&stage, &far, tab, "").await;
-    let clicked =
-        call(&far, "interact", json!({"action": "click", "target": "#go", "tab_id": tab}));
-    let clicked = clicked.await;
-    let is_told = clicked["reason"] == "consent_needed" && clicked["may_have_run"] == true;
-    row.tried("a click that leads there", is_told && !says(&clicked), &clicked);
+    try_to_go(&stage, &far, tab, &mut row).await;
     // The page is there, and says much.
+    go(&stage, &far, tab).await;
     let there = format!(
         "document.title = '{WORD}'; document.body.innerText = '{WORD}'; console.error('{WORD}'); \
          await fetch('/{WORD}-sent').catch(() => 1); return location.host"
@@ -146,15 +209,7 @@ async fn row_57_a_redirect_a_forged_name_and_another_machines_word_lead_no_agent
     let tab = opened(&mut stage, &far).await;
     let mut row = RowReport::new(57);
     let there = stage.pages.url(&format!("/{WORD}")).replace("127.0.0.1", OTHER_SITE);
-    let through = stage.pages.url(&format!("/to?{there}"));
-    let led = call(&far, "interact", json!({"action": "navigate", "url": through, "tab_id": tab}));
-    let led = led.await;
-    let told = led["result"].is_null() && led["reason"] == "consent_needed";
-    row.tried("a redirect of the server", told, &led);
-    let opened = call(&far, "interact", json!({"action": "tab_open", "url": through})).await;
-    let names_tab = opened["error"].as_str().unwrap_or_default().contains("stays open");
-    row.tried("a new tab with one", opened["reason"] == "consent_needed" && names_tab, &opened);
-
+    try_redirects(&mut stage, &far, tab, &there, &mut row).await;
     // The person says no: the same machine under another name has the same no, and is not asked about.
     let held = call(&far, "interact", json!({"action": "tab_open", "url": there})).await;
     row.tried("an address without a word", held["status"] == "waiting_for_user", &held);
