@@ -17,11 +17,54 @@ use crate::protocol::{
     BrowserId, CaptureSettings, Owner, StreamKind, TabCapture, TabId, ToExtension,
 };
 
+/// Streams, each with the owners who have asked for it.
+#[derive(Debug, Default)]
+struct AskedStreams(BTreeMap<StreamKind, BTreeSet<Owner>>);
+
+impl AskedStreams {
+    fn add(&mut self, streams: &BTreeSet<StreamKind>, owner: &Owner) {
+        for stream in streams {
+            self.0.entry(*stream).or_default().insert(owner.clone());
+        }
+    }
+
+    /// Whoever has asked for them: off is off.
+    fn remove(&mut self, streams: &BTreeSet<StreamKind>) {
+        self.0.retain(|stream, _| !streams.contains(stream));
+    }
+
+    /// Those that nobody else has asked for are not recorded any more.
+    fn forget_owner(&mut self, owner: &Owner) {
+        self.0.retain(|_, owners| {
+            owners.remove(owner);
+            !owners.is_empty()
+        });
+    }
+
+    fn join(&mut self, other: Self) {
+        for (stream, owners) in other.0 {
+            self.0.entry(stream).or_default().extend(owners);
+        }
+    }
+
+    fn kinds(&self) -> BTreeSet<StreamKind> {
+        self.0.keys().copied().collect()
+    }
+
+    fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.values().flatten()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// The streams that browsers are to record.
 #[derive(Debug, Default)]
 pub(super) struct CaptureRequests {
     /// In every tab of every browser.
-    all: BTreeSet<StreamKind>,
+    all: AskedStreams,
     /// In every tab that is inside the scope of an owner who does not see every tab.
     owners: HashMap<Owner, BTreeSet<StreamKind>>,
     /// Further streams in single browsers.
@@ -31,8 +74,8 @@ pub(super) struct CaptureRequests {
 /// The further streams of one browser.
 #[derive(Debug, Default)]
 struct BrowserCapture {
-    all: BTreeSet<StreamKind>,
-    tabs: BTreeMap<TabId, BTreeSet<StreamKind>>,
+    all: AskedStreams,
+    tabs: BTreeMap<TabId, AskedStreams>,
 }
 
 /// A request to start or to stop recording.
@@ -104,22 +147,36 @@ impl CaptureChange {
 }
 
 impl CaptureRequests {
-    /// The streams that a browser is to record now.
-    /// The owners who have asked for tabs of their own.
+    /// The owners who have asked for something.
     pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
-        self.owners.keys()
+        let browsers = self.browsers.values();
+        let asked = browsers.flat_map(|own| own.tabs.values().chain([&own.all]));
+        self.owners.keys().chain(asked.chain([&self.all]).flat_map(AskedStreams::owners))
     }
 
     /// An owner was removed.
     pub(super) fn forget_owner(&mut self, owner: &Owner) {
         self.owners.remove(owner);
+        self.all.forget_owner(owner);
+        for own in self.browsers.values_mut() {
+            own.all.forget_owner(owner);
+            own.tabs.values_mut().for_each(|tab| tab.forget_owner(owner));
+        }
+        self.tidy();
     }
 
+    /// Nothing is kept of a tab or browser of which nothing is asked.
+    fn tidy(&mut self) {
+        self.browsers.values_mut().for_each(|own| own.tabs.retain(|_, of| !of.is_empty()));
+        self.browsers.retain(|_, own| !own.is_empty());
+    }
+
+    /// The streams that a browser is to record now.
     fn settings_of(&self, browser: &BrowserId, inside: &OwnerTabs) -> CaptureSettings {
-        let mut all = self.all.clone();
+        let mut all = self.all.kinds();
         let own = self.browsers.get(browser);
-        all.extend(own.into_iter().flat_map(|own| &own.all));
-        let mut tabs = own.map_or_else(BTreeMap::new, |own| own.tabs.clone());
+        all.extend(own.into_iter().flat_map(|own| own.all.kinds()));
+        let mut tabs = own.map_or_else(BTreeMap::new, BrowserCapture::tab_kinds);
         let bounded = self.owners.iter().filter(|(owner, _)| inside.scope_of(owner).is_bounded());
         for (owner, streams) in bounded {
             for (place, _) in inside.inside(owner).filter(|(place, _)| place.browser == *browser) {
@@ -133,7 +190,7 @@ impl CaptureRequests {
     fn summary_of(&self, sight: &TabSight<'_>) -> CaptureStatus {
         let own = self.browsers.iter().map(|(id, own)| {
             let inside = own.tabs.iter().filter(|(tab, _)| sight.sees(id, **tab));
-            let inside = inside.map(|(tab, streams)| (*tab, streams.clone())).collect();
+            let inside = inside.map(|(tab, asked)| (*tab, asked.kinds())).collect();
             let CaptureSettings { all, tabs } = CaptureSettings::new(BTreeSet::new(), &inside);
             BrowserCaptureStatus { browser: id.clone(), all, tabs }
         });
@@ -153,34 +210,45 @@ impl CaptureRequests {
         own.retain(|stream| !streams.contains(stream));
         self.owners.retain(|_, of| !of.is_empty());
         for TabPlace { browser, tab } in inside {
-            self.change(change, Some(browser), Some(*tab));
+            self.change(change, owner, Some(browser), Some(*tab));
         }
     }
 
     fn summary(&self) -> CaptureStatus {
         let own = self.browsers.iter().map(|(id, own)| {
-            let CaptureSettings { all, tabs } = CaptureSettings::new(own.all.clone(), &own.tabs);
+            let CaptureSettings { all, tabs } =
+                CaptureSettings::new(own.all.kinds(), &own.tab_kinds());
             BrowserCaptureStatus { browser: id.clone(), all, tabs }
         });
         let mut browsers: Vec<_> = own.collect();
         browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
-        CaptureStatus { all: self.all.clone(), browsers }
+        CaptureStatus { all: self.all.kinds(), browsers }
     }
 
-    fn change(&mut self, change: &CaptureChange, browser: Option<&BrowserId>, tab: Option<TabId>) {
+    fn change(
+        &mut self,
+        change: &CaptureChange,
+        owner: &Owner,
+        browser: Option<&BrowserId>,
+        tab: Option<TabId>,
+    ) {
         let streams = change.streams();
         match browser {
             Some(id) => {
-                self.browsers.entry(id.clone()).or_default().change(change.on, &streams, tab);
+                let own = self.browsers.entry(id.clone()).or_default();
+                match change.on {
+                    true => own.add(&streams, owner, tab),
+                    false => own.remove(&streams, tab),
+                }
             }
-            None if change.on => self.all.extend(streams),
+            None if change.on => self.all.add(&streams, owner),
             // Off for all is off: no request for a single browser outlives it.
             None => {
-                self.all.retain(|stream| !streams.contains(stream));
-                self.browsers.values_mut().for_each(|own| own.change(false, &streams, None));
+                self.all.remove(&streams);
+                self.browsers.values_mut().for_each(|own| own.remove(&streams, None));
             }
         }
-        self.browsers.retain(|_, own| !own.is_empty());
+        self.tidy();
     }
 
     /// Forgets requests for all tabs of a browser but these.
@@ -188,14 +256,14 @@ impl CaptureRequests {
         if let Some(own) = self.browsers.get_mut(browser) {
             own.tabs.retain(|tab, _| stays(*tab));
         }
-        self.browsers.retain(|_, own| !own.is_empty());
+        self.tidy();
     }
 
     /// A tab has another id now.
     fn rename_tab(&mut self, browser: &BrowserId, former: TabId, now: TabId) {
         let Some(own) = self.browsers.get_mut(browser) else { return };
         if let Some(streams) = own.tabs.remove(&former) {
-            own.tabs.entry(now).or_default().extend(streams);
+            own.tabs.entry(now).or_default().join(streams);
         }
     }
 
@@ -214,7 +282,8 @@ impl Engine {
         tab: Option<TabId>,
     ) -> bool {
         let mut of = self.browsers.keys().filter(|id| browser.is_none_or(|b| b == *id));
-        self.capture.all.contains(&stream) || of.any(|id| self.capture_of(id).has(stream, tab))
+        self.capture.all.0.contains_key(&stream)
+            || of.any(|id| self.capture_of(id).has(stream, tab))
     }
 
     /// The same for an owner: of the tabs that its clients see in one that they see, or in those that
@@ -284,10 +353,10 @@ impl Transaction<'_> {
             (None, _) if is_bounded => self.capture.change_of_owner(change, owner, &inside),
             (Some(_), None) if is_bounded => {
                 for TabPlace { browser, tab } in &inside {
-                    self.capture.change(change, Some(browser), Some(*tab));
+                    self.capture.change(change, owner, Some(browser), Some(*tab));
                 }
             }
-            (_, _) => self.capture.change(change, browser.as_ref(), tab),
+            (_, _) => self.capture.change(change, owner, browser.as_ref(), tab),
         }
         self.tell_captures(before);
         Ok(if is_bounded {
@@ -372,23 +441,31 @@ impl BrowserCapture {
         self.all.is_empty() && self.tabs.is_empty()
     }
 
-    /// Adds or removes streams, for a tab or for the browser. Removing them from the browser removes
-    /// them from its tabs as well.
-    fn change(&mut self, on: bool, streams: &BTreeSet<StreamKind>, tab: Option<TabId>) {
-        let without = |of: &mut BTreeSet<StreamKind>| of.retain(|stream| !streams.contains(stream));
-        match (on, tab) {
-            (true, Some(tab)) => self.tabs.entry(tab).or_default().extend(streams),
-            (true, None) => self.all.extend(streams),
-            (false, Some(tab)) => {
-                if let Some(of) = self.tabs.get_mut(&tab) {
-                    without(of);
+    /// The streams of each tab.
+    fn tab_kinds(&self) -> BTreeMap<TabId, BTreeSet<StreamKind>> {
+        self.tabs.iter().map(|(tab, asked)| (*tab, asked.kinds())).collect()
+    }
+
+    fn add(&mut self, streams: &BTreeSet<StreamKind>, owner: &Owner, tab: Option<TabId>) {
+        let asked = match tab {
+            Some(tab) => self.tabs.entry(tab).or_default(),
+            None => &mut self.all,
+        };
+        asked.add(streams, owner);
+    }
+
+    /// Removing streams from the browser removes them from its tabs as well.
+    fn remove(&mut self, streams: &BTreeSet<StreamKind>, tab: Option<TabId>) {
+        match tab {
+            Some(tab) => {
+                if let Some(asked) = self.tabs.get_mut(&tab) {
+                    asked.remove(streams);
                 }
             }
-            (false, None) => {
-                without(&mut self.all);
-                self.tabs.values_mut().for_each(without);
+            None => {
+                self.all.remove(streams);
+                self.tabs.values_mut().for_each(|asked| asked.remove(streams));
             }
         }
-        self.tabs.retain(|_, of| !of.is_empty());
     }
 }

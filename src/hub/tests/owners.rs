@@ -3,7 +3,9 @@
 use super::consents::SHOP;
 use super::scopes::{connect, opening};
 use super::*;
-use crate::protocol::{ConsentAnswer, OwnerEntry, OwnerGeneration, OwnerList, PageState};
+use crate::protocol::{
+    ConsentAnswer, OwnerEntry, OwnerGeneration, OwnerList, PageState, StreamKind,
+};
 
 /// A list with the owner `ci` of one generation, and a client of it.
 fn listed(digit: char) -> (Arc<OwnerList>, Caller) {
@@ -101,4 +103,26 @@ async fn an_owner_of_whom_nothing_but_its_usage_is_known_is_found_at_its_removal
     hub.set_owners(Arc::default());
     hub.set_owners(list);
     assert!(takes().await, "the usage of the removed one does not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_recorded_any_more_that_a_removed_owner_alone_has_asked_for() {
+    let hub = Hub::start(Limits::default());
+    let (list, ci) = listed('1');
+    hub.set_owners(list);
+    let _browser = Extension::connect(&hub, "b", "i");
+    let tab = TargetSelector { tab: Some(TabId(4)), ..TargetSelector::default() };
+    let browser = TargetSelector { browser: Some("b".into()), ..TargetSelector::default() };
+    let ask = |caller: &Caller, of: &TargetSelector, streams: &[StreamKind]| {
+        let streams = Some(streams.iter().copied().collect());
+        hub.capture(caller, &CaptureChange { on: true, streams, of: of.clone() }).unwrap();
+    };
+    for of in [tab, browser, TargetSelector::default()] {
+        ask(&ci, &of, &[StreamKind::Logs, StreamKind::Network]);
+        ask(&agent("a"), &of, &[StreamKind::Logs]);
+    }
+    let is_recorded = |stream| hub.capture_of(&"b".into()).has(stream, None);
+    assert!(is_recorded(StreamKind::Logs) && is_recorded(StreamKind::Network));
+    hub.set_owners(Arc::default());
+    assert!(is_recorded(StreamKind::Logs) && !is_recorded(StreamKind::Network));
 }
