@@ -99,7 +99,7 @@ pub async fn carry(
         .keep_alive_while_idle(true)
         .initial_connection_window_size(WINDOW)
         .initial_stream_window_size(WINDOW)
-        .max_header_list_size(HEADERS_MAX)
+        .max_header_list_size(HEADERS_MAX.into())
         .handshake(line)
         .await?;
     tokio::select! {
@@ -134,6 +134,7 @@ async fn serve_connection(
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
+        .max_buf_size(HEADERS_MAX.into())
         .serve_connection(TokioIo::new(stream), carrying);
     if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection at the far end broke");

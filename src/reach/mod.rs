@@ -44,7 +44,7 @@ const PING: Duration = Duration::from_secs(2);
 const WINDOW: u32 = 256 * 1024;
 
 /// How large the headers of a call are at most, in bytes.
-const HEADERS_MAX: u32 = 16 * 1024;
+const HEADERS_MAX: u16 = 16 * 1024;
 
 /// How many calls are carried at the same time.
 const STREAMS: u32 = 256;

@@ -42,7 +42,7 @@ pub async fn serve(
         .initial_connection_window_size(WINDOW)
         .initial_stream_window_size(WINDOW)
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(HEADERS_MAX)
+        .max_header_list_size(HEADERS_MAX.into())
         .serve_connection(TokioIo::new(line), passing_on);
     Ok(line.await?)
 }
@@ -72,6 +72,7 @@ pub async fn serve_folder(
             let passing_on = service_fn(|call| daemon.clone().answer(call));
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
+                .max_buf_size(HEADERS_MAX.into())
                 .serve_connection(TokioIo::new(stream), passing_on);
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection at the folder's socket broke");

@@ -7,5 +7,5 @@ mod http_frames;
 mod limits;
 mod links;
 mod reload;
-mod socket;
+pub(crate) mod socket;
 pub(crate) mod websocket;

@@ -142,7 +142,7 @@ async fn a_daemon_starts_without_a_socket_where_a_file_a_link_or_a_long_path_is_
 
 /// Connects as another user and sends a request. Returns the bytes that came back; `None`: this process
 /// cannot be another user.
-fn sent_by_another_user(path: &Path, request: &str) -> Option<Vec<u8>> {
+pub(crate) fn sent_by_another_user(path: &Path, request: &str) -> Option<Vec<u8>> {
     let nobody = Uid::from_raw(65_534);
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {

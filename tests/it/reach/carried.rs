@@ -106,6 +106,23 @@ async fn beyond_the_calls_that_wait_others_still_get_through_and_then_all_are_to
 }
 
 #[tokio::test]
+async fn headers_of_more_than_16_kib_are_refused_where_they_come_in() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let long = |length: usize| format!("{by}X-Long: {}\r\n", "x".repeat(length));
+    let mut stream = UnixStream::connect(&reached.socket).await.unwrap();
+    let request = format!("GET /carrier HTTP/1.1\r\nHost: x\r\n{}\r\n", long(17 * 1024));
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // It is closed with a part unread, which may take the answer along.
+    let _ = soon("the end", stream.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    let taken = reached.ask(&long(8 * 1024), &message("ping", &json!({}))).await;
+    assert_eq!(taken.status, 200, "{taken:?}");
+}
+
+#[tokio::test]
 async fn what_is_not_for_programs_on_another_machine_is_refused_at_the_daemon() {
     let reached = Reached::start().await;
     let by = reached.in_time().await;

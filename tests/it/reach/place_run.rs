@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::Signal;
@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::{FarAnswer, ask_socket, place};
+use crate::connection::socket::sent_by_another_user;
 
 /// The machine with the browser, and the one with the agent: two state directories.
 pub(crate) struct TwoMachines {
@@ -236,6 +237,32 @@ async fn a_socket_that_cannot_be_is_refused_at_the_far_end_and_nothing_there_cha
     row.tried("two of one name", taken.contains("another program listens on"), taken);
     row.report();
     assert_eq!(machines.get("/home").await.status, 200, "the first is undisturbed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_socket_at_the_far_end_is_closed_to_another_user_also_where_all_may_reach_it() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can be another user");
+        return;
+    }
+    let machines = TwoMachines::new();
+    let _run = machines.by_shell().await;
+    let socket = machines.socket();
+    assert_eq!(machines.get("/home").await.status, 200);
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    for path in [machines.far.path(), socket.parent().unwrap()] {
+        mode(path, 0o711);
+    }
+    mode(&socket, 0o666);
+    let request = "GET /home HTTP/1.1\r\nHost: tabwire\r\nConnection: close\r\n\r\n";
+    let sending = tokio::task::spawn_blocking(move || sent_by_another_user(&socket, request));
+    let answer = soon("the close", sending).await.unwrap();
+    let said = answer.as_deref().map(String::from_utf8_lossy);
+    let mut row = RowReport::new(56);
+    row.tried("another user at the socket", said.as_deref() == Some(""), format!("{said:?}"));
+    row.report();
 }
 
 #[tokio::test]
