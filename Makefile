@@ -29,11 +29,12 @@ demo: browser
 demo-reach: nextest browser sshd
 	$(NEXTEST) --no-capture --filterset 'test(/^browser::far_agent::/)'
 
-# What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine.
+# What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine, and the
+# largest result over a slow line.
 bench-reach: nextest sshd
 	$(CARGO) build --release --locked
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(NEXTEST) --run-ignored only --no-capture --filterset 'test(/^reach::cost::/)'
+		$(NEXTEST) --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
 
 # The order: what is quick and says most comes first.
 check: fmt extension clippy unit-quick

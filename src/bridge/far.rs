@@ -93,10 +93,16 @@ impl FarClock {
         self.limit(os::time_with_sleep())
     }
 
-    /// Whether this reading is nearer to the daemon's clock than another of the same run: the other lay
+    /// Whether this reading counts instead of an earlier one: that is of another run or too old, or lay
     /// longer on its way.
-    fn is_nearer_than(&self, other: &Self) -> bool {
-        self.told.run != other.told.run || self.at(self.came) >= other.at(self.came)
+    fn replaces(&self, earlier: &Self) -> bool {
+        self.told.run != earlier.told.run
+            || !earlier.is_young(self.came)
+            || self.at(self.came) >= earlier.at(self.came)
+    }
+
+    fn is_young(&self, now: Duration) -> bool {
+        now.saturating_sub(self.came) < CLOCK_AGE
     }
 }
 
@@ -151,7 +157,7 @@ impl FarDaemonFinder {
 
     fn young_clock(&self) -> Option<FarClock> {
         let now = os::time_with_sleep();
-        self.clock().clone().filter(|clock| now.saturating_sub(clock.came) < CLOCK_AGE)
+        self.clock().clone().filter(|clock| clock.is_young(now))
     }
 
     /// A ping, which changes nothing. Its refusal tells the clock, too: it cannot say until when it may come.
@@ -192,7 +198,7 @@ impl FarDaemonFinder {
         let Some(told) = told else { return };
         let new = FarClock { told, came: os::time_with_sleep() };
         let mut clock = self.clock();
-        if clock.as_ref().is_none_or(|known| new.is_nearer_than(known)) {
+        if clock.as_ref().is_none_or(|known| new.replaces(known)) {
             *clock = Some(new);
         }
     }
@@ -417,9 +423,18 @@ mod tests {
     #[test]
     fn of_two_readings_of_a_run_the_one_counts_that_lay_on_its_way_for_less_time() {
         let known = clock("run-1.50000", 90);
-        assert!(!clock("run-1.50500", 95).is_nearer_than(&known), "it was late by 4.5 s");
-        assert!(clock("run-1.55100", 95).is_nearer_than(&known));
-        assert!(clock("run-2.1", 95).is_nearer_than(&known), "another run");
+        assert!(!clock("run-1.50500", 95).replaces(&known), "it was late by 4.5 s");
+        assert!(clock("run-1.55100", 95).replaces(&known));
+        assert!(clock("run-2.1", 95).replaces(&known), "another run");
+    }
+
+    #[test]
+    fn a_reading_over_a_line_that_has_become_slower_counts_once_the_earlier_one_is_old() {
+        let known = clock("run-1.50000", 90);
+        let late =
+            |came: u64| clock(&format!("run-1.{}", 50_000 + (came - 90) * 1_000 - 900), came);
+        assert!(!late(149).replaces(&known));
+        assert!(late(150).replaces(&known) && !known.is_young(Duration::from_secs(150)));
     }
 
     #[test]

@@ -81,6 +81,11 @@ impl Transaction<'_> {
         self.apply(id, LifecycleEvent::Cancel);
     }
 
+    /// Notes that the owner reads on in a command's outcome (row 19a).
+    pub fn read_on(&mut self, id: &CorrelationId) {
+        self.apply(id, LifecycleEvent::ReadOn);
+    }
+
     /// Notes that a command's outcome was handed to its owner.
     pub fn mark_read(&mut self, id: &CorrelationId) {
         let Some(client) = self.commands.get(id).map(|known| known.spec().client.clone()) else {

@@ -174,6 +174,13 @@ impl Hub {
         let _ = self.0.journal.recorded(self.0.journal.last()).await;
     }
 
+    /// Notes that the owner reads on in a command's outcome, which is kept for longer.
+    pub fn read_on(&self, caller: &Caller, id: &CorrelationId) {
+        if self.tracked(caller, id).is_some() {
+            self.transact(|tx| tx.read_on(id));
+        }
+    }
+
     /// Notes that the owner has read a command's outcome.
     pub fn mark_read(&self, caller: &Caller, id: &CorrelationId) {
         if self.tracked(caller, id).is_some() {

@@ -77,6 +77,8 @@ pub struct Command {
     holds: HoldHistory,
     /// How much of its whole time the machine has slept through before it began.
     slept: Duration,
+    /// When its owner last read on in the outcome. In this run alone.
+    read_on_at: Option<Timestamp>,
     /// Whether an earlier run of the daemon accepted it. That run may have sent it.
     is_restored: bool,
 }
@@ -241,7 +243,7 @@ impl Command {
         let state = CommandState::first(&spec.work);
         let holds = HoldHistory::default();
         let (trace, slept) = (vec![queued], Duration::ZERO);
-        Self { spec: spec.into(), state, trace, holds, slept, is_restored: false }
+        Self { spec: spec.into(), state, trace, holds, slept, read_on_at: None, is_restored: false }
     }
 
     /// Its specification.
@@ -386,6 +388,13 @@ impl Command {
     }
 
     fn kept_until(&self, ended: Timestamp) -> Timestamp {
+        let usual = self.usually_kept_until(ended);
+        // Over a slow line the parts of a long outcome come for minutes.
+        let read_on = self.read_on_at.map(|at| at + limits::RETAIN);
+        usual.max(read_on.map_or(usual, |until| until.min(ended + limits::RETAIN_READ)))
+    }
+
+    fn usually_kept_until(&self, ended: Timestamp) -> Timestamp {
         match self.spec.work.kind() {
             WorkKind::Browser if self.holds.times == 0 => ended + limits::RETAIN,
             // A person may need the whole time of the wait before the agent looks again.

@@ -76,6 +76,10 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a result is kept. From the command's end.
 pub const RETAIN: Duration = Duration::from_secs(60);
 
+/// How long a result is kept that is read part by part: each part that is read keeps it for [`RETAIN`] more,
+/// until this long after the command's end.
+pub const RETAIN_READ: Duration = Duration::from_secs(600);
+
 /// How long a person may take to draw or to answer. From the creation of the wait (seed 000). The
 /// drawing or the answer can be read for the same time.
 pub const PERSON: Duration = Duration::from_secs(600);

@@ -337,6 +337,9 @@ pub(super) async fn command_result(
     let id: CorrelationId = id.into();
     let with_trace = trace == Some(true);
     let detail = if trace == Some(false) { DetailLevel::Brief } else { DetailLevel::Full };
+    if part.as_ref().is_some_and(RequestedPart::is_further) {
+        tools.hub.read_on(caller, &id);
+    }
     // Answered at once, without a waiter's permit.
     if wait.is_zero() {
         let seen = tools.hub.get(caller, &id, with_trace).await;

@@ -31,6 +31,11 @@ pub(super) struct RequestedPart {
 impl RequestedPart {
     const FIRST: Self = Self { offset: 0, limit: USUAL_PART };
 
+    /// Whether it is not the first.
+    pub(super) fn is_further(&self) -> bool {
+        self.offset > 0
+    }
+
     /// The part that a call asks for, if it asks for one.
     pub(super) fn asked_for(offset: Option<usize>, limit: Option<usize>) -> Option<Self> {
         (offset.is_some() || limit.is_some()).then(|| AnswerRange { offset, limit }.into())

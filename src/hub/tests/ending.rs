@@ -75,3 +75,24 @@ async fn a_browser_that_has_been_away_for_long_is_forgotten() {
     pass(seconds(70)).await;
     assert!(hub.browsers().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_its_owner_reads_on_in_is_kept_for_another_minute() {
+    let hub = Hub::start(Limits::default());
+    let mut browser = Extension::connect(&hub, "b", "i1");
+    let id = hub.submit(&agent("a"), script()).await.unwrap().id;
+    let (_, attempt) = browser.begin().await;
+    browser.complete(&id, attempt, "x").await;
+    let is_kept = async || {
+        let seen = hub.get(&agent("a"), &id, false).await.unwrap();
+        matches!(seen, CommandLookup::Command(_))
+    };
+    pass(seconds(50)).await;
+    // Somebody else's reading keeps nothing.
+    hub.read_on(&Caller { owner: "ci".into(), client: "ci·a".into() }, &id);
+    hub.read_on(&agent("a"), &id);
+    pass(seconds(50)).await;
+    assert!(is_kept().await);
+    pass(seconds(15)).await;
+    assert!(!is_kept().await);
+}

@@ -49,6 +49,8 @@ pub enum LifecycleEvent {
     Stop,
     /// Its owner read the outcome.
     Read,
+    /// Its owner reads on in the outcome, after a part of it (row 19a).
+    ReadOn,
     /// The machine has slept for this long, which no other deadline counts.
     Slept(Duration),
     /// Time has passed: every deadline that is over takes effect (rows 4, 8, 12–14).

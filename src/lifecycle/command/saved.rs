@@ -126,6 +126,7 @@ impl Command {
             trace,
             holds,
             slept: Duration::ZERO,
+            read_on_at: None,
             is_restored: true,
         };
         command.restore_stage(stage, is_same_boot, now, slept);

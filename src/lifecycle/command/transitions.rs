@@ -122,6 +122,7 @@ impl Command {
             LifecycleEvent::Cancel => self.cancel(false, now),
             LifecycleEvent::Stop => self.cancel(true, now),
             LifecycleEvent::Read => self.read(now),
+            LifecycleEvent::ReadOn => self.read_on(now),
             LifecycleEvent::Slept(length) => self.note_sleep(length, now),
             LifecycleEvent::Tick => Transition::Unchanged(EventReply::Nothing),
         }
@@ -383,6 +384,15 @@ impl Command {
         };
         *read = true;
         self.mark(TracePhase::FirstRead, now, None);
+        self.changed(from, EventReply::Nothing)
+    }
+
+    fn read_on(&mut self, now: Timestamp) -> Transition {
+        let from = self.phase();
+        if !matches!(self.state, CommandState::Ended { .. }) {
+            return Transition::Unchanged(EventReply::Nothing);
+        }
+        self.read_on_at = Some(now);
         self.changed(from, EventReply::Nothing)
     }
 

@@ -6,6 +6,7 @@ mod cost;
 mod line;
 mod outward;
 pub(crate) mod place_run;
+mod slow;
 pub(crate) mod ssh;
 mod storm;
 mod wsl;

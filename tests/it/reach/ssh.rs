@@ -73,10 +73,32 @@ impl SshServer {
         Self { dir, server, port }
     }
 
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Has its `ssh` connect to another port, which leads to it.
+    pub(super) fn lead_by(&self, port: u16) {
+        let settings = self.dir.path().join("ssh_config");
+        let text = fs::read_to_string(&settings).unwrap();
+        let (own, other) = (format!("Port {}\n", self.port), format!("Port {port}\n"));
+        fs::write(&settings, text.replace(&own, &other)).unwrap();
+    }
+
+    /// `tabwire reach box` by this `ssh`, with the program that is tested at the far end, as over a network.
+    pub(super) fn reach_far_away(&self, machines: &TwoMachines) -> Command {
+        let first = ["reach", "--json", "--unattended", "box", "--far-program", program()];
+        self.by_this_ssh(machines.home.command(&first))
+    }
+
     /// `tabwire reach box` by this `ssh`.
     fn reach(&self, machines: &TwoMachines, arguments: &[&str]) -> Command {
         let first = ["reach", "--json", "--unattended", "--near", "box"];
-        let mut command = machines.home.command(&[&first, arguments].concat());
+        self.by_this_ssh(machines.home.command(&[&first, arguments].concat()))
+    }
+
+    fn by_this_ssh(&self, mut command: Command) -> Command {
         let path = std::env::var("PATH").unwrap();
         command.env("PATH", format!("{}:{path}", self.dir.path().join("bin").display()));
         command

@@ -53,7 +53,7 @@ impl Dice {
             16 | 17 => LifecycleEvent::Hold(peer, attempt, need("https://shop.example")),
             18 => LifecycleEvent::Release { is_once: self.roll(2) == 0 },
             9 if self.roll(4) == 0 => LifecycleEvent::Cancel,
-            10 => LifecycleEvent::Read,
+            10 => self.pick([LifecycleEvent::Read, LifecycleEvent::ReadOn]),
             13 => LifecycleEvent::Begin,
             14 => LifecycleEvent::Advance(said(0.5)),
             15 => LifecycleEvent::Finish(outcome_of(self.pick([complete("1"), error("no")]))),

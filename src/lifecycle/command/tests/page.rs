@@ -93,6 +93,7 @@ fn the_deadlines_table_has_the_lengths_that_count() {
         ("away", limits::AWAY),
         ("lane hold", limits::LANE_HOLD),
         ("retain", limits::RETAIN),
+        ("retain read", limits::RETAIN_READ),
         ("person", limits::PERSON),
         ("retain job", limits::RETAIN_JOB),
         ("blocking wait", limits::WAIT_MAX),

@@ -522,6 +522,24 @@ fn row_19_every_end_is_kept_for_the_same_time_from_that_end() {
 }
 
 #[test]
+fn row_19a_an_outcome_that_is_read_part_by_part_is_kept_meanwhile_and_no_longer_than_ten_minutes() {
+    let mut row = Row::of("19a");
+    for mut command in one_of_each_end() {
+        let usual = ENDED_AT + limits::RETAIN;
+        let read_at = ENDED_AT + Duration::from_secs(59);
+        let _ = row.take(&mut command, LifecycleEvent::ReadOn, read_at);
+        assert_eq!(command.retain_until(), Some(read_at + limits::RETAIN));
+        assert_eq!(command.next_deadline(), read_at + limits::RETAIN);
+        assert_eq!(command.apply(LifecycleEvent::Tick, usual), IGNORED);
+        let late = ENDED_AT + Duration::from_secs(595);
+        let _ = row.take(&mut command, LifecycleEvent::ReadOn, late);
+        assert_eq!(command.retain_until(), Some(ENDED_AT + limits::RETAIN_READ));
+    }
+    let mut running = started();
+    assert_eq!(running.apply(LifecycleEvent::ReadOn, ms(1_000)), IGNORED);
+}
+
+#[test]
 fn row_20_an_unread_result_is_told_from_a_read_one() {
     let mut row = Row::of("20");
     let mut command = ended_by(complete("1"));
