@@ -108,6 +108,10 @@ mod terminal;
 /// An agent on another machine: its calls on their way over any two pipes.
 pub mod reach;
 
+/// Many machines, each a place with a name: their calls on their way over NATS.
+#[cfg(feature = "fleet")]
+pub mod fleet;
+
 /// A throw-away daemon and browser, driven as an MCP client would.
 pub mod demo;
 
