@@ -24,7 +24,8 @@ pub use greeting::{CarrierGreeting, GreetingError, read_greeting};
 pub use home_daemon::HomeDaemon;
 pub use line::{FarLine, FarLineError, LineGuard, LinePipes};
 pub use place::{
-    FarAddress, FarAddressError, FarSocketError, PlaceName, PlaceNameError, far_socket, listen_far,
+    FarAddress, FarAddressError, FarSocketError, PlaceName, PlaceNameError, far_socket,
+    is_place_name, listen_far,
 };
 pub use serve::{ServeError, serve, serve_folder};
 

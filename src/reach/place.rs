@@ -21,6 +21,14 @@ pub struct PlaceName(Box<str>);
 #[error("a place has a name of 1 to {NAME_MAX} letters a-z, digits and -. Name it with --name")]
 pub struct PlaceNameError;
 
+/// Whether a text can be the name of a place: 1 to 40 letters a-z, digits and `-`.
+#[must_use]
+pub fn is_place_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    // A name that begins with - would be an option of the command that carries it.
+    (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-')
+}
+
 impl PlaceName {
     /// The name.
     #[must_use]
@@ -33,12 +41,7 @@ impl FromStr for PlaceName {
     type Err = PlaceNameError;
 
     fn from_str(text: &str) -> Result<Self, PlaceNameError> {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        // A name that begins with - would be an option of the command that carries it.
-        let is_name = (1..=NAME_MAX).contains(&text.len())
-            && text.bytes().all(fits)
-            && !text.starts_with('-');
-        if is_name { Ok(Self(text.into())) } else { Err(PlaceNameError) }
+        if is_place_name(text) { Ok(Self(text.into())) } else { Err(PlaceNameError) }
     }
 }
 
