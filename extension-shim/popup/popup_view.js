@@ -169,7 +169,9 @@ function nameOf(owner) {
 /** @param {FarOwner} far @returns {{says: string, note: string, button: string}} `note`: the person's own words for the machine */
 export function farLine({ owner, label = '', calls, suspended }) {
   const goesOn = suspended ? 'disconnected' : `${calls} ${calls === 1 ? 'call' : 'calls'}`;
-  return { says: `agents on ${nameOf(owner)}: ${goesOn}`, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
+  const [agent, tenant] = nameOf(owner).split('@');
+  const says = tenant ? `${tenant}: ${agent}, ${goesOn}` : `agents on ${agent}: ${goesOn}`;
+  return { says, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
 }
 
 /** @param {number} count @returns {string} */

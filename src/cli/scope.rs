@@ -7,13 +7,13 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::daemon_client::DaemonClient;
-use super::owner::{NewOwnerConsent, owner_to_use};
+use super::owner::{NewOwnerConsent, listed_owner, owner_to_use};
 use super::person::{UnattendedFlag, require_consent_to_reversible};
 use super::read_owner;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::proof::DEFAULT_OWNER;
-use crate::protocol::{OwnerList, OwnerScopes, TabScope};
+use crate::protocol::{Owner, OwnerList, OwnerScopes, TabScope};
 use crate::terminal::print_line;
 
 #[derive(Args, Debug)]
@@ -44,12 +44,19 @@ pub(super) async fn run(
         let list = home.map(|home| home.owners().read()).transpose()?.flatten();
         return print_scopes(&scopes.unwrap_or_default(), &list.unwrap_or_default(), json);
     };
-    let name = read_owner(&owner)?;
-    let name = name.as_str();
+    let name = owner.as_str();
+    let is_agent = Owner::is_agent_name(name);
+    if !is_agent {
+        read_owner(name)?;
+    }
     let home = StateDirectory::open(&dir)?;
     // First: with a damaged file of scopes no owner is added.
     home.scopes().read()?;
-    let owner = owner_to_use(&home, name, NewOwnerConsent::Implied)?;
+    // An agent of a tenant is listed once it has called.
+    let owner = match is_agent {
+        true => listed_owner(&home, name)?,
+        false => owner_to_use(&home, name, NewOwnerConsent::Implied)?,
+    };
     let list = home.owners().read()?.unwrap_or_default();
     let scopes = home.scopes().read()?;
     let before = list.entry(name).map_or_else(|| scopes.of(&owner), |it| scopes.of_listed(it));

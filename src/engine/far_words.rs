@@ -30,7 +30,10 @@ impl Engine {
     /// What the person is told of whom a kept word is about.
     pub(super) fn subject_of_word(&self, subject: &ConsentSubject) -> Arc<str> {
         if self.is_far(&subject.owner) && subject.client == all_clients_of(&subject.owner) {
-            return format!("agents on {}", subject.owner.name()).into();
+            return match subject.owner.agent_of_tenant() {
+                Some((agent, tenant)) => format!("{tenant}: {agent}").into(),
+                None => format!("agents on {}", subject.owner.name()).into(),
+            };
         }
         let label = self.clients.label_of(&subject.client);
         if label.is_empty() { subject.client.as_str().into() } else { label }
@@ -39,12 +42,20 @@ impl Engine {
     /// What the person is told of whose command this is. A client on another machine names itself, so the
     /// name of the machine stands behind it.
     pub(super) fn shown_client(&self, spec: &CommandSpec) -> Arc<str> {
-        let label = self.clients.label_of(&spec.client);
-        if !self.is_far(&spec.owner) {
+        self.shown_caller(&spec.owner, &spec.client)
+    }
+
+    /// The same of a client.
+    pub(super) fn shown_caller(&self, owner: &Owner, client: &ClientId) -> Arc<str> {
+        let label = self.clients.label_of(client);
+        if !self.is_far(owner) {
             return label;
         }
         let label = if label.is_empty() { "an agent" } else { &*label };
-        format!("{label} on {}", spec.owner.name()).into()
+        match owner.agent_of_tenant() {
+            Some((agent, tenant)) => format!("{tenant}: {agent} (calls itself {label})").into(),
+            None => format!("{label} on {}", owner.name()).into(),
+        }
     }
 
     /// The sites of which an owner's clients are told; `None`: of every site.

@@ -184,7 +184,7 @@ impl Engine {
         let mut held: Vec<_> = of_it
             .map(|lease| HeldTab {
                 tab_id: lease.tab,
-                client: self.clients.label_of(&lease.holder.client),
+                client: self.shown_caller(&lease.holder.owner, &lease.holder.client),
                 opened: lease.kind == LeaseKind::Opened,
                 since: lease.since,
             })

@@ -305,7 +305,7 @@ pub(super) fn command_frame(
         redelivered: delivery.attempt.0 > 1,
         holds_dialogs: spec.holds_dialogs,
         pictured: engine.is_pictured(command, lane),
-        client: engine.clients.label_of(&spec.client),
+        client: engine.shown_client(spec),
         client_id: spec.client.clone(),
         consents: engine.consents_of(command),
         allowed: command.holds().allowed.clone(),

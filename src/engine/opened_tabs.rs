@@ -109,7 +109,7 @@ impl Engine {
         let mut tabs: Vec<_> = of_it
             .map(|ClientTabState { tab, .. }| AgentTab {
                 tab_id: tab.tab,
-                client: self.clients.label_of(&tab.opener.client),
+                client: self.shown_caller(&tab.opener.owner, &tab.opener.client),
                 client_id: tab.opener.client.clone(),
                 closes_at: self.closes_at(tab, now),
             })

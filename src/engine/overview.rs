@@ -104,7 +104,7 @@ impl Engine {
         });
         let asks = self.open_asks().into_iter().map(|(command, ask)| OverviewAsk {
             correlation_id: command.spec().id.clone(),
-            client: self.clients.label_of(&command.spec().client),
+            client: self.shown_client(command.spec()),
             text: question_of(&ask),
             until: command.total_by(),
         });
@@ -131,7 +131,7 @@ impl Engine {
         let lane = self.lane_of(id).cloned();
         let browser = lane.as_ref().and_then(|lane| self.browsers.get(&lane.browser));
         let browser_label = browser.map(|known| known.label().to_owned());
-        let agent = self.clients.label_of(&command.spec().client);
+        let agent = self.shown_client(command.spec());
         Some(OverviewCommand { command, lane, agent, browser_label })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Engine, Transaction};
 use crate::lifecycle::LifecycleEvent;
-use crate::protocol::{ClientId, CorrelationId, FarOwner, Owner, OwnerEntry, OwnerKind, OwnerList};
+use crate::protocol::{ClientId, CorrelationId, FarOwner, Owner, OwnerEntry, OwnerList};
 
 /// The hint of a result whose owner was removed.
 const OWNER_REMOVED: &str = "Result dropped: its owner was removed (never retrieved)";
@@ -28,7 +28,7 @@ impl Engine {
     #[must_use]
     pub fn far_owners(&self) -> Vec<FarOwner> {
         let entries = self.owners.iter().flat_map(|list| list.entries());
-        let far = entries.filter(|entry| entry.kind == OwnerKind::Far).map(|entry| {
+        let far = entries.filter(|entry| entry.kind.is_elsewhere()).map(|entry| {
             let owner = entry.owner();
             let calls = self.clients.active_of(&owner).count();
             let is_seen = self.clients.of(&owner).next().is_some();

@@ -22,7 +22,7 @@ impl Transaction<'_> {
         }
         let summary = command.summary(self.scheduler.lane_of(&command.spec().id));
         let took = summary.ended_at.map(|at| at.since(summary.created_at));
-        let label = self.clients.label_of(client);
+        let label = self.shown_client(command.spec());
         let act = PastAct {
             at: summary.ended_at.unwrap_or_else(|| self.now()),
             owner: command.spec().owner.name().into(),

@@ -82,6 +82,12 @@ const OWNER_NAME_MAX: usize = 64;
 /// Stands between an owner's name and its generation. No name has it.
 const GENERATION: char = '~';
 
+/// Stands between the name of an agent and that of its tenant. No other name has it.
+const OF_TENANT: char = '@';
+
+/// How long each of the two names is at most, in bytes.
+const TENANT_NAME_MAX: usize = 40;
+
 impl Owner {
     /// The owner of this name in this generation.
     #[must_use]
@@ -99,6 +105,30 @@ impl Owner {
     #[must_use]
     pub fn generation(&self) -> Option<&str> {
         self.0.split_once(GENERATION).map(|(_, generation)| generation)
+    }
+
+    /// The agent and its tenant, if this is an agent of a tenant.
+    #[must_use]
+    pub fn agent_of_tenant(&self) -> Option<(&str, &str)> {
+        self.name().split_once(OF_TENANT)
+    }
+
+    /// The name of the owner for an agent of a tenant.
+    #[must_use]
+    pub fn name_of_agent(agent: &str, tenant: &str) -> String {
+        format!("{agent}{OF_TENANT}{tenant}")
+    }
+
+    /// Whether this is the name of an owner for an agent of a tenant: `AGENT@TENANT`, each of 1 to 40 letters
+    /// a-z, digits and `-`. [`Self::is_name`] takes none of these, so no token can be asked for by one.
+    #[must_use]
+    pub fn is_agent_name(name: &str) -> bool {
+        let fits = |part: &str| {
+            let is_plain =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            (1..=TENANT_NAME_MAX).contains(&part.len()) && part.bytes().all(is_plain)
+        };
+        name.split_once(OF_TENANT).is_some_and(|(agent, tenant)| fits(agent) && fits(tenant))
     }
 
     /// Whether this can be the name of an owner: 1 to 64 letters, digits, `-` or `_`.

@@ -13,6 +13,10 @@ use super::{FarOwnerChange, Owner, Timestamp};
 /// How many owners a person can add. A script that adds without end stops here.
 const OWNERS_MAX: usize = 256;
 
+/// How many agents of tenants are listed at most. They have a number of their own: a tenant with many agents
+/// takes no room from the person's own owners.
+const TENANT_AGENTS_MAX: usize = 256;
+
 /// How many hexadecimal digits a generation has: 16 random bytes.
 const GENERATION_DIGITS: usize = 32;
 
@@ -61,7 +65,7 @@ pub enum OwnerKind {
     Local,
     /// On another computer.
     Far,
-    /// In another account of this computer.
+    /// On computers of a team that this computer's person has joined.
     Tenant,
 }
 
@@ -73,6 +77,15 @@ impl OwnerKind {
             Self::Local => "local",
             Self::Far => "far",
             Self::Tenant => "tenant",
+        }
+    }
+
+    /// Whether they are on another computer: what holds for programs elsewhere holds for them.
+    #[must_use]
+    pub const fn is_elsewhere(self) -> bool {
+        match self {
+            Self::Far | Self::Tenant => true,
+            Self::Local => false,
         }
     }
 }
@@ -154,7 +167,7 @@ impl TryFrom<OwnerListFile> for OwnerList {
         let OwnerListFile { owners, old_named } = file;
         for (at, entry) in owners.iter().enumerate() {
             let name = &entry.name;
-            check_listed(name, entry.label.as_deref()).map_err(|why| why.to_string())?;
+            check_entry(entry).map_err(|why| why.to_string())?;
             if owners.iter().take(at).any(|other| other.name == *name) {
                 return Err(format!("owner {name} is listed twice"));
             }
@@ -181,15 +194,18 @@ pub enum OwnerListError {
     #[error("there is an owner {0} already. `tabwire owner list` shows all")]
     Known(String),
     /// There is none of this name.
-    #[error(
-        "there is no owner {0}. `tabwire owner add {0}` adds it; `tabwire owner list` shows all"
-    )]
+    #[error("there is no owner {0}. {add}`tabwire owner list` shows all", add = how_to_add(.0))]
     Unknown(String),
     /// The person disconnected it.
     #[error(
         "owner {0} is suspended: its programs may not use the browser. `tabwire owner allow {0}` lets them in again"
     )]
     Suspended(String),
+    /// Too many agents of tenants have called.
+    #[error(
+        "{TENANT_AGENTS_MAX} agents of tenants are listed, and no more can be added. `tabwire owner remove NAME` removes one, `tabwire-fleet leave` those of a tenant"
+    )]
+    TooManyAgents,
     /// There are too many.
     #[error(
         "there are {OWNERS_MAX} owners, and no more can be added. Remove one with `tabwire owner remove NAME`"
@@ -205,7 +221,7 @@ impl OwnerList {
         for owner in known {
             let name = owner.as_str();
             // A name that no token can carry was never an owner's.
-            if check_listed(name, None).is_ok() && list.entry(name).is_none() {
+            if Owner::is_name(name) && name != DEFAULT_OWNER && list.entry(name).is_none() {
                 list.owners.push(OwnerEntry { since, ..OwnerEntry::tried(name) });
             }
         }
@@ -234,9 +250,7 @@ impl OwnerList {
         if name == DEFAULT_OWNER {
             return Ok(name.into());
         }
-        if !Owner::is_name(name) {
-            return Err(OwnerListError::BadName(name.to_owned()));
-        }
+        check_name_listed(name)?;
         let entry = self.entry(name).ok_or_else(|| OwnerListError::Unknown(name.to_owned()))?;
         if entry.suspended {
             return Err(OwnerListError::Suspended(name.to_owned()));
@@ -254,13 +268,26 @@ impl OwnerList {
     #[must_use]
     pub fn is_far(&self, owner: &Owner) -> bool {
         let entry = self.entry(owner.name());
-        entry.is_some_and(|entry| entry.kind == OwnerKind::Far && entry.owner() == *owner)
+        entry.is_some_and(|entry| entry.kind.is_elsewhere() && entry.owner() == *owner)
     }
 
     /// The owners whose programs are on another machine.
     pub fn far(&self) -> impl Iterator<Item = Owner> {
-        let far = self.owners.iter().filter(|entry| entry.kind == OwnerKind::Far);
+        let far = self.owners.iter().filter(|entry| entry.kind.is_elsewhere());
         far.map(OwnerEntry::owner)
+    }
+
+    /// The agents of a tenant that are listed.
+    pub fn agents_of<'a>(&'a self, tenant: &'a str) -> impl Iterator<Item = Owner> + 'a {
+        let owners = self.owners.iter().map(OwnerEntry::owner);
+        owners.filter(move |owner| owner.agent_of_tenant().is_some_and(|(_, of)| of == tenant))
+    }
+
+    /// Removes the agents of a tenant, and returns them.
+    pub fn remove_agents_of(&mut self, tenant: &str) -> Vec<Owner> {
+        let removed: Vec<_> = self.agents_of(tenant).collect();
+        self.owners.retain(|entry| !removed.contains(&entry.owner()));
+        removed
     }
 
     /// Adds an owner with a new generation.
@@ -269,11 +296,16 @@ impl OwnerList {
     ///
     /// [`OwnerListError`]: nothing was added.
     pub fn add(&mut self, entry: OwnerEntry) -> Result<(), OwnerListError> {
-        check_listed(&entry.name, entry.label.as_deref())?;
+        check_entry(&entry)?;
         if self.entry(&entry.name).is_some() {
             return Err(OwnerListError::Known(entry.name));
         }
-        if self.owners.len() >= OWNERS_MAX {
+        let is_agent = |entry: &OwnerEntry| entry.kind == OwnerKind::Tenant;
+        let agents = self.owners.iter().filter(|entry| is_agent(entry)).count();
+        if is_agent(&entry) && agents >= TENANT_AGENTS_MAX {
+            return Err(OwnerListError::TooManyAgents);
+        }
+        if !is_agent(&entry) && self.owners.len() - agents >= OWNERS_MAX {
             return Err(OwnerListError::TooMany);
         }
         self.owners.push(entry);
@@ -286,7 +318,7 @@ impl OwnerList {
     ///
     /// [`OwnerListError`]: nothing was removed.
     pub fn remove(&mut self, name: &str) -> Result<OwnerEntry, OwnerListError> {
-        check_listed(name, None)?;
+        check_name_listed(name)?;
         let at = self.owners.iter().position(|entry| entry.name == name);
         let at = at.ok_or_else(|| OwnerListError::Unknown(name.to_owned()))?;
         Ok(self.owners.remove(at))
@@ -303,7 +335,7 @@ impl OwnerList {
         name: &str,
         suspended: bool,
     ) -> Result<(OwnerEntry, bool), OwnerListError> {
-        check_listed(name, None)?;
+        check_name_listed(name)?;
         let entry = self.owners.iter_mut().find(|entry| entry.name == name);
         let entry = entry.ok_or_else(|| OwnerListError::Unknown(name.to_owned()))?;
         let is_change = entry.suspended != suspended;
@@ -337,13 +369,31 @@ impl OwnerList {
     }
 }
 
-/// Whether an owner can be listed under this name and label.
-fn check_listed(name: &str, label: Option<&str>) -> Result<(), OwnerListError> {
+/// A person adds no agent of a tenant: it is listed once it calls.
+fn how_to_add(name: &str) -> String {
+    if Owner::is_agent_name(name) {
+        return String::new();
+    }
+    format!("`tabwire owner add {name}` adds it; ")
+}
+
+/// Whether an owner can have this name.
+fn check_name_listed(name: &str) -> Result<(), OwnerListError> {
     if name == DEFAULT_OWNER {
         return Err(OwnerListError::DefaultOwner);
     }
-    if !Owner::is_name(name) {
-        return Err(OwnerListError::BadName(name.to_owned()));
+    if Owner::is_name(name) || Owner::is_agent_name(name) {
+        return Ok(());
+    }
+    Err(OwnerListError::BadName(name.to_owned()))
+}
+
+/// Whether an owner of this kind can be listed under this name and label: an agent of a tenant has a name that
+/// no other owner has.
+fn check_entry(OwnerEntry { name, label, kind, .. }: &OwnerEntry) -> Result<(), OwnerListError> {
+    check_name_listed(name)?;
+    if Owner::is_agent_name(name) != (*kind == OwnerKind::Tenant) {
+        return Err(OwnerListError::BadName(name.clone()));
     }
     let Some(label) = label else { return Ok(()) };
     check_name(label).map_err(OwnerListError::BadLabel)?;
@@ -421,6 +471,40 @@ mod tests {
         }
         assert!(matches!(list.owner("a b"), Err(OwnerListError::BadName(_))));
         assert!(matches!(list.owner("ci~01"), Err(OwnerListError::BadName(_))));
+    }
+
+    #[test]
+    fn an_agent_of_a_tenant_has_a_name_of_its_own_the_rights_of_far_owners_and_its_own_number() {
+        let agent =
+            |name: &str, digit| OwnerEntry { kind: OwnerKind::Tenant, ..entry(name, digit) };
+        let mut list = OwnerList::default();
+        for wrong in ["ci", "@acme", "ci@", "ci@acme@x", "Ci@acme", "ci@ac.me", "ci@acme~1", "user"]
+        {
+            assert!(list.add(agent(wrong, '1')).is_err(), "{wrong}");
+        }
+        for kind in [OwnerKind::Local, OwnerKind::Far] {
+            assert!(list.add(OwnerEntry { kind, ..entry("ci@acme", '1') }).is_err(), "{kind}");
+        }
+        list.add(agent("ci@acme", '1')).unwrap();
+        list.add(agent("ci@other", '2')).unwrap();
+        list.add(entry("ci", '3')).unwrap();
+        let owner = list.owner("ci@acme").unwrap();
+        assert_eq!(owner.agent_of_tenant(), Some(("ci", "acme")));
+        assert!(list.is_far(&owner) && list.far().any(|far| far == owner));
+        assert!(!list.is_far(&list.owner("ci").unwrap()));
+        assert!(!Owner::is_name("ci@acme"), "no command gives a token for it");
+        for number in 2..TENANT_AGENTS_MAX {
+            list.add(agent(&format!("a{number}@acme"), '1')).unwrap();
+        }
+        assert_eq!(list.add(agent("more@acme", '1')), Err(OwnerListError::TooManyAgents));
+        list.add(entry("more", '1')).unwrap();
+        assert_eq!(list.remove_agents_of("acme").len(), TENANT_AGENTS_MAX - 1);
+        let names: Vec<_> = list.entries().iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["ci@other", "ci", "more"]);
+        let text = serde_json::to_string(&list).unwrap();
+        assert_eq!(serde_json::from_str::<OwnerList>(&text).unwrap(), list);
+        let disguised = text.replace("\"tenant\"", "\"local\"");
+        assert!(serde_json::from_str::<OwnerList>(&disguised).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Owner, OwnerEntry, OwnerKind};
+use super::{Owner, OwnerEntry};
 
 /// Which tabs the clients of an owner see and may use.
 ///
@@ -107,10 +107,8 @@ impl OwnerScopes {
     /// The scope of a listed owner.
     #[must_use]
     pub fn of_listed(&self, entry: &OwnerEntry) -> TabScope {
-        match entry.kind {
-            OwnerKind::Far => self.of_far(&entry.owner()),
-            OwnerKind::Local | OwnerKind::Tenant => self.of(&entry.owner()),
-        }
+        let owner = entry.owner();
+        if entry.kind.is_elsewhere() { self.of_far(&owner) } else { self.of(&owner) }
     }
 
     /// Chooses the scope of an owner. Returns whether that is a change.

@@ -47,4 +47,6 @@ test('a line names the machine, how much goes on, and the button that ends or al
   assert.deepEqual(line({}), { says: 'agents on box: 2 calls', note: '', button: 'Disconnect' });
   assert.deepEqual(line({ calls: 1, label: 'The big one' }), { says: 'agents on box: 1 call', note: 'The big one', button: 'Disconnect' });
   assert.deepEqual(line({ calls: 0, suspended: true }), { says: 'agents on box: disconnected', note: '', button: 'Let in again' });
+  assert.equal(line({ owner: 'ci@acme~0123' }).says, 'acme: ci, 2 calls');
+  assert.equal(line({ owner: 'ci@acme~0123', suspended: true }).says, 'acme: ci, disconnected');
 });

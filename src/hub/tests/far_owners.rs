@@ -14,7 +14,7 @@ const BANK: &str = "https://bank.example";
 /// The tab that the person has given these owners. It shows a page of the shop.
 const GIVEN: i64 = 5;
 
-/// Lists two owners on other machines.
+/// Lists two owners on other machines, and an agent of a tenant.
 fn list() -> Arc<OwnerList> {
     let mut list = OwnerList::default();
     for (name, digit) in [("box", '1'), ("pod", '2')] {
@@ -23,6 +23,10 @@ fn list() -> Arc<OwnerList> {
         let entry = OwnerEntry { generation, kind: OwnerKind::Far, ..OwnerEntry::tried(name) };
         list.add(entry).unwrap();
     }
+    let digits: String = std::iter::repeat_n('3', 32).collect();
+    let generation = OwnerGeneration::Added(digits.into());
+    let kind = OwnerKind::Tenant;
+    list.add(OwnerEntry { generation, kind, ..OwnerEntry::tried("box@acme") }).unwrap();
     Arc::new(list)
 }
 
@@ -64,7 +68,7 @@ fn begin() -> (Hub, Extension) {
     let hub = Hub::start(Limits::default());
     hub.set_owners(list());
     let mut scopes = OwnerScopes::default();
-    for name in ["box", "pod"] {
+    for name in ["box", "pod", "box@acme"] {
         scopes.choose(owner(name), TabScope::Shared);
     }
     hub.set_scopes(scopes);
@@ -136,6 +140,27 @@ async fn each_command_is_marked_and_one_that_only_reads_waits_for_the_person_too
     assert_eq!((again.far, again.allowed.len()), (true, 1));
     hub.submit(&agent("a"), script_in(1)).await.unwrap();
     assert!(!browser.heard().await.commands.remove(0).1.far, "a program of this machine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_of_a_tenant_is_asked_about_as_a_far_one_and_shares_nothing_with_its_name_s_others()
+ {
+    let (hub, mut browser) = begin();
+    let id = hub.submit(&far("box@acme", "me"), reading(GIVEN)).await.unwrap().id;
+    let (attempt, command) = browser.heard().await.commands.remove(0);
+    assert!(command.far && command.allowed.is_empty(), "{command:?}");
+    assert!(command.client.starts_with("acme: box (calls itself "), "{}", command.client);
+    let need = need(SHOP);
+    browser.link.receive(FromExtension::Hold { correlation_id: id.clone(), attempt, need });
+    let asked = browser.heard().await.asks.unwrap().remove(0);
+    assert!(asked.client.starts_with("acme: box (calls itself "), "{asked:?}");
+    browser.answers(&id, ConsentAnswer::Never);
+    assert_eq!(code(&hub, &far("box@acme", "me"), &id).await, "denied_by_user");
+    let (words, _) = browser.kept_words(None).await;
+    assert_eq!(words.iter().map(|word| &*word.client).collect::<Vec<_>>(), ["acme: box"]);
+    // An owner of another machine with the agent's name has none of its words.
+    hub.submit(&far("box", "me"), reading(GIVEN)).await.unwrap();
+    assert_eq!(browser.words_of_next().await, (true, Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
