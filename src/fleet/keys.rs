@@ -423,13 +423,13 @@ impl PlaceKey {
         format!("{JOIN_LINE}{}", URL_SAFE_NO_PAD.encode(text_of(self)))
     }
 
-    /// Writes a new file that only its owner can read.
+    /// Writes the line to a new file that only its owner can read.
     ///
     /// # Errors
     ///
     /// [`FleetKeyError::Io`]; among others, that there is one.
     pub fn write_new(&self, path: &Path) -> Result<(), FleetKeyError> {
-        write_secret(path, &text_of(self))
+        write_secret(path, &self.line())
     }
 }
 

@@ -1,12 +1,16 @@
 //! Many machines, each a place with a name, reached over NATS.
 
 mod keys;
+mod operator;
 mod subjects;
+mod users_file;
 
 pub use keys::{
     AgentKey, AgentName, FleetKeyError, FleetNameError, NatsAddress, NatsAddressError, NkeySeed,
     PlaceId, PlaceKey, TenantName, TenantServers,
 };
+pub use operator::{OperatorFolder, OperatorFolderError, ServerCertificate, TenantSettings};
 pub use subjects::{
     HOME_WORD, REPLY_SECONDS, SubjectPermissions, agent_permissions, home_permissions,
 };
+pub use users_file::{FleetUser, FleetUsers, FleetUsersError, USERS_MAX};
