@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach bench-reach
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach bench-reach
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -173,6 +173,10 @@ ANY_SIZE = $(if $(filter-out dist,$(PROFILE)),--any-size)
 
 program:
 	CARGO="$(CARGO)" sh packaging/build.sh $(PROFILE)
+
+# The same, and the program with places over NATS besides: target/dist/tabwire-fleet.
+dist: program
+	CARGO="$(CARGO)" sh packaging/build.sh $(PROFILE) --features fleet --bin tabwire-fleet
 
 packages: program
 	rm -rf $(PACKAGES)

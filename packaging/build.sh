@@ -1,12 +1,13 @@
 #!/bin/sh
 # Builds the program that is published, for this computer: target/dist/tabwire. No path of this computer goes into
 # it, and the compiler is the one of packaging/rust-version: the same source gives the same bytes in each folder.
-# `build.sh PROFILE` builds another profile as cargo does.
+# `build.sh PROFILE` builds another profile as cargo does; words behind that are cargo's.
 set -eu
 cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
 profile=${1:-dist}
+[ $# = 0 ] || shift
 wanted=$(cat packaging/rust-version)
 
 is_wanted() { [ "$(rustc --version 2>/dev/null | cut -d' ' -f2)" = "$wanted" ]; }
@@ -22,4 +23,4 @@ if [ "$profile" = dist ]; then
     separator=$(printf '\037')
     export CARGO_ENCODED_RUSTFLAGS="--remap-path-prefix=$crates=/cargo${separator}--remap-path-prefix=$PWD=/tabwire"
 fi
-"$cargo" build --profile "$profile" --locked
+"$cargo" build --profile "$profile" --locked "$@"

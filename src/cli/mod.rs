@@ -12,6 +12,7 @@ mod drawings;
 mod errors;
 mod extension;
 mod files;
+mod fleet;
 mod history;
 mod install;
 mod legacy;
@@ -212,6 +213,8 @@ enum CliCommand {
         after_help = "You need not run it: `tabwire reach` starts it at the far end. The command carries calls over its\nstandard input and output, and ends with them.\n\nExamples:\n  tabwire reach --name dev -- docker exec -i -u ann dev tabwire carry dev\n  tabwire carry dev     as the last command of any way to this machine"
     )]
     Carry(carry::CarryArguments),
+    #[command(flatten)]
+    Fleet(fleet::FleetCommand),
     /// End the daemon
     #[command(
         after_help = "Running commands get 2 s to finish. Commands that have not begun continue in the next daemon.\n\nExamples:\n  tabwire stop\n  tabwire stop --json"
@@ -524,6 +527,10 @@ impl Cli {
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Reach(given) => reach::run(&location, given).await,
             CliCommand::Carry(given) => carry::run(&location, given).await,
+            #[cfg(feature = "fleet")]
+            CliCommand::Fleet(command) => fleet::run(&location, command).await,
+            #[cfg(not(feature = "fleet"))]
+            CliCommand::Fleet(command) => fleet::run(&location, command),
             CliCommand::Stop { json } => serve::stop(&location, json).await,
             CliCommand::Service { command, json } => service::run(&location, command, json).await,
             CliCommand::Status { json } => status::status(&location, json).await,

@@ -102,7 +102,7 @@ pub(super) async fn run(
 }
 
 /// The list. An error: a daemon of an earlier version runs, which keeps none.
-fn list_of(home: &StateDirectory) -> anyhow::Result<OwnerList> {
+pub(super) fn list_of(home: &StateDirectory) -> anyhow::Result<OwnerList> {
     owners::read_beside_daemon(home)?.context(
         "the running daemon is of an earlier version, which takes the token of any name. End it with \
          `tabwire stop`; the next call starts one of this version, which lists the owners",
@@ -328,7 +328,10 @@ async fn remove(
 }
 
 /// Has a running daemon end what belongs to removed owners, at once.
-async fn tell_daemon(location: &DaemonLocation, home: &StateDirectory) -> anyhow::Result<()> {
+pub(super) async fn tell_daemon(
+    location: &DaemonLocation,
+    home: &StateDirectory,
+) -> anyhow::Result<()> {
     if home.has_daemon()? {
         let reloaded = DaemonClient::of(location)?.post("/api/sites").await?.ok();
         reloaded.context(

@@ -417,6 +417,12 @@ impl PlaceKey {
         parse(&text.ok_or_else(|| no_key::<Self>(cut_off))?)
     }
 
+    /// Whether a text looks like such a line: a secret that belongs in no arguments.
+    #[must_use]
+    pub fn is_line(text: &str) -> bool {
+        text.trim_start().starts_with(JOIN_LINE)
+    }
+
     /// The key as one line, which `tabwire-fleet join` reads from a terminal.
     #[must_use]
     pub fn line(&self) -> String {

@@ -115,6 +115,47 @@ impl OwnersFile {
         Ok(entry)
     }
 
+    /// The owner for an agent of a tenant, added if it is not listed yet. `is_joined` is asked while nobody else
+    /// changes the list: an agent whose tenant a person leaves is not added behind [`Self::remove_agents_of`].
+    ///
+    /// # Errors
+    ///
+    /// [`OwnersError`]; `None`: the tenant is joined no more.
+    pub fn owner_of_agent(
+        &self,
+        name: &str,
+        since: Timestamp,
+        is_joined: impl FnOnce() -> bool,
+    ) -> Result<Option<Owner>, OwnersError> {
+        // Without a list a name would be an owner by itself.
+        if let Some(list) = self.read()?
+            && list.entry(name).is_some()
+        {
+            return Ok(Some(list.owner(name)?));
+        }
+        let generation = proof::random_hex::<GENERATION_BYTES>();
+        self.change(|list| {
+            if !is_joined() {
+                return Ok(None);
+            }
+            if list.entry(name).is_none() {
+                let generation = OwnerGeneration::Added(generation.into());
+                let kind = OwnerKind::Tenant;
+                list.add(OwnerEntry { generation, since, kind, ..OwnerEntry::tried(name) })?;
+            }
+            list.owner(name).map(Some)
+        })
+    }
+
+    /// Removes the agents of a tenant, and returns them.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnersError::Home`]: nothing was removed.
+    pub fn remove_agents_of(&self, tenant: &str) -> Result<Vec<Owner>, OwnersError> {
+        self.change(|list| Ok(list.remove_agents_of(tenant)))
+    }
+
     /// Removes an owner: from now on its token counts for nothing, and nobody gets another one like it.
     ///
     /// # Errors
@@ -237,6 +278,33 @@ mod tests {
         let list = seed(&home, &["ci", "work", "more"]);
         let names: Vec<_> = list.entries().iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["work"]);
+    }
+
+    #[test]
+    fn an_agent_is_added_once_and_none_of_a_tenant_that_was_left() {
+        let (_dir, home) = in_temporary();
+        seed(&home, &[]);
+        let agent =
+            |name: &str, is_joined: bool| home.owners().owner_of_agent(name, AT, || is_joined);
+        let first = agent("ci@acme", true).unwrap().unwrap();
+        assert_eq!(agent("ci@acme", true).unwrap().unwrap(), first);
+        agent("ci@other", true).unwrap().unwrap();
+        home.owners().set_suspended("ci@acme", true).unwrap();
+        assert!(agent("ci@acme", true).unwrap_err().to_string().contains("suspended"));
+        assert_eq!(home.owners().remove_agents_of("acme").unwrap(), std::slice::from_ref(&first));
+        assert_eq!(agent("ci@acme", false).unwrap(), None);
+        let again = agent("ci@acme", true).unwrap().unwrap();
+        assert!(again != first && again.name() == first.name(), "nothing of the old one is its");
+        let names: Vec<_> = home
+            .owners()
+            .read()
+            .unwrap()
+            .unwrap_or_default()
+            .entries()
+            .iter()
+            .map(|it| it.name.clone())
+            .collect();
+        assert_eq!(names, ["ci@other", "ci@acme"]);
     }
 
     #[test]

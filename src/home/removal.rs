@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{ASIDE, REDO_ENDINGS, decode};
 use super::reach_runs::{self, REACH};
+use super::tenants::{self, TENANTS};
 use super::{AUTH_KEY, StateDirectory, StateDirectoryError, drawings, noise, store, uploads};
 use crate::os;
 use crate::protocol::Owner;
@@ -97,6 +98,9 @@ impl StateDirectory {
                 Some(is_own) => removal.add_owners_folder(&path, is_own)?,
                 None if name_of(&path) == Some(REACH) && is_folder(&path) => {
                     removal.add_owner_folder(path, reach_runs::is_own_file)?;
+                }
+                None if name_of(&path) == Some(TENANTS) && is_folder(&path) => {
+                    removal.add_owner_folder(path, tenants::is_own_file)?;
                 }
                 None if is_own_file(&path) => removal.goes.push(path),
                 // A folder may be empty once the paths in `gone` are.

@@ -13,6 +13,7 @@ use super::extensions::{
 };
 use super::native_host::native_host;
 use super::other_users::other_users;
+use super::tenants::tenants;
 use crate::cli::commands::text;
 use crate::cli::daemon_client::{DaemonClient, DaemonClientError};
 use crate::cli::install::installation;
@@ -60,6 +61,9 @@ pub(super) async fn walk(location: &DaemonLocation) -> HopFindings {
     let older = status.as_ref().map_or(&Value::Null, |status| &status["older_extensions"]);
     let has_older = !legacy::asking_ids(older).is_empty();
     folder(&mut findings, location, home.as_ref(), port, is_connected, has_older);
+    if let Some(home) = &home {
+        tenants(&mut findings, home);
+    }
     native_host(&mut findings, location, home.is_some(), is_connected);
     match (&daemon, browsers, connected) {
         (Some(daemon), Some(browsers), Some(connected)) => {
@@ -417,6 +421,7 @@ mod tests {
             VERSION,
             TOKEN,
             super::super::other_users::HOP,
+            super::super::tenants::HOP,
             FOLDER,
             CONNECTED,
             OLDER,

@@ -7,6 +7,7 @@ mod hops;
 mod native_host;
 mod other_users;
 mod report;
+mod tenants;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

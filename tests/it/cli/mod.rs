@@ -10,5 +10,6 @@ mod lasting;
 mod open;
 mod owner;
 mod person;
+pub(crate) mod places;
 mod service;
 mod subcommands;

@@ -23,4 +23,5 @@ mod scene;
 mod scopes;
 mod squatter;
 mod surrogates;
+mod tenants;
 mod uploads;

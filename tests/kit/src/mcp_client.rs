@@ -106,6 +106,18 @@ impl McpClient {
         let since = Timestamp::from_unix_micros(0);
         // A second client has the same one.
         let _ = daemon.home().owners().add(owner, None, OwnerKind::Far, since);
+        Self::elsewhere(daemon, owner).await
+    }
+
+    /// The same of an agent of a tenant, `AGENT@TENANT`, as its home has it listed.
+    pub async fn agent(daemon: &TestDaemon, owner: &str) -> Self {
+        let since = Timestamp::from_unix_micros(0);
+        daemon.home().owners().owner_of_agent(owner, since, || true).unwrap();
+        Self::elsewhere(daemon, owner).await
+    }
+
+    /// A client of a listed owner whose calls say by when they must have come.
+    async fn elsewhere(daemon: &TestDaemon, owner: &str) -> Self {
         let client = Self::legacy(daemon).with_token(daemon.token_of(owner)).of_any_tools();
         let request = Request::post(&client.url).header("content-type", "application/json");
         let told = client.send(request, "application/json", &[], b"{}".to_vec()).await;
