@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tabwire::protocol::{Owner, OwnerKind, Timestamp};
-use testkit::{ExtensionBuilder, McpClient, ProgramSandbox, RowReport, TestDaemon, cli_of, finish};
+use testkit::{ExtensionBuilder, McpClient, RowReport, TestDaemon, cli_of, finish};
 
 const SECRET: &str = "oftheother";
 
@@ -129,10 +129,12 @@ mod keys {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    use super::*;
-    use crate::cli::places::{fleet, operator};
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use testkit::ProgramSandbox;
+
+    use super::*;
+    use crate::cli::places::{fleet, operator};
 
     #[tokio::test]
     async fn row_59_a_key_that_went_astray_joins_nothing() {
