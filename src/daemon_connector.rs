@@ -1,6 +1,8 @@
 //! How a program of this computer connects to the daemon: by its socket in the state directory, or by
-//! its port where there is none.
+//! its port where there is none; to one on another machine by the socket of a place, or in memory by a part of this
+//! program that carries calls there.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -12,6 +14,7 @@ use hyper::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
@@ -20,6 +23,24 @@ use crate::os::AsyncUnixStream;
 
 /// Why there is no connection.
 type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A part of this program that carries calls to a daemon on another machine: each connection begins one in memory.
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct CallCarrier(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+
+impl CallCarrier {
+    /// A carrier at the other end of the connections that this makes. It is called on a runtime.
+    pub fn new(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self(Arc::new(connect))
+    }
+}
+
+impl fmt::Debug for CallCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallCarrier")
+    }
+}
 
 /// Connects to the daemon of one state directory, or to one on another machine by its place's socket. Cheap
 /// to clone.
@@ -36,6 +57,8 @@ enum ConnectorWay {
     Home(Arc<Path>),
     /// Here, and there is no other way.
     Socket(Arc<Path>),
+    /// In memory.
+    Carrier(CallCarrier),
 }
 
 impl DaemonConnector {
@@ -50,6 +73,11 @@ impl DaemonConnector {
     /// A connector for this socket alone: nothing goes to any port.
     pub(crate) fn of_socket(path: &Path) -> Self {
         Self { way: ConnectorWay::Socket(path.into()), port: HttpConnector::new() }
+    }
+
+    /// A connector for this carrier alone.
+    pub(crate) fn of_carrier(carrier: CallCarrier) -> Self {
+        Self { way: ConnectorWay::Carrier(carrier), port: HttpConnector::new() }
     }
 }
 
@@ -71,6 +99,10 @@ impl Service<Uri> for DaemonConnector {
                     let stream = AsyncUnixStream::connect(&path).await?;
                     Ok(DaemonStream::Socket(TokioIo::new(stream)))
                 });
+            }
+            ConnectorWay::Carrier(CallCarrier(connect)) => {
+                let stream = DaemonStream::Memory(TokioIo::new(connect()));
+                return Box::pin(std::future::ready(Ok(stream)));
             }
         };
         let socket = socket_in(home);
@@ -94,6 +126,8 @@ pub(crate) enum DaemonStream {
     Socket(TokioIo<AsyncUnixStream>),
     /// By the port on the loopback.
     Port(TokioIo<TcpStream>),
+    /// In memory.
+    Memory(TokioIo<DuplexStream>),
 }
 
 impl Connection for DaemonStream {
@@ -101,6 +135,7 @@ impl Connection for DaemonStream {
         match self {
             Self::Socket(stream) => stream.connected(),
             Self::Port(stream) => stream.connected(),
+            Self::Memory(_) => Connected::new(),
         }
     }
 }
@@ -114,6 +149,7 @@ impl Read for DaemonStream {
         match self.get_mut() {
             Self::Socket(stream) => Pin::new(stream).poll_read(context, into),
             Self::Port(stream) => Pin::new(stream).poll_read(context, into),
+            Self::Memory(stream) => Pin::new(stream).poll_read(context, into),
         }
     }
 }
@@ -127,6 +163,7 @@ impl Write for DaemonStream {
         match self.get_mut() {
             Self::Socket(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Port(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Memory(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -134,6 +171,7 @@ impl Write for DaemonStream {
         match self.get_mut() {
             Self::Socket(stream) => Pin::new(stream).poll_flush(context),
             Self::Port(stream) => Pin::new(stream).poll_flush(context),
+            Self::Memory(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -141,6 +179,7 @@ impl Write for DaemonStream {
         match self.get_mut() {
             Self::Socket(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Port(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Memory(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 
@@ -148,6 +187,7 @@ impl Write for DaemonStream {
         match self {
             Self::Socket(stream) => stream.is_write_vectored(),
             Self::Port(stream) => stream.is_write_vectored(),
+            Self::Memory(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -159,6 +199,7 @@ impl Write for DaemonStream {
         match self.get_mut() {
             Self::Socket(stream) => Pin::new(stream).poll_write_vectored(context, parts),
             Self::Port(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Self::Memory(stream) => Pin::new(stream).poll_write_vectored(context, parts),
         }
     }
 }

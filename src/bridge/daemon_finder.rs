@@ -50,7 +50,7 @@ impl DaemonTarget {
     pub(super) fn http(&self) -> HttpClient {
         http(match &self.daemon {
             TargetDaemon::Local(local) => DaemonConnector::new(&local.home),
-            TargetDaemon::Far(far) => DaemonConnector::of_socket(&far.socket),
+            TargetDaemon::Far(far) => far.connector(),
         })
     }
 }

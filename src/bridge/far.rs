@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{HeaderMap, Request};
+use hyper::{HeaderMap, Request, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ use super::request::{
     CallHeaders, DAEMON_LOST, ForwardError, HttpClient, PLACE_LOST, PLACE_OFFLINE, http,
     read_answer, request,
 };
-use crate::daemon_connector::DaemonConnector;
+use crate::daemon_connector::{CallCarrier, DaemonConnector};
 use crate::hub::RefusalReason;
 use crate::mcp::{self, LEGACY_VERSIONS};
 use crate::os;
@@ -61,12 +61,33 @@ const SIGN: Duration = Duration::from_secs(2);
 /// The daemon of a place.
 #[derive(Clone, Debug)]
 pub struct FarTarget {
-    /// The place as the person named it: a name, or `unix:PATH`.
+    /// The place as the person named it: a name, `unix:PATH` or another address.
     pub place: String,
-    /// The socket.
-    pub socket: PathBuf,
-    /// Whether the socket has to be this user's own: another machine's user has another number in a container.
-    pub is_own: bool,
+    /// How calls get there.
+    pub way: FarWay,
+}
+
+/// How calls get to a place.
+#[derive(Clone, Debug)]
+pub enum FarWay {
+    /// By a socket, at which another program carries them.
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// Whether it has to be this user's own: another machine's user has another number in a container.
+        is_own: bool,
+    },
+    /// By a part of this program.
+    Carrier(CallCarrier),
+}
+
+impl FarTarget {
+    pub(super) fn connector(&self) -> DaemonConnector {
+        match &self.way {
+            FarWay::Socket { path, .. } => DaemonConnector::of_socket(path),
+            FarWay::Carrier(carrier) => DaemonConnector::of_carrier(carrier.clone()),
+        }
+    }
 }
 
 /// A reading of the daemon's clock.
@@ -186,6 +207,7 @@ impl FarDaemonFinder {
         }
         // Refused on the way.
         match read_answer(response, None).await {
+            Err(ForwardError::Refused { body }) if is_final(&body) => Err(refused_for_good(&body)),
             Err(ForwardError::Refused { body }) if !is_broken_line(&body) => {
                 Err(ForwardError::Refused { body })
             }
@@ -238,7 +260,8 @@ impl FarDaemonFinder {
 const SILENT: &str = "the program at its socket does not answer";
 
 /// Whether the socket can be one of a place.
-fn check_socket(FarTarget { socket, is_own, .. }: &FarTarget) -> Result<(), String> {
+fn check_socket(FarTarget { way, .. }: &FarTarget) -> Result<(), String> {
+    let FarWay::Socket { path: socket, is_own } = way else { return Ok(()) };
     let shown = socket.display();
     match fs::symlink_metadata(socket) {
         Ok(found) if found.is_symlink() => {
@@ -265,6 +288,23 @@ fn lost_on_the_way(body: &Value) -> Option<bool> {
 fn is_broken_line(body: &Value) -> bool {
     let codes = [PLACE_OFFLINE, PLACE_LOST, DAEMON_LOST];
     body["error"].as_str().is_some_and(|code| codes.contains(&code))
+}
+
+/// The word of a program on the way that says whether another try at once could help.
+const MAY_RESEND: &str = "may_resend";
+
+/// Whether it could not: that program has waited for the place itself.
+fn is_final(body: &Value) -> bool {
+    body[MAY_RESEND] == false
+}
+
+/// The refusal without the word, which is for the bridge alone.
+fn refused_for_good(body: &Value) -> ForwardError {
+    let mut body = body.clone();
+    if let Some(body) = body.as_object_mut() {
+        body.remove(MAY_RESEND);
+    }
+    ForwardError::Refused { body }
 }
 
 /// The pauses of a call that is sent again.
@@ -321,6 +361,11 @@ impl DaemonLink {
             };
             let was_sent = match &answer {
                 Err(ForwardError::Lost { was_sent, .. }) => *was_sent,
+                // It has waited for the place itself.
+                Err(ForwardError::Refused { body }) if is_final(body) => {
+                    let is_lost = may_have_run || body["may_have_run"] == true;
+                    return Err(if is_lost { far.lost() } else { refused_for_good(body) });
+                }
                 Err(ForwardError::Refused { body }) => match lost_on_the_way(body) {
                     Some(was_sent) => was_sent,
                     None if may_have_run && is_too_late(body) => return Err(far.lost()),
@@ -365,16 +410,20 @@ impl FarPlace {
     /// The place of this target.
     #[must_use]
     pub fn new(target: FarTarget) -> Self {
-        Self { http: http(DaemonConnector::of_socket(&target.socket)), target }
+        Self { http: http(target.connector()), target }
     }
 
-    /// Whether the socket can be one of a place; why not.
+    /// The socket, if there has to be one and it can be one of a place.
     ///
     /// # Errors
     ///
-    /// The reason in words.
-    pub fn check_socket(&self) -> Result<&Path, String> {
-        check_socket(&self.target).map(|()| &*self.target.socket)
+    /// Why it cannot, in words.
+    pub fn check_socket(&self) -> Result<Option<&Path>, String> {
+        check_socket(&self.target)?;
+        Ok(match &self.target.way {
+            FarWay::Socket { path, .. } => Some(path),
+            FarWay::Carrier(_) => None,
+        })
     }
 
     /// The word of the program at the socket. `None`: it gives none in time.
@@ -386,16 +435,25 @@ impl FarPlace {
     pub async fn home(&self) -> Option<Value> {
         get(&self.http, HOME_URL).await
     }
+
+    /// The same, or the word of a program on the way that has an `error`.
+    pub async fn home_or_refusal(&self) -> Option<Value> {
+        ask(&self.http, HOME_URL).await.map(|(_, told)| told)
+    }
 }
 
 /// The JSON at an address of the program at the socket. `None`: there is none in time.
 async fn get(http: &HttpClient, url: &str) -> Option<Value> {
+    ask(http, url).await.filter(|(status, _)| status.is_success()).map(|(_, told)| told)
+}
+
+async fn ask(http: &HttpClient, url: &str) -> Option<(StatusCode, Value)> {
     let request = Request::get(url).body(Full::<Bytes>::default()).ok()?;
     let asked = async {
         let response = http.request(request).await.ok()?;
-        let is_told = response.status().is_success();
+        let status = response.status();
         let body = response.into_body().collect().await.ok()?;
-        serde_json::from_slice(&body.to_bytes()).ok().filter(|_| is_told)
+        Some((status, serde_json::from_slice(&body.to_bytes()).ok()?))
     };
     tokio::time::timeout(SIGN * 2, asked).await.ok()?
 }

@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use crate::daemon_connector::CallCarrier;
 use crate::home::DaemonRecord;
 use crate::mcp::{
     self, CallRegistry, IncomingMessage, JobCall, JobCalls, MODERN_VERSION, ProtocolGeneration,
@@ -42,7 +43,7 @@ use daemon_finder::DaemonFinder;
 pub use daemon_finder::{DaemonTarget, TargetDaemon};
 use daemon_link::{DaemonLink, OutgoingCall};
 use events::ProgressLines;
-pub use far::{FarPlace, FarTarget};
+pub use far::{FarPlace, FarTarget, FarWay};
 use lines::{InputLine, next_line};
 use listener::ClientLines;
 pub use local_finder::LocalTarget;

@@ -5,18 +5,16 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 
+use super::connect::FarChoice;
 use super::install::{self, lasting_program};
 use super::owner::{NewOwnerConsent, owner_to_use};
 use super::{logs, read_owner};
-use crate::bridge::{self, FarTarget, LocalTarget, TargetDaemon};
+use crate::bridge::{self, LocalTarget, TargetDaemon};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
-use crate::install::{
-    BROWSER_FLAG, CONNECT_FLAG, DaemonService, OWNER_FLAG, ServerEntry, UserFolders,
-};
+use crate::install::{BROWSER_FLAG, DaemonService, OWNER_FLAG, ServerEntry, UserFolders};
 use crate::proof::{self, DEFAULT_OWNER};
 use crate::protocol::{BrowserName, Owner};
-use crate::reach::{FarAddress, far_socket};
 use crate::terminal::print_line;
 use crate::tools::ToolSurface;
 
@@ -27,14 +25,14 @@ pub(super) async fn mcp(
     location: &DaemonLocation,
     client: Option<String>,
     (owner, browser): (Owner, Option<BrowserName>),
-    connect: Option<FarAddress>,
+    connect: Option<FarChoice>,
     job_notifications: bool,
     surface: ToolSurface,
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
     let usual = match connect {
-        Some(address) => far_target(location, &address, client)?,
+        Some(far) => far.target(location, client)?,
         None => local_target(location, owner, client)?,
     };
     let target = bridge::DaemonTarget { browser, job_notifications, surface, ..usual };
@@ -62,34 +60,12 @@ fn local_target(
     Ok(bridge::DaemonTarget::new(TargetDaemon::Local(local), client))
 }
 
-/// The daemon of a place, for a client of this name. Nothing is started.
-pub(super) fn far_target(
-    location: &DaemonLocation,
-    address: &FarAddress,
-    client: String,
-) -> anyhow::Result<bridge::DaemonTarget> {
-    let far = place_at(location, address)?;
-    Ok(bridge::DaemonTarget::new(TargetDaemon::Far(far), client))
-}
-
-/// Where the socket of a place is.
-pub(super) fn place_at(
-    location: &DaemonLocation,
-    address: &FarAddress,
-) -> anyhow::Result<FarTarget> {
-    let (socket, is_own) = match address {
-        FarAddress::Place(place) => (far_socket(&location.home()?, place), true),
-        FarAddress::Socket(path) => (path.clone(), false),
-    };
-    Ok(FarTarget { place: address.to_string(), socket, is_own })
-}
-
 /// Prints the entry for a client's configuration.
 pub(super) fn print_config(
     location: &DaemonLocation,
     owner: Option<&str>,
     browser: Option<&BrowserName>,
-    connect: Option<&FarAddress>,
+    connect: Option<&FarChoice>,
 ) -> anyhow::Result<ExitCode> {
     let owner = owner.map(read_owner).transpose()?;
     let program = lasting_program(location)?;
@@ -97,8 +73,8 @@ pub(super) fn print_config(
     if let Some(browser) = browser {
         args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }
-    if let Some(address) = connect {
-        args.extend([CONNECT_FLAG.to_owned(), address.to_string()]);
+    if let Some(far) = connect {
+        args.extend(far.arguments());
     }
     if let Some(owner) = owner {
         let home = StateDirectory::open(&location.home()?)?;

@@ -6,6 +6,7 @@ mod carry;
 mod commands;
 mod completions;
 mod confirm;
+mod connect;
 mod daemon_client;
 mod doctor;
 mod drawings;
@@ -42,7 +43,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use serde_json::json;
 
 use crate::config::{DaemonLocation, ServeOptions};
@@ -51,9 +52,9 @@ use crate::home::StateDirectory;
 use crate::install::native_host::is_call_of_browser;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
 use crate::protocol::{BrowserName, Owner};
-use crate::reach::FarAddress;
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
+use connect::ConnectFlag;
 use errors::{ExitFailure, message_with_causes, print_error, with_origin};
 use owner::NewOwnerConsent;
 
@@ -102,15 +103,6 @@ pub struct Cli {
     // Without a subcommand, `overview` shows the set-up and the next step.
     #[command(subcommand)]
     command: Option<CliCommand>,
-}
-
-/// The flag of every command that can use a browser on another machine. No variable of the environment does
-/// the same: without the flag no call leaves this computer.
-#[derive(Args, Clone, Debug)]
-struct ConnectFlag {
-    /// Use the browser on another machine: the name of `tabwire reach` there, or unix:/PATH of its socket
-    #[arg(long, value_name = "PLACE")]
-    connect: Option<FarAddress>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -516,13 +508,13 @@ impl Cli {
             }
             CliCommand::Mcp { client, owner, browser, far, job_notifications, tools, wait } => {
                 let used = (read_owner(&owner)?, browser);
-                if far.connect.is_none()
+                if !far.is_given()
                     && let Some(program) = wsl::windows_program(&location.home()?)
                 {
                     return wsl::become_program(&program, arguments().into_iter().skip(1)).await;
                 }
                 let tools = tools.with_wait(wait);
-                mcp::mcp(&location, client, used, far.connect, job_notifications, tools).await
+                mcp::mcp(&location, client, used, far.chosen()?, job_notifications, tools).await
             }
             CliCommand::Call(call) => call::run(&location, call).await,
             CliCommand::Reach(given) => reach::run(&location, given).await,
@@ -548,7 +540,7 @@ impl Cli {
                 &location,
                 owner.as_deref(),
                 browser.as_ref(),
-                far.connect.as_ref(),
+                far.chosen()?.as_ref(),
             ),
             CliCommand::Extension(command) => extension::run(&location, command),
             CliCommand::Legacy { command, json } => legacy::run(&location, command, json).await,

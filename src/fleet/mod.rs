@@ -1,10 +1,21 @@
 //! Many machines, each a place with a name, reached over NATS.
 
+mod agent;
+mod agent_call;
+mod call;
+mod connect;
+mod home;
+mod home_call;
 mod keys;
+mod message;
+mod open_calls;
 mod operator;
 mod subjects;
 mod users_file;
 
+pub use agent::FleetAgent;
+pub use connect::FleetConnectError;
+pub use home::{HomePassage, OwnerLookup, PlaceHomeState, run_home};
 pub use keys::{
     AgentKey, AgentName, FleetKeyError, FleetNameError, NatsAddress, NatsAddressError, NkeySeed,
     PlaceId, PlaceKey, TenantName, TenantServers,

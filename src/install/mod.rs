@@ -32,7 +32,9 @@ pub use profiles::{BrowserFolders, BrowserProfile, find_profile};
 pub(crate) use program_place::{ProgramOrigin, ProgramSurroundings};
 use record::{EditRecord, SettingsEdit};
 pub(crate) use service::{DaemonService, LAUNCHD_LABEL, SERVICE, SOCKET};
-pub(crate) use settings::{BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG, ServerEntry, SettingsError};
+pub(crate) use settings::{
+    BROWSER_FLAG, CONNECT_FLAG, CREDS_FLAG, OWNER_FLAG, ServerEntry, SettingsError,
+};
 pub(crate) use user_folders::{UserFolders, stable_program_path};
 
 use crate::os;

@@ -114,14 +114,21 @@ pub(crate) const OWNER_FLAG: &str = "--owner";
 /// The flag of `tabwire mcp` for a browser on another machine.
 pub(crate) const CONNECT_FLAG: &str = "--connect";
 
+/// The flag of `tabwire mcp` for the file with the key by which that machine is reached.
+pub(crate) const CREDS_FLAG: &str = "--creds";
+
 /// The arguments to write, with the browser, the owner and the other machine that the entry had before: a
 /// renewed entry must not let a program use more browsers, or see more tabs.
 fn with_former_bounds(args: &[String], before: &[String]) -> Vec<String> {
     let mut args = args.to_vec();
-    for flag in [BROWSER_FLAG, CONNECT_FLAG, OWNER_FLAG] {
+    // The key before its address: it goes with the former address alone.
+    for flag in [BROWSER_FLAG, CREDS_FLAG, CONNECT_FLAG, OWNER_FLAG] {
         // The owner of a program that uses another machine's browser is chosen there.
         let is_excluded = match flag {
             OWNER_FLAG => value_of(&args, CONNECT_FLAG).is_some(),
+            CREDS_FLAG => {
+                [CONNECT_FLAG, OWNER_FLAG].iter().any(|flag| value_of(&args, flag).is_some())
+            }
             CONNECT_FLAG => value_of(&args, OWNER_FLAG).is_some(),
             _ => false,
         };

@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 /// This value.
-pub(super) fn json_response<E>(status: StatusCode, told: &Value) -> Response<BoxBody<Bytes, E>> {
+pub(crate) fn json_response<E>(status: StatusCode, told: &Value) -> Response<BoxBody<Bytes, E>> {
     let body = Full::new(Bytes::from(told.to_string())).map_err(|never| match never {});
     let mut response = Response::new(body.boxed());
     *response.status_mut() = status;
@@ -17,7 +17,7 @@ pub(super) fn json_response<E>(status: StatusCode, told: &Value) -> Response<Box
 }
 
 /// Why a call has no other answer, the next step, and whether the call may have been carried out.
-pub(super) fn failure<E>(
+pub(crate) fn failure<E>(
     status: StatusCode,
     code: &str,
     (message, hint): (&str, &str),

@@ -32,12 +32,12 @@ const OF_ANSWERS: [HeaderName; 4] =
     [ALLOW, CONTENT_TYPE, RETRY_AFTER, HeaderName::from_static(CLOCK_HEADER)];
 
 /// The headers of a call that are carried.
-pub(super) fn of_call(given: &HeaderMap) -> HeaderMap {
+pub(crate) fn of_call(given: &HeaderMap) -> HeaderMap {
     only(given, &OF_CALLS)
 }
 
 /// The headers of an answer that are carried.
-pub(super) fn of_answer(given: &HeaderMap) -> HeaderMap {
+pub(crate) fn of_answer(given: &HeaderMap) -> HeaderMap {
     only(given, &OF_ANSWERS)
 }
 

@@ -35,7 +35,7 @@ const HOLD_LOOK: Duration = Duration::from_secs(5);
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of a call, within its limit.
-pub(super) type CallBody = BoxBody<Bytes, BodyError>;
+pub(crate) type CallBody = BoxBody<Bytes, BodyError>;
 
 /// The daemon that calls are passed on to, as one owner. Cheap to clone.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl HomeDaemon {
     }
 
     /// The same as a service, which has an answer to each call.
-    pub(super) async fn answer<B>(self, call: Request<B>) -> Result<Response<CallBody>, Infallible>
+    pub(crate) async fn answer<B>(self, call: Request<B>) -> Result<Response<CallBody>, Infallible>
     where
         B: Body<Data = Bytes, Error: Into<BodyError>> + Send + Sync + 'static,
     {

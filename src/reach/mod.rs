@@ -18,9 +18,15 @@ mod serve;
 
 use std::time::Duration;
 
+#[cfg(feature = "fleet")]
+pub(crate) use answers::{failure, json_response};
 pub use carry::{CarryError, carry};
 pub use command::{FarCommand, FarProgram, FarProgramError};
 pub use greeting::{CarrierGreeting, GreetingError, read_greeting};
+#[cfg(feature = "fleet")]
+pub(crate) use headers::{of_answer as carried_answer_headers, of_call as carried_call_headers};
+#[cfg(feature = "fleet")]
+pub(crate) use home_daemon::CallBody;
 pub use home_daemon::HomeDaemon;
 pub use line::{FarLine, FarLineError, LineGuard, LinePipes};
 pub use place::{
@@ -36,7 +42,7 @@ const MCP_PATH: &str = "/mcp";
 const HOME_PATH: &str = "/home";
 
 /// The path at which the carrier tells of itself, and asks nobody.
-const CARRIER_PATH: &str = "/carrier";
+pub(crate) const CARRIER_PATH: &str = "/carrier";
 
 /// How often each end asks the other for a sign of life.
 const PING: Duration = Duration::from_secs(2);

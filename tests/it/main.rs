@@ -12,6 +12,8 @@ mod collectors;
 mod connection;
 mod daemon;
 mod docs;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod hostile;
 mod layers;
 mod lifecycle;

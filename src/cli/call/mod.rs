@@ -18,9 +18,10 @@ use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
 use serde_json::{Map, Value};
 
-use super::mcp::{client_name, far_target, target};
+use super::connect::ConnectFlag;
+use super::mcp::{client_name, target};
 use super::output_file::check_new;
-use super::{Cli, ConnectFlag, ExitFailure, correlation_id, logs, print_error, trace};
+use super::{Cli, ExitFailure, correlation_id, logs, print_error, trace};
 use crate::config::DaemonLocation;
 use crate::tools;
 use caller::default_client;
@@ -123,7 +124,8 @@ pub(super) async fn run(
     // Arguments are checked before a daemon starts for them.
     let read = arguments::read(&tool, &arguments, io::stdin());
     let mut given = read.map_err(|message| ExitFailure { code: USAGE, message })?;
-    if let (Some(id), None) = (given.get_mut("correlation_id"), &far.connect)
+    if !far.is_given()
+        && let Some(id) = given.get_mut("correlation_id")
         && let Some(beginning) = id.as_str().filter(|text| correlation_id(text).is_ok())
         && let Some(whole) = trace::whole_id(location, beginning).await
     {
@@ -136,8 +138,8 @@ pub(super) async fn run(
     }
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(default_client);
-    let target = match &far.connect {
-        Some(address) => far_target(location, address, client)?,
+    let target = match far.chosen()? {
+        Some(far) => far.target(location, client)?,
         None => target(location, client)?,
     };
     let named_after = named_after(&tool, &given);

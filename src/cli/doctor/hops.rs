@@ -428,7 +428,10 @@ mod tests {
             EXTENSION_VERSION,
             COMMAND,
         ];
-        for hop in hops.into_iter().chain(super::super::far::HOPS) {
+        let far = super::super::far::HOPS.into_iter();
+        #[cfg(feature = "fleet")]
+        let far = far.chain(super::super::far::FLEET_HOPS);
+        for hop in hops.into_iter().chain(far) {
             assert!(readme.contains(&format!("\n| {hop} |")), "README lacks `{hop}`");
         }
     }

@@ -16,7 +16,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::ConnectFlag;
+use super::connect::ConnectFlag;
 use super::output_file::check_new;
 use super::owner::name_old_owners;
 use crate::config::DaemonLocation;
@@ -196,8 +196,8 @@ pub(super) async fn doctor(
     arguments: DoctorArguments,
 ) -> anyhow::Result<ExitCode> {
     let DoctorArguments { far, report, json } = arguments;
-    if let Some(address) = &far.connect {
-        let findings = far::walk(location, address).await?;
+    if let Some(far) = far.chosen()? {
+        let findings = far::walk(location, &far).await?;
         if json {
             print_line(serde_json::to_string_pretty(&findings.to_json())?)?;
         } else {

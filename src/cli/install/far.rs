@@ -6,11 +6,11 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use super::{InstallArguments, clients_to_add, print_done, print_plan, refuse_downgrade, server};
+use crate::cli::connect::{ConnectAddress, FarChoice};
 use crate::config::DaemonLocation;
-use crate::install::{BROWSER_FLAG, CONNECT_FLAG, Installation};
+use crate::install::{BROWSER_FLAG, Installation};
 use crate::os;
 use crate::protocol::DEFAULT_PORT;
-use crate::reach::FarAddress;
 use crate::terminal::{print_line, wrapped_behind};
 
 /// Adds Tabwire to the clients. The machine gets no extension, no host manifest and no daemon.
@@ -18,7 +18,7 @@ pub(super) fn install(
     location: &DaemonLocation,
     installation: &Installation,
     arguments: &InstallArguments,
-    address: &FarAddress,
+    far: &FarChoice,
 ) -> anyhow::Result<ExitCode> {
     let clients = clients_to_add(installation, arguments)?;
     if clients.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn install(
     }
     // No daemon of this machine is meant, so its port is of no account.
     let mut server = server(location, &installation.program, DEFAULT_PORT)?;
-    server.args.extend([CONNECT_FLAG.to_owned(), address.to_string()]);
+    server.args.extend(far.arguments());
     if let Some(browser) = &arguments.browser {
         server.args.extend([BROWSER_FLAG.to_owned(), browser.to_string()]);
     }
@@ -45,14 +45,20 @@ pub(super) fn install(
     if arguments.json {
         let changes: Vec<_> = plan.changes.iter().map(|change| change.to_json()).collect();
         let added: Vec<_> = clients.iter().map(|client| client.id()).collect();
-        let told = json!({"changes": changes, "clients": {"added": added}, "connect": address.to_string()});
+        let told = json!({"changes": changes, "clients": {"added": added}, "connect": far.address.to_string()});
         print_line(serde_json::to_string_pretty(&told)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     print_done(&plan, "Everything was already set up.")?;
+    let (program, begins) = match &far.address {
+        ConnectAddress::Reach(_) => ("tabwire", "`tabwire reach`"),
+        #[cfg(feature = "fleet")]
+        ConnectAddress::Fleet(_) => ("tabwire-fleet", "`tabwire-fleet join`"),
+    };
     let next = format!(
-        "`tabwire doctor --connect {address}` checks the way to the browser. It starts on the machine with the \
-         browser, with `tabwire reach`."
+        "`{program} doctor {}` checks the way to the browser. It starts on the machine with the browser, with \
+         {begins}.",
+        far.arguments().join(" ")
     );
     print_line(format!("\n{}", wrapped_behind(&next, 0)))?;
     Ok(ExitCode::SUCCESS)

@@ -19,13 +19,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::connect::ConnectFlag;
 use super::doctor;
 use super::extension::port_for_extension;
 use super::legacy;
 use super::person::UnattendedFlag;
+use super::read_owner;
 use super::service::ServiceManager;
 use super::state_removal::StateRemoval;
-use super::{ConnectFlag, read_owner};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
@@ -126,8 +127,8 @@ pub(super) async fn install(
              `tabwire mcp-config` prints the entry to add to a client by hand"
         );
     }
-    if let Some(address) = &arguments.far.connect {
-        return far::install(location, &installation, arguments, address);
+    if let Some(far) = arguments.far.clone().chosen()? {
+        return far::install(location, &installation, arguments, &far);
     }
     // Clients from an earlier installation get today's port and path too.
     let had = installation.installed_clients()?;

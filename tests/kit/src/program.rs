@@ -334,11 +334,15 @@ impl StdioClient {
     /// The next line, which must be a JSON-RPC message; `None` at the end.
     pub async fn read(&mut self) -> Option<Value> {
         let line = soon("a line", self.output.next_line()).await.unwrap()?;
-        let message: Value = serde_json::from_str(&line)
+        Some(self.checked(&line))
+    }
+
+    fn checked(&mut self, line: &str) -> Value {
+        let message: Value = serde_json::from_str(line)
             .unwrap_or_else(|error| panic!("nothing but MCP on stdout ({error}): {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         self.check(&message);
-        Some(message)
+        message
     }
 
     /// Checks a message against what is published of it.
@@ -365,6 +369,17 @@ impl StdioClient {
             }
             self.unread.push(message);
         }
+    }
+
+    /// The answer to the request of this id, which may take as long as a call.
+    pub async fn late_answer(&mut self, id: &Value) -> Value {
+        while !self.unread.iter().any(|answer| answer["id"] == *id) {
+            let line = tokio::time::timeout(LONGEST_CALL, self.output.next_line()).await;
+            let line = line.expect("a call hangs").unwrap().expect("the bridge has ended");
+            let message = self.checked(&line);
+            self.unread.push(message);
+        }
+        self.answer(id).await
     }
 
     /// Sends a request and waits for its answer.

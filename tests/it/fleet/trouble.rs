@@ -1,0 +1,171 @@
+//! What breaks on the way: homes, servers and machines that stop, and users that change.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use testkit::{Stopwatch, body, signal, soon, until};
+
+use super::nats::NatsServer;
+use super::{AGENT, AgentMachine, PLACE, PlaceMachine, failure, script};
+
+/// Required of an answer about a place whose home is gone.
+const GONE: Duration = Duration::from_millis(5);
+
+#[tokio::test]
+async fn a_call_to_a_place_whose_home_was_killed_is_answered_within_five_milliseconds() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (mut machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let browser = browser.auto(|_| json!({"value": 1}));
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.call("interact", script("1")).await;
+    machine.kill_home().await;
+    let mut took = Vec::new();
+    for n in 0..9 {
+        let watch = Stopwatch::start();
+        agent.ask(&json!(n), "interact", script("2")).await;
+        let told = agent.answer(&json!(n)).await;
+        took.push(watch.micros());
+        assert_eq!(failure(&told), ("place_offline".to_owned(), Some(false)), "{told}");
+    }
+    took.sort_unstable();
+    assert!(took[4] <= GONE.as_micros(), "{took:?} µs");
+    // The next home is found by itself.
+    machine.join().await;
+    agent.call("interact", script("3")).await;
+    assert_eq!(browser.runs().len(), 2, "{:?}", browser.runs());
+}
+
+#[tokio::test]
+async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_or_gets_its_result()
+{
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (mut machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.ask(&"a".into(), "interact", script("work()")).await;
+    let command = browser.command().await;
+    browser.claim(&command).await;
+    machine.kill_home().await;
+    machine.join().await;
+    // The daemon has it under its key, so it is found again and does not run again.
+    browser.complete(&command, &json!({"value": 7})).await;
+    let told = body(&agent.answer(&"a".into()).await["result"]);
+    assert_eq!(
+        (&told["status"], &told["correlation_id"]),
+        (&json!("complete"), &json!(command.id))
+    );
+    browser.expect_nothing().await;
+    // Nobody comes back.
+    agent.ask(&"b".into(), "interact", script("more()")).await;
+    let command = browser.command().await;
+    browser.claim(&command).await;
+    machine.kill_home().await;
+    let watch = Stopwatch::start();
+    let told = agent.late_answer(&"b".into()).await;
+    assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
+    assert!(watch.micros() < 15_000_000, "{} µs", watch.micros());
+}
+
+#[tokio::test]
+async fn a_call_outlives_the_server_and_its_result_comes_by_the_next_one() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (_machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.ask(&"a".into(), "interact", script("work()")).await;
+    let command = browser.command().await;
+    browser.claim(&command).await;
+    server.kill().await;
+    server.run().await;
+    browser.complete(&command, &json!({"value": 7})).await;
+    let told = body(&agent.answer(&"a".into()).await["result"]);
+    assert_eq!(
+        (&told["status"], &told["correlation_id"]),
+        (&json!("complete"), &json!(command.id))
+    );
+    browser.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn calls_that_lay_before_a_home_that_slept_do_not_run_when_it_wakes() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let browser = browser.auto(|_| json!({"value": 1}));
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.call("interact", script("1")).await;
+    signal(machine.home().pid(), Signal::STOP);
+    for n in 0..2 {
+        agent.ask(&json!(n), "interact", script(&format!("late_{n}()"))).await;
+    }
+    let told = agent.late_answer(&json!(0)).await;
+    assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
+    // The next in turn found a silent place, and was not sent.
+    let told = agent.late_answer(&json!(1)).await;
+    assert_eq!(failure(&told), ("place_offline".to_owned(), Some(false)), "{told}");
+    signal(machine.home().pid(), Signal::CONT);
+    // The next one comes after all that lay there.
+    let next = until(async || {
+        agent.ask(&"next".into(), "interact", script("next()")).await;
+        agent.late_answer(&"next".into()).await["result"]["isError"] == false
+    });
+    soon("the next call", next).await;
+    assert_eq!(browser.runs().len(), 2, "{:?}", browser.runs());
+}
+
+#[tokio::test]
+async fn users_that_are_read_again_and_changed_meanwhile_disturb_no_call() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let browser = browser.auto(|_| json!({"value": 1}));
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.call("interact", script("first()")).await;
+    for round in 0..4 {
+        let watch = Stopwatch::start();
+        agent.ask(&json!(round), "interact", script(&format!("call_{round}()"))).await;
+        if round % 2 == 0 {
+            server.reload().await;
+        } else {
+            server.agent(&format!("other-{round}"), &[PLACE]).await;
+        }
+        // A reload forgets that the home may reply: what it would have said is asked for again.
+        let told = agent.late_answer(&json!(round)).await;
+        assert_eq!(told["result"]["isError"], false, "{told}");
+        assert!(watch.is_under(15_000), "{} ms", watch.millis());
+    }
+    let runs = browser.runs();
+    assert_eq!((runs.len(), runs.values().max()), (5, Some(&1)), "{runs:?}");
+}
+
+#[tokio::test]
+async fn of_two_homes_of_one_place_the_younger_takes_no_call_and_both_say_so() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (mut machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let browser = browser.auto(|_| json!({"value": 1}));
+    let (other, mut other_browser) = PlaceMachine::without_home(&place, &[AGENT]).await;
+    let mut younger = other.begin_to_join();
+    let told = younger.until("TwoHomes").await;
+    assert!(told.contains("answers: false"), "{told}");
+    let told = machine.home.as_mut().unwrap().until("TwoHomes").await;
+    assert!(told.contains("answers: true"), "{told}");
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut agent = caller.mcp();
+    agent.call("interact", script("1")).await;
+    assert_eq!(browser.runs().len(), 1);
+    other_browser.expect_nothing().await;
+}
