@@ -7,6 +7,8 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "fleet")]
+use super::fleet::homes::start as start_homes;
 use super::mcp::has_service;
 use super::{UNAVAILABLE, logs, print_error};
 use crate::config::{DaemonLocation, ServeOptions};
@@ -67,6 +69,8 @@ pub(super) async fn serve(
     if let Err(error) = said {
         tracing::debug!(%error, "cannot print the address");
     }
+    #[cfg(feature = "fleet")]
+    let _homes = start_homes(location, daemon.home().dir().to_owned(), shutdown.clone());
     daemon.run(shutdown).await?;
     Ok(ExitCode::SUCCESS)
 }

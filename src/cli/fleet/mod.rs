@@ -1,6 +1,8 @@
 //! `tabwire-fleet`: places over NATS. The usual program connects to nowhere, and names the other one.
 
 #[cfg(feature = "fleet")]
+pub(super) mod homes;
+#[cfg(feature = "fleet")]
 mod join;
 #[cfg(feature = "fleet")]
 mod places;
