@@ -1,0 +1,112 @@
+//! A team's place from the operator's folder to the agent's call, and the end of it.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use testkit::{ProgramSandbox, finish, free_port, signal, soon, until};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+use super::nats::nats_program;
+use crate::cli::places::fleet;
+
+/// A server with the configuration that the operator's commands have written.
+struct OperatorServer {
+    child: Child,
+}
+
+impl OperatorServer {
+    async fn start(program: &Path, dir: &Path, port: u16) -> Self {
+        let conf = dir.join("nats.conf");
+        let checked = Command::new(program).arg("-t").arg("-c").arg(&conf).output().await.unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        let mut command = Command::new(program);
+        command.arg("-c").arg(&conf).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let child = command.spawn().unwrap();
+        let is_there = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
+        soon("the server", until(is_there)).await;
+        Self { child }
+    }
+
+    fn reload(&self) {
+        signal(self.child.id().unwrap(), Signal::HUP);
+    }
+}
+
+async fn done(place: &ProgramSandbox, arguments: &[&str]) -> String {
+    let ran = finish(fleet(place, arguments)).await;
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+    ran.stdout
+}
+
+/// The agent's machine.
+struct Agent {
+    sandbox: ProgramSandbox,
+    creds: String,
+    address: String,
+}
+
+impl Agent {
+    async fn call(&self, words: &[&str]) -> Value {
+        let way = ["--connect", &self.address, "--creds", &self.creds, "--json"];
+        let ran = finish(fleet(&self.sandbox, &[&["call"], words, &way].concat())).await;
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+    }
+}
+
+async fn says_of_teams(place: &ProgramSandbox, words: &str) {
+    let is_so = async || finish(fleet(place, &["doctor"])).await.stdout.contains(words);
+    soon(words, until(is_so)).await;
+}
+
+#[tokio::test]
+async fn a_team_s_agent_calls_a_place_that_has_joined_and_one_that_left_and_joined_again_has_nothing_of_before()
+ {
+    let Some(program) = nats_program() else { return };
+    let place = ProgramSandbox::new();
+    let port = free_port();
+    done(&place, &["places", "init", "acme", "--server", &format!("127.0.0.1:{port}")]).await;
+    done(&place, &["places", "add", "qa", "--dir", "acme", "--out", "acme/qa.join"]).await;
+    let server = OperatorServer::start(&program, &place.path().join("acme"), port).await;
+    let daemon = place.serve_by(fleet(&place, &["serve", "--json"])).await;
+    // The daemon runs: it takes a new team up by itself.
+    done(&place, &["join", "acme/qa.join", "--unattended"]).await;
+    says_of_teams(&place, "acme: takes calls as place qa").await;
+
+    // The agent comes last, and its server has read the users anew by then.
+    done(&place, &["places", "grant", "ci", "qa", "--dir", "acme", "--out", "acme/ci.nk"]).await;
+    server.reload();
+    let agent = Agent {
+        sandbox: ProgramSandbox::new(),
+        creds: place.path().join("acme/ci.nk").display().to_string(),
+        address: format!("nats://127.0.0.1:{port}/qa"),
+    };
+    let health = ["configure", "action=health"];
+    let is_let_in = async || agent.call(&health).await["status"] == "ok";
+    soon("the agent's first call", until(is_let_in)).await;
+    let owners: Value =
+        serde_json::from_str(&done(&place, &["owner", "list", "--json"]).await).unwrap();
+    let ci = &owners["owners"][1];
+    assert_eq!((&ci["name"], &ci["kind"]), (&json!("ci@acme"), &json!("tenant")), "{owners}");
+    agent.call(&["configure", "action=store", "name=note", "data=1"]).await;
+    let load = ["configure", "action=load", "name=note"];
+    assert_eq!(agent.call(&load).await["data"], 1);
+
+    done(&place, &["owner", "suspend", "ci@acme"]).await;
+    assert_eq!(agent.call(&health).await["error"], "not_allowed");
+    done(&place, &["owner", "allow", "ci@acme", "--unattended"]).await;
+    assert_eq!(agent.call(&load).await["data"], 1, "its values stay");
+
+    done(&place, &["leave", "--keep"]).await;
+    let is_gone = async || agent.call(&health).await["error"] == "place_offline";
+    soon("the end of the home", until(is_gone)).await;
+    let owners = done(&place, &["owner", "list", "--json"]).await;
+    assert!(!owners.contains("acme"), "{owners}");
+    done(&place, &["join", "acme/qa.join", "--unattended"]).await;
+    soon("the next home", until(is_let_in)).await;
+    let loaded = agent.call(&load).await;
+    assert_eq!(loaded["data"], Value::Null, "nothing of the former agent: {loaded}");
+    daemon.stop().await;
+}
