@@ -18,7 +18,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 # features, and would build the dependencies anew.
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
-.PHONY: demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
+.PHONY: fleet demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
 	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach bench-reach
 
 demo: browser
@@ -40,7 +40,7 @@ bench-reach: nextest sshd
 check: fmt extension clippy unit-quick
 	@echo "all checks passed"
 
-test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories
+test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories fleet
 	@echo "all tests passed"
 
 full: test controls chaos windows test-packages same-program soak agents
@@ -123,6 +123,16 @@ CLIENTS_PYTHON = target/clients
 clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
 		$(CLIENTS)/node_modules/.package-lock.json $(CLIENTS_PYTHON)/bin/mcp
 	$(NEXTEST) --filterset 'test(/^clients/)'
+
+# Places over NATS: the build with the feature, and a real server. Where there is no server for this computer, the
+# tests that need one say that they are skipped.
+NATS = target/nats
+
+fleet: nextest
+	@test -x $(NATS)/bin/nats-server || sh scripts/need-python.sh $(NATS) tests/fleet/requirements.txt \
+		|| echo "no NATS server for this computer: its tests are skipped" >&2
+	$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
+		--filterset 'test(/^fleet::/) | test(/^cli::connect::/)'
 
 # A collector that operators have: Debian's Prometheus, unpacked and not installed.
 PROMETHEUS = target/prometheus

@@ -19,7 +19,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
 use super::agent_call::{AgentTask, AnswerBrokeOff, BegunAnswer};
-use super::call::{CallEnd, CallRefusal, HELLO_SILENCE, PlaceLives};
+use super::call::{FleetCallEnd, FleetRefusal, HELLO_SILENCE, PlaceLives};
 use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, HelloError, lives};
 use super::keys::{AgentKey, PlaceId};
 use super::message::{self, BODY_MAX, FleetCallId, HEADERS_ROOM};
@@ -146,7 +146,7 @@ impl FleetAgent {
         let headers = carried_call_headers(&parts.headers);
         let opening = message::opening(id, &parts.method, path, &headers);
         let opening =
-            opening.ok_or(CarryFailure::Ended(CallEnd::Refused(CallRefusal::Malformed)))?;
+            opening.ok_or(CarryFailure::Ended(FleetCallEnd::Refused(FleetRefusal::Malformed)))?;
         let life = match self.known_life() {
             Some(life) => life,
             None => self.ask_life(&connection).await?,
@@ -170,16 +170,16 @@ impl FleetAgent {
                 self.forget_life();
                 Err(CarryFailure::Ended(end))
             }
-            Err(_) => Err(CarryFailure::Ended(CallEnd::Lost)),
+            Err(_) => Err(CarryFailure::Ended(FleetCallEnd::Lost)),
         }
     }
 
     async fn ask_life(&self, connection: &FleetConnection) -> Result<Box<str>, CarryFailure> {
         match self.hello(connection, HELLO_SILENCE).await {
             Ok(PlaceLives::One(life)) => Ok(life),
-            Ok(PlaceLives::Several) => Err(CarryFailure::Ended(CallEnd::TwoHomes)),
+            Ok(PlaceLives::Several) => Err(CarryFailure::Ended(FleetCallEnd::TwoHomes)),
             Ok(PlaceLives::Absent | PlaceLives::Silent) => {
-                Err(CarryFailure::Ended(CallEnd::Offline))
+                Err(CarryFailure::Ended(FleetCallEnd::Offline))
             }
             Err(end) => Err(CarryFailure::Ended(end)),
         }
@@ -190,7 +190,7 @@ impl FleetAgent {
         &self,
         connection: &FleetConnection,
         within: Duration,
-    ) -> Result<PlaceLives, CallEnd> {
+    ) -> Result<PlaceLives, FleetCallEnd> {
         let subject = subjects::hello(self.0.place.as_str(), self.0.key.owner.as_str());
         let told = connection.hello(subject, async_nats::HeaderMap::new(), within).await;
         let found = match told {
@@ -198,7 +198,7 @@ impl FleetAgent {
             Err(HelloError::Absent) => PlaceLives::Absent,
             Err(HelloError::Silent) => PlaceLives::Silent,
             Err(HelloError::NotGranted) => {
-                return Err(CallEnd::NotGranted { may_have_run: false });
+                return Err(FleetCallEnd::NotGranted { may_have_run: false });
             }
         };
         *self.life() = match &found {
@@ -253,7 +253,7 @@ enum CarryFailure {
     Disconnected,
     /// The call is larger than this many bytes.
     TooLarge(usize),
-    Ended(CallEnd),
+    Ended(FleetCallEnd),
 }
 
 /// What the caller is told instead of an answer.
@@ -275,7 +275,7 @@ const CALL_LESS: &str = "Send less in one call.";
 impl CarryFailure {
     fn into_response(self, place: &PlaceId) -> Response<AgentBody> {
         let busy_after = match &self {
-            Self::Ended(CallEnd::Refused(CallRefusal::Busy(after))) => Some(*after),
+            Self::Ended(FleetCallEnd::Refused(FleetRefusal::Busy(after))) => Some(*after),
             Self::NoConnection(_) | Self::Disconnected | Self::TooLarge(_) | Self::Ended(_) => None,
         };
         let FailureWords { status, code, message, hint, may_have_run, may_resend } =
@@ -326,7 +326,7 @@ impl CarryFailure {
 }
 
 fn ended(
-    end: &CallEnd,
+    end: &FleetCallEnd,
     place: &PlaceId,
     offline: impl Fn(String, &'static str) -> FailureWords,
 ) -> FailureWords {
@@ -337,19 +337,23 @@ fn ended(
         ..offline(message, LOOK_AT_PLACE)
     };
     match *end {
-        CallEnd::Offline => offline(format!("The place {place} is not connected"), LOOK_AT_PLACE),
-        CallEnd::TwoHomes => FailureWords {
+        FleetCallEnd::Offline => {
+            offline(format!("The place {place} is not connected"), LOOK_AT_PLACE)
+        }
+        FleetCallEnd::TwoHomes => FailureWords {
             code: "two_homes",
             ..offline(
                 format!("Two machines answer as {place}, so nothing is sent to either"),
                 "Ask the user to run `tabwire-fleet leave` on the machine that should not have it.",
             )
         },
-        CallEnd::Lost | CallEnd::Whole | CallEnd::BrokenOff => {
+        FleetCallEnd::Lost | FleetCallEnd::Whole | FleetCallEnd::BrokenOff => {
             lost(format!("The place {place} was silent for too long"), false)
         }
-        CallEnd::Elsewhere => lost(format!("The place {place} started anew during the call"), true),
-        CallEnd::NotGranted { may_have_run } => FailureWords {
+        FleetCallEnd::Elsewhere => {
+            lost(format!("The place {place} started anew during the call"), true)
+        }
+        FleetCallEnd::NotGranted { may_have_run } => FailureWords {
             status: StatusCode::FORBIDDEN,
             code: "not_granted",
             may_have_run,
@@ -358,7 +362,7 @@ fn ended(
                 "Ask the operator to run `tabwire-fleet places grant`, and to reload the NATS servers.",
             )
         },
-        CallEnd::Refused(CallRefusal::Busy(_)) => FailureWords {
+        FleetCallEnd::Refused(FleetRefusal::Busy(_)) => FailureWords {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: "busy",
             ..offline(
@@ -366,13 +370,13 @@ fn ended(
                 "Wait until others have ended, then call again.",
             )
         },
-        CallEnd::Refused(CallRefusal::TooLarge) => FailureWords {
+        FleetCallEnd::Refused(FleetRefusal::TooLarge) => FailureWords {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             code: "too_large",
             ..offline(format!("The call is too large for the place {place}"), CALL_LESS)
         },
-        CallEnd::Refused(
-            CallRefusal::Malformed | CallRefusal::UnknownCall | CallRefusal::Closed,
+        FleetCallEnd::Refused(
+            FleetRefusal::Malformed | FleetRefusal::UnknownCall | FleetRefusal::Closed,
         ) => FailureWords {
             status: StatusCode::BAD_REQUEST,
             code: "not_carried",

@@ -10,7 +10,8 @@ use tokio::time::sleep;
 
 use super::agent::FleetAgent;
 use super::call::{
-    AgentCall, AgentEffect, AgentEvent, AnswerHead, CallEnd, HomeRequest, PART_MAX, RequestNumber,
+    AgentCall, AgentEffect, AgentEvent, AnswerHead, FleetCallEnd, HomeRequest, PART_MAX,
+    RequestNumber,
 };
 use super::connect::FleetConnection;
 use super::message::{self, FleetCallId};
@@ -25,7 +26,7 @@ pub(super) struct AnswerBrokeOff;
 pub(super) enum BegunAnswer {
     Head(AnswerHead),
     /// There is none.
-    Ended(CallEnd),
+    Ended(FleetCallEnd),
 }
 
 /// The task of a call.
@@ -93,12 +94,12 @@ impl AgentTask {
         }
     }
 
-    async fn end(&self, end: CallEnd, head: Option<oneshot::Sender<BegunAnswer>>) {
+    async fn end(&self, end: FleetCallEnd, head: Option<oneshot::Sender<BegunAnswer>>) {
         match head {
             Some(head) => {
                 let _ = head.send(BegunAnswer::Ended(end));
             }
-            None if end != CallEnd::Whole => {
+            None if end != FleetCallEnd::Whole => {
                 let _ = self.parts.send(Err(AnswerBrokeOff)).await;
             }
             None => {}

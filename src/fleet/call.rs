@@ -52,7 +52,7 @@ pub(super) struct AnswerHead {
 
 /// Why home does not do as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallRefusal {
+pub(super) enum FleetRefusal {
     /// No call of this owner has this id, or the bytes are gone.
     UnknownCall,
     /// The call was closed: it does not run again.
@@ -75,7 +75,7 @@ pub(super) enum CallReply {
     /// The answer broke off at home.
     Broken,
     /// It does not do as asked.
-    Refused(CallRefusal),
+    Refused(FleetRefusal),
 }
 
 /// Which request a reply is for, at home.
@@ -168,7 +168,7 @@ impl HomeCall {
                 let asked = WaitingRequest { number, from, most: most.min(PART_MAX), until };
                 self.waiting = Some(asked);
                 if from < self.start || from > self.start + self.kept.len() as u64 {
-                    self.reply(CallReply::Refused(CallRefusal::UnknownCall), &mut effects);
+                    self.reply(CallReply::Refused(FleetRefusal::UnknownCall), &mut effects);
                 }
             }
             HomeEvent::Head(head) => {
@@ -296,12 +296,12 @@ pub(super) enum AgentEffect {
     /// Hands bytes to the caller.
     Data(Bytes),
     /// The call is over for the caller, too.
-    End(CallEnd),
+    End(FleetCallEnd),
 }
 
 /// How a call ends for its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CallEnd {
+pub(super) enum FleetCallEnd {
     /// The answer is complete.
     Whole,
     /// The place is not there, and the call was never sent.
@@ -316,7 +316,7 @@ pub(super) enum CallEnd {
     /// The owner may not call this place.
     NotGranted { may_have_run: bool },
     /// Home refused it, and it did not run.
-    Refused(CallRefusal),
+    Refused(FleetRefusal),
     /// The answer broke off after its head.
     BrokenOff,
 }
@@ -387,7 +387,7 @@ impl AgentCall {
             }
             // N7
             (_, AgentEvent::NotGranted) => {
-                self.end(CallEnd::NotGranted { may_have_run: self.may_have_run })
+                self.end(FleetCallEnd::NotGranted { may_have_run: self.may_have_run })
             }
             (AgentWait::Reply { number, request, sent }, AgentEvent::Replied(to, reply))
                 if to == number =>
@@ -447,7 +447,7 @@ impl AgentCall {
             return self.rest(now, request);
         }
         if self.has_looked {
-            return self.end(CallEnd::Offline);
+            return self.end(FleetCallEnd::Offline);
         }
         // The life was known from before, and the place may have another one now.
         self.has_looked = true;
@@ -459,7 +459,11 @@ impl AgentCall {
         self.silent_since.get_or_insert(now);
         let left = self.time_left(now);
         if left.is_zero() {
-            return self.end(if self.has_head { CallEnd::BrokenOff } else { CallEnd::Lost });
+            return self.end(if self.has_head {
+                FleetCallEnd::BrokenOff
+            } else {
+                FleetCallEnd::Lost
+            });
         }
         let pause = PAUSES[self.pauses.min(PAUSES.len() - 1)].min(left);
         self.pauses += 1;
@@ -486,9 +490,9 @@ impl AgentCall {
             }
             // N3, N6
             PlaceLives::One(_) => self.elsewhere(),
-            PlaceLives::Several if !self.may_have_run => self.end(CallEnd::TwoHomes),
+            PlaceLives::Several if !self.may_have_run => self.end(FleetCallEnd::TwoHomes),
             PlaceLives::Absent | PlaceLives::Silent if !self.may_have_run => {
-                self.end(CallEnd::Offline)
+                self.end(FleetCallEnd::Offline)
             }
             PlaceLives::Absent | PlaceLives::Silent | PlaceLives::Several => {
                 self.rest(now, request)
@@ -498,7 +502,7 @@ impl AgentCall {
 
     /// The life that has the call is gone.
     fn elsewhere(&mut self) -> Vec<AgentEffect> {
-        self.end(if self.has_head { CallEnd::BrokenOff } else { CallEnd::Elsewhere })
+        self.end(if self.has_head { FleetCallEnd::BrokenOff } else { FleetCallEnd::Elsewhere })
     }
 
     fn replied(
@@ -523,15 +527,15 @@ impl AgentCall {
             // Not what was asked for.
             CallReply::Part { .. } => self.rest(now, request.clone()),
             CallReply::Broken => self.elsewhere(),
-            CallReply::Refused(CallRefusal::UnknownCall | CallRefusal::Closed) => {
+            CallReply::Refused(FleetRefusal::UnknownCall | FleetRefusal::Closed) => {
                 self.may_have_run = true;
                 self.elsewhere()
             }
             CallReply::Refused(
-                why @ (CallRefusal::Busy(_) | CallRefusal::Malformed | CallRefusal::TooLarge),
+                why @ (FleetRefusal::Busy(_) | FleetRefusal::Malformed | FleetRefusal::TooLarge),
             ) => match *request {
                 // Home has it already when it is asked for more, or again.
-                HomeRequest::Open if !self.may_have_run => self.end(CallEnd::Refused(why)),
+                HomeRequest::Open if !self.may_have_run => self.end(FleetCallEnd::Refused(why)),
                 HomeRequest::Open | HomeRequest::Next { .. } => self.rest(now, request.clone()),
             },
         }
@@ -566,15 +570,15 @@ impl AgentCall {
         self.wait = AgentWait::Caller;
         if let Some(total) = total {
             effects.extend(self.end(if total == self.handed {
-                CallEnd::Whole
+                FleetCallEnd::Whole
             } else {
-                CallEnd::BrokenOff
+                FleetCallEnd::BrokenOff
             }));
         }
         effects
     }
 
-    fn end(&mut self, end: CallEnd) -> Vec<AgentEffect> {
+    fn end(&mut self, end: FleetCallEnd) -> Vec<AgentEffect> {
         self.wait = AgentWait::Over;
         let mut effects = self.close();
         effects.push(AgentEffect::End(end));

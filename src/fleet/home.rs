@@ -14,12 +14,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::call::{CallRefusal, CallReply, HELLO_SILENCE, PART_MAX};
+use super::call::{CallReply, FleetRefusal, HELLO_SILENCE, PART_MAX};
 use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, is_life};
 use super::home_call::{CallTask, WaitingReply};
 use super::keys::{AgentName, PlaceKey};
 use super::message::{self, BadRequest, FleetCallId, HEADERS_ROOM, ReceivedRequest, VERSION};
-use super::open_calls::{BUSY_AFTER, CallOpening, OpenCalls};
+use super::open_calls::{BUSY_AFTER, CallOpening, FleetCalls};
 use super::subjects::{self, HOME_WORD};
 use crate::bridge::{DaemonTarget, LocalDaemon};
 use crate::home::{StateDirectory, StateDirectoryError};
@@ -107,7 +107,7 @@ struct PlaceHome {
     since_ms: u64,
     passage: HomePassage,
     daemons: Mutex<HashMap<Box<str>, HomeDaemon>>,
-    calls: Arc<Mutex<OpenCalls<mpsc::Sender<WaitingReply>>>>,
+    calls: Arc<Mutex<FleetCalls<mpsc::Sender<WaitingReply>>>>,
 }
 
 impl PlaceHome {
@@ -262,12 +262,12 @@ impl PlaceHome {
                 let most = most.min(part_max(client));
                 match way {
                     Some(way) => pass_on(&way, WaitingReply { to: reply.clone(), from, most }),
-                    None => Some(CallRefusal::UnknownCall),
+                    None => Some(FleetRefusal::UnknownCall),
                 }
             }
             Ok((id, ReceivedRequest::Close)) => {
                 self.calls().close(os::time_with_sleep(), owner, id);
-                Some(CallRefusal::Closed)
+                Some(FleetRefusal::Closed)
             }
             Err(BadRequest(why)) => Some(why),
         };
@@ -284,7 +284,7 @@ impl PlaceHome {
         id: FleetCallId,
         request: Request<Bytes>,
         reply: &Subject,
-    ) -> Option<CallRefusal> {
+    ) -> Option<FleetRefusal> {
         let first = WaitingReply { to: reply.clone(), from: 0, most: part_max(client) };
         let is_stream = request.method() == Method::GET;
         let (way, requests) = mpsc::channel(REQUESTS);
@@ -293,8 +293,8 @@ impl PlaceHome {
         match opening {
             CallOpening::New => {}
             CallOpening::Known(way) => return pass_on(&way, first),
-            CallOpening::Closed => return Some(CallRefusal::Closed),
-            CallOpening::Busy => return Some(CallRefusal::Busy(BUSY_AFTER)),
+            CallOpening::Closed => return Some(FleetRefusal::Closed),
+            CallOpening::Busy => return Some(FleetRefusal::Busy(BUSY_AFTER)),
         }
         let daemon = self.daemon(owner);
         let (calls, owner) = (self.calls.clone(), Box::from(owner));
@@ -320,7 +320,7 @@ impl PlaceHome {
         Ok(daemon)
     }
 
-    fn calls(&self) -> MutexGuard<'_, OpenCalls<mpsc::Sender<WaitingReply>>> {
+    fn calls(&self) -> MutexGuard<'_, FleetCalls<mpsc::Sender<WaitingReply>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -332,7 +332,7 @@ fn part_max(client: &Client) -> usize {
 
 /// Hands a request to the task of its call. One whose task has just ended, or has enough to do, is lost, as on the way:
 /// its agent asks again.
-fn pass_on(way: &mpsc::Sender<WaitingReply>, request: WaitingReply) -> Option<CallRefusal> {
+fn pass_on(way: &mpsc::Sender<WaitingReply>, request: WaitingReply) -> Option<FleetRefusal> {
     let _ = way.try_send(request);
     None
 }

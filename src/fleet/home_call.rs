@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::call::{AnswerHead, HomeCall, HomeEffect, HomeEvent, ReplyNumber};
 use super::home::send_reply;
 use super::message::FleetCallId;
-use super::open_calls::OpenCalls;
+use super::open_calls::FleetCalls;
 use crate::os;
 use crate::reach::{CallBody, HomeDaemon, carried_answer_headers, failure};
 
@@ -31,7 +31,7 @@ pub(super) struct WaitingReply {
 /// The task of a call.
 pub(super) struct CallTask {
     pub(super) client: Client,
-    pub(super) calls: Arc<Mutex<OpenCalls<mpsc::Sender<WaitingReply>>>>,
+    pub(super) calls: Arc<Mutex<FleetCalls<mpsc::Sender<WaitingReply>>>>,
     pub(super) owner: Box<str>,
     pub(super) id: FleetCallId,
     /// They end when the call is closed.

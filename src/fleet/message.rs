@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Request};
 
-use super::call::{AnswerHead, CallRefusal, CallReply, HomeRequest, PART_MAX};
+use super::call::{AnswerHead, CallReply, FleetRefusal, HomeRequest, PART_MAX};
 
 /// The version of what is spoken between agents and homes.
 pub(super) const VERSION: &str = "1";
@@ -82,9 +82,9 @@ pub(super) enum ReceivedRequest {
 
 /// A request that home does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadRequest(pub(super) CallRefusal);
+pub(super) struct BadRequest(pub(super) FleetRefusal);
 
-const MALFORMED: BadRequest = BadRequest(CallRefusal::Malformed);
+const MALFORMED: BadRequest = BadRequest(FleetRefusal::Malformed);
 
 /// The call that is opened, as it stands in a message. `None`: a header has bytes that no message can carry.
 pub(super) fn opening(
@@ -140,7 +140,7 @@ pub(super) fn read_request(
     let request = match word(headers, REQUEST) {
         Some("open") => {
             if body.len() > BODY_MAX {
-                return Err(BadRequest(CallRefusal::TooLarge));
+                return Err(BadRequest(FleetRefusal::TooLarge));
             }
             ReceivedRequest::Open(Box::new(read_opening(headers, body).ok_or(MALFORMED)?))
         }
@@ -174,7 +174,7 @@ pub(super) fn reply(reply: CallReply) -> (MessageHeaders, Bytes) {
         CallReply::Refused(why) => {
             told.insert(REPLY, "refused");
             told.insert(REASON, reason(why));
-            if let CallRefusal::Busy(after) = why {
+            if let FleetRefusal::Busy(after) = why {
                 told.insert(AFTER, after.as_millis().to_string());
             }
         }
@@ -195,13 +195,13 @@ pub(super) fn reply(reply: CallReply) -> (MessageHeaders, Bytes) {
     (told, Bytes::new())
 }
 
-const fn reason(why: CallRefusal) -> &'static str {
+const fn reason(why: FleetRefusal) -> &'static str {
     match why {
-        CallRefusal::UnknownCall => "unknown_call",
-        CallRefusal::Closed => "closed",
-        CallRefusal::Busy(_) => "busy",
-        CallRefusal::Malformed => "malformed",
-        CallRefusal::TooLarge => "too_large",
+        FleetRefusal::UnknownCall => "unknown_call",
+        FleetRefusal::Closed => "closed",
+        FleetRefusal::Busy(_) => "busy",
+        FleetRefusal::Malformed => "malformed",
+        FleetRefusal::TooLarge => "too_large",
     }
 }
 
@@ -217,11 +217,11 @@ pub(super) fn read_reply(headers: Option<&MessageHeaders>, body: Bytes) -> Optio
         "broken" => Some(CallReply::Broken),
         "refused" => {
             let why = match word(headers, REASON)? {
-                "unknown_call" => CallRefusal::UnknownCall,
-                "closed" => CallRefusal::Closed,
-                "busy" => CallRefusal::Busy(Duration::from_millis(number(headers, AFTER)?)),
-                "malformed" => CallRefusal::Malformed,
-                "too_large" => CallRefusal::TooLarge,
+                "unknown_call" => FleetRefusal::UnknownCall,
+                "closed" => FleetRefusal::Closed,
+                "busy" => FleetRefusal::Busy(Duration::from_millis(number(headers, AFTER)?)),
+                "malformed" => FleetRefusal::Malformed,
+                "too_large" => FleetRefusal::TooLarge,
                 _ => return None,
             };
             Some(CallReply::Refused(why))

@@ -25,20 +25,20 @@ const OWNER_CLOSED: usize = 16_384;
 pub(super) const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// An open call, with its way to the task that answers it.
-struct OpenCall<T> {
+struct FleetCall<T> {
     is_stream: bool,
     way: T,
 }
 
 /// The calls of one owner.
 struct OwnerCalls<T> {
-    open: HashMap<FleetCallId, OpenCall<T>>,
+    open: HashMap<FleetCallId, FleetCall<T>>,
     closed: HashMap<FleetCallId, Duration>,
     closings: VecDeque<(Duration, FleetCallId)>,
 }
 
 /// All of them.
-pub(super) struct OpenCalls<T> {
+pub(super) struct FleetCalls<T> {
     owners: HashMap<Box<str>, OwnerCalls<T>>,
     open: usize,
 }
@@ -56,7 +56,7 @@ pub(super) enum CallOpening<T> {
     Busy,
 }
 
-impl<T> Default for OpenCalls<T> {
+impl<T> Default for FleetCalls<T> {
     fn default() -> Self {
         Self { owners: HashMap::new(), open: 0 }
     }
@@ -82,7 +82,7 @@ impl<T> OwnerCalls<T> {
     }
 }
 
-impl<T: Clone> OpenCalls<T> {
+impl<T: Clone> FleetCalls<T> {
     /// Opens a call, whose task is reached by this way.
     pub(super) fn open(
         &mut self,
@@ -105,7 +105,7 @@ impl<T: Clone> OpenCalls<T> {
         if is_full || self.open >= CALLS {
             return CallOpening::Busy;
         }
-        owned.open.insert(id, OpenCall { is_stream, way: way() });
+        owned.open.insert(id, FleetCall { is_stream, way: way() });
         self.open += 1;
         CallOpening::New
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fleet::message::FleetCallId;
-use crate::fleet::open_calls::{CallOpening, OpenCalls};
+use crate::fleet::open_calls::{CallOpening, FleetCalls};
 
 const LIFE: &str = "a";
 
@@ -35,7 +35,7 @@ fn close() -> AgentEffect {
     AgentEffect::Close(LIFE.into())
 }
 
-fn end(end: CallEnd) -> AgentEffect {
+fn end(end: FleetCallEnd) -> AgentEffect {
     AgentEffect::End(end)
 }
 
@@ -68,12 +68,12 @@ fn n1_a_place_that_is_not_there_has_not_run_the_call() {
         [AgentEffect::AskHello(HELLO_SILENCE)]
     );
     let absent = AgentEvent::Hello(PlaceLives::Absent);
-    assert_eq!(call.apply(secs(0), absent), [end(CallEnd::Offline)]);
+    assert_eq!(call.apply(secs(0), absent), [end(FleetCallEnd::Offline)]);
     let mut call = begun();
     call.apply(secs(0), AgentEvent::NoResponders(1));
     let sent = call.apply(secs(0), life("b"));
     assert_eq!(sent, [AgentEffect::Send(2, "b".into(), HomeRequest::Open)]);
-    assert_eq!(call.apply(secs(0), AgentEvent::NoResponders(2)), [end(CallEnd::Offline)]);
+    assert_eq!(call.apply(secs(0), AgentEvent::NoResponders(2)), [end(FleetCallEnd::Offline)]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn n2_a_silent_place_is_asked_again_for_ten_seconds_and_then_the_call_may_have_r
     };
     // Since three seconds after the first request was sent, for home would have said something by then.
     assert_eq!(pauses, [PAUSES[0], PAUSES[1], PAUSES[2], PAUSES[3], Duration::from_millis(300)]);
-    assert_eq!((ended, now), (vec![close(), end(CallEnd::Lost)], secs(14)));
+    assert_eq!((ended, now), (vec![close(), end(FleetCallEnd::Lost)], secs(14)));
     // Nobody there after it was sent is the same.
     let mut call = begun();
     call.apply(secs(5), AgentEvent::Silence(1));
@@ -114,7 +114,7 @@ fn n3_of_a_call_that_another_life_does_not_have_the_caller_decides_whether_it_is
     let mut call = begun();
     call.apply(secs(5), AgentEvent::Silence(1));
     call.apply(secs(6), AgentEvent::Rested);
-    assert_eq!(call.apply(secs(6), life("b")), [close(), end(CallEnd::Elsewhere)]);
+    assert_eq!(call.apply(secs(6), life("b")), [close(), end(FleetCallEnd::Elsewhere)]);
 }
 
 #[test]
@@ -147,41 +147,41 @@ fn n5_the_same_bytes_are_asked_for_again_while_home_is_silent() {
         let late = call.apply(secs(6), AgentEvent::Replied(2, part(3, b"de", None)));
         assert_eq!(late, [], "the reply to the first of both");
         let told = call.apply(secs(17), AgentEvent::Silence(3));
-        assert_eq!(told, [close(), end(CallEnd::BrokenOff)]);
+        assert_eq!(told, [close(), end(FleetCallEnd::BrokenOff)]);
     }
 }
 
 #[test]
 fn n6_an_answer_whose_home_forgot_it_breaks_off_and_never_seems_whole() {
-    for refusal in [CallRefusal::UnknownCall, CallRefusal::Closed] {
+    for refusal in [FleetRefusal::UnknownCall, FleetRefusal::Closed] {
         let mut call = reading();
         let told = call.apply(secs(1), AgentEvent::Replied(2, CallReply::Refused(refusal)));
-        assert_eq!(told, [close(), end(CallEnd::BrokenOff)]);
+        assert_eq!(told, [close(), end(FleetCallEnd::BrokenOff)]);
         // Nothing was handed on yet.
         let mut call = begun();
         let told = call.apply(secs(1), AgentEvent::Replied(1, CallReply::Refused(refusal)));
-        assert_eq!(told, [close(), end(CallEnd::Elsewhere)]);
+        assert_eq!(told, [close(), end(FleetCallEnd::Elsewhere)]);
     }
     let mut call = reading();
     call.apply(secs(5), AgentEvent::Silence(2));
     call.apply(secs(6), AgentEvent::Rested);
-    assert_eq!(call.apply(secs(6), life("b")), [close(), end(CallEnd::BrokenOff)]);
+    assert_eq!(call.apply(secs(6), life("b")), [close(), end(FleetCallEnd::BrokenOff)]);
     let mut call = reading();
     let told = call.apply(secs(1), AgentEvent::Replied(2, CallReply::Broken));
-    assert_eq!(told, [close(), end(CallEnd::BrokenOff)]);
+    assert_eq!(told, [close(), end(FleetCallEnd::BrokenOff)]);
     let mut call = reading();
     let short = AgentEvent::Replied(2, part(3, b"de", Some(9)));
-    assert_eq!(call.apply(secs(1), short).last(), Some(&end(CallEnd::BrokenOff)));
+    assert_eq!(call.apply(secs(1), short).last(), Some(&end(FleetCallEnd::BrokenOff)));
 }
 
 #[test]
 fn n7_a_call_that_the_server_does_not_let_through_ends_at_once() {
     let mut call = begun();
     let told = call.apply(secs(0), AgentEvent::NotGranted);
-    assert_eq!(told, [end(CallEnd::NotGranted { may_have_run: false })]);
+    assert_eq!(told, [end(FleetCallEnd::NotGranted { may_have_run: false })]);
     let mut call = reading();
     let told = call.apply(secs(0), AgentEvent::NotGranted);
-    assert_eq!(told, [close(), end(CallEnd::NotGranted { may_have_run: true })]);
+    assert_eq!(told, [close(), end(FleetCallEnd::NotGranted { may_have_run: true })]);
 }
 
 #[test]
@@ -197,15 +197,15 @@ fn n9_a_whole_answer_ends_the_call_at_both_ends() {
     let mut call = reading();
     let told = call.apply(secs(1), AgentEvent::Replied(2, part(3, b"de", Some(5))));
     let data = AgentEffect::Data(Bytes::from_static(b"de"));
-    assert_eq!(told, [data, close(), end(CallEnd::Whole)]);
+    assert_eq!(told, [data, close(), end(FleetCallEnd::Whole)]);
     assert_eq!(call.apply(secs(1), AgentEvent::Taken), []);
 }
 
 #[test]
 fn a_refusal_of_a_call_that_was_never_taken_is_told_and_a_later_one_is_asked_again() {
-    for why in [CallRefusal::Busy(secs(1)), CallRefusal::Malformed, CallRefusal::TooLarge] {
+    for why in [FleetRefusal::Busy(secs(1)), FleetRefusal::Malformed, FleetRefusal::TooLarge] {
         let refused = |number| AgentEvent::Replied(number, CallReply::Refused(why));
-        assert_eq!(begun().apply(secs(0), refused(1)), [end(CallEnd::Refused(why))]);
+        assert_eq!(begun().apply(secs(0), refused(1)), [end(FleetCallEnd::Refused(why))]);
         assert_eq!(reading().apply(secs(0), refused(2)), [AgentEffect::Rest(PAUSES[0])]);
     }
 }
@@ -215,7 +215,7 @@ fn with_two_homes_nothing_is_sent_and_a_call_that_was_sent_waits_for_one() {
     let two = || AgentEvent::Hello(PlaceLives::Several);
     let mut call = begun();
     call.apply(secs(0), AgentEvent::NoResponders(1));
-    assert_eq!(call.apply(secs(0), two()), [end(CallEnd::TwoHomes)]);
+    assert_eq!(call.apply(secs(0), two()), [end(FleetCallEnd::TwoHomes)]);
     let mut call = begun();
     call.apply(secs(5), AgentEvent::Silence(1));
     call.apply(secs(6), AgentEvent::Rested);
@@ -276,7 +276,7 @@ fn what_the_agent_has_not_confirmed_can_be_asked_for_again_and_what_it_has_is_go
     assert_eq!(call.apply(secs(1), asked(2, 0)), [reply(2, part(0, b"abc", None))], "again");
     call.apply(secs(1), HomeEvent::Data(Bytes::from_static(b"de")));
     assert_eq!(call.apply(secs(1), asked(3, 3)), [reply(3, part(3, b"de", None))]);
-    let unknown = CallReply::Refused(CallRefusal::UnknownCall);
+    let unknown = CallReply::Refused(FleetRefusal::UnknownCall);
     assert_eq!(call.apply(secs(1), asked(4, 0)), [reply(4, unknown.clone())], "it is gone");
     assert_eq!(call.apply(secs(1), asked(5, 6)), [reply(5, unknown)], "it was never there");
 }
@@ -360,14 +360,14 @@ struct CallWorld {
     n_fates: usize,
     life: u32,
     home: HashMap<u32, HomeCall>,
-    known: OpenCalls<()>,
+    known: FleetCalls<()>,
     asked: HashMap<ReplyNumber, RequestNumber>,
     answer: Vec<u8>,
     given: usize,
     /// The lives in which the daemon got the call.
     runs: Vec<u32>,
     got: Vec<u8>,
-    end: Option<CallEnd>,
+    end: Option<FleetCallEnd>,
 }
 
 impl CallWorld {
@@ -445,11 +445,11 @@ impl CallWorld {
                     None
                 }
                 CallOpening::Known(()) => None,
-                CallOpening::Closed => Some(CallRefusal::Closed),
+                CallOpening::Closed => Some(FleetRefusal::Closed),
                 CallOpening::Busy => unreachable!("there is one call"),
             },
             HomeRequest::Next { .. } if self.known.get("ci", id).is_none() => {
-                Some(CallRefusal::UnknownCall)
+                Some(FleetRefusal::UnknownCall)
             }
             HomeRequest::Next { .. } => None,
         };
@@ -529,7 +529,7 @@ impl CallWorld {
                 WorldEvent::HomeWoken => self.home_does(HomeEvent::Woken),
                 WorldEvent::HomeRestarts => {
                     self.life += 1;
-                    self.known = OpenCalls::default();
+                    self.known = FleetCalls::default();
                 }
             }
         }
@@ -549,16 +549,16 @@ proptest! {
         let answer: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let world = CallWorld {
             now: Duration::ZERO, queue: BTreeMap::new(), n_queued: 0, fates, n_fates: 0, life: 0,
-            home: HashMap::new(), known: OpenCalls::default(), asked: HashMap::new(),
+            home: HashMap::new(), known: FleetCalls::default(), asked: HashMap::new(),
             answer, given: 0, runs: Vec::new(), got: Vec::new(), end: None,
         }.run(&restarts);
         prop_assert!(world.runs.len() <= 1, "it ran in the lives {:?}", world.runs);
         match world.end.unwrap() {
-            CallEnd::Whole => prop_assert!(world.got == world.answer),
-            CallEnd::BrokenOff => prop_assert!(world.answer.starts_with(&world.got)),
-            CallEnd::Offline => prop_assert!(world.runs.is_empty()),
-            CallEnd::Lost | CallEnd::Elsewhere => prop_assert!(world.got.is_empty()),
-            other @ (CallEnd::TwoHomes | CallEnd::NotGranted { .. } | CallEnd::Refused(_)) => {
+            FleetCallEnd::Whole => prop_assert!(world.got == world.answer),
+            FleetCallEnd::BrokenOff => prop_assert!(world.answer.starts_with(&world.got)),
+            FleetCallEnd::Offline => prop_assert!(world.runs.is_empty()),
+            FleetCallEnd::Lost | FleetCallEnd::Elsewhere => prop_assert!(world.got.is_empty()),
+            other @ (FleetCallEnd::TwoHomes | FleetCallEnd::NotGranted { .. } | FleetCallEnd::Refused(_)) => {
                 prop_assert!(false, "{other:?}");
             }
         }
