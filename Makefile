@@ -127,11 +127,15 @@ clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
 # Places over NATS: the build with the feature, and a real server. Where there is no server for this computer, the
 # tests that need one say that they are skipped.
 NATS = target/nats
+OLD_NATS = $(NATS)-old/usr/sbin/nats-server
 
 fleet: nextest
 	@test -x $(NATS)/bin/nats-server || sh scripts/need-python.sh $(NATS) tests/fleet/requirements.txt \
 		|| echo "no NATS server for this computer: its tests are skipped" >&2
-	$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
+	@test -x $(OLD_NATS) || sh scripts/need-old-nats.sh $(NATS)-old \
+		|| { rm -rf $(NATS)-old; echo "no old NATS server for this computer: its test is skipped" >&2; }
+	if [ -x $(OLD_NATS) ]; then export TABWIRE_OLD_NATS_SERVER="$(CURDIR)/$(OLD_NATS)"; fi; \
+		$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
 		--filterset 'test(/^fleet::/) | test(/^cli::connect::/)'
 
 # A collector that operators have: Debian's Prometheus, unpacked and not installed.

@@ -122,3 +122,22 @@ async fn an_address_with_a_password_and_a_key_that_others_can_read_are_refused_w
         agent.sandbox.run(&["call", "observe", "what=tabs", "--connect", &agent.address]).await;
     assert!(none.stderr.contains("--creds FILE"), "{none:?}");
 }
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_refused_with_its_version_and_the_next_step() {
+    let Some(program) = std::env::var_os("TABWIRE_OLD_NATS_SERVER") else {
+        eprintln!(
+            "skipped: TABWIRE_OLD_NATS_SERVER names no server; `make fleet` gets one on Debian"
+        );
+        return;
+    };
+    let mut server = NatsServer::start_with(program.into()).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let agent = AgentMachine::new(&key, PLACE);
+    let told = finish(agent.command(&["call", "observe", "what=tabs"])).await;
+    assert_eq!(told.code, Some(1), "{told:?}");
+    let words = told.stderr + &told.stdout;
+    assert!(words.contains("2.9.10") && words.contains("2.12.3 or newer"), "{words}");
+    let told = finish(agent.command(&["doctor"])).await;
+    assert!(told.stdout.contains("2.12.3 or newer"), "{told:?}");
+}

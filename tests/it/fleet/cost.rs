@@ -1,0 +1,47 @@
+//! What the way over NATS costs: calls of an agent by one server beside calls of the place's own machine, by turns.
+
+use serde_json::json;
+use testkit::{StdioClient, Stopwatch};
+
+use super::nats::NatsServer;
+use super::{AGENT, AgentMachine, PLACE, PlaceMachine, script};
+
+const CALLS: usize = 300;
+
+async fn call(agent: &mut StdioClient, tab: i64) -> u128 {
+    let mut arguments = script("1");
+    arguments["tab_id"] = tab.into();
+    let watch = Stopwatch::start();
+    agent.ask(&"a".into(), "interact", arguments).await;
+    let told = agent.late_answer(&"a".into()).await;
+    assert_eq!(told["result"]["isError"], false, "{told}");
+    watch.micros()
+}
+
+#[tokio::test]
+#[ignore = "a measurement: run it alone, with the program of a release in TABWIRE_PROGRAM"]
+async fn what_the_way_over_nats_costs() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let place = server.place(PLACE).await;
+    let key = server.agent(AGENT, &[PLACE]).await;
+    let (machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let _browser = browser.auto(|_| json!({"value": 1}));
+    let caller = AgentMachine::new(&key, PLACE);
+    let mut far = caller.mcp();
+    let mut near = StdioClient::start(&machine.sandbox).without_checks();
+    let (mut there, mut here) = (Vec::new(), Vec::new());
+    for number in 0..CALLS + 20 {
+        // Each in a tab of its own: a tab has one client.
+        let (own, local) = (call(&mut far, 7).await, call(&mut near, 8).await);
+        // The first are a warm-up.
+        if number >= 20 {
+            there.push(own);
+            here.push(local);
+        }
+    }
+    there.sort_unstable();
+    here.sort_unstable();
+    for (name, at) in [("p50", CALLS / 2), ("p99", CALLS - 4)] {
+        println!("{name}: {} µs there, {} µs here", there[at], here[at]);
+    }
+}
