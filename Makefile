@@ -136,7 +136,7 @@ fleet: nextest
 		|| { rm -rf $(NATS)-old; echo "no old NATS server for this computer: its test is skipped" >&2; }
 	if [ -x $(OLD_NATS) ]; then export TABWIRE_OLD_NATS_SERVER="$(CURDIR)/$(OLD_NATS)"; fi; \
 		$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
-		--filterset 'test(/^fleet::/) | test(/^cli::connect::/)'
+		--filterset 'test(/^fleet::|^cli::(connect|places|fleet)::|^hostile::tenants::/)'
 
 # A collector that operators have: Debian's Prometheus, unpacked and not installed.
 PROMETHEUS = target/prometheus

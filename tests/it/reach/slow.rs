@@ -1,5 +1,6 @@
 //! A slow line: a real `sshd` behind 1 Mbit/s and 200 ms there and back.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use testkit::{DeliveredCommand, ExtensionBuilder, StdioClient};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Sleep, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::place_run::{PlaceRun, TwoMachines};
@@ -26,27 +27,26 @@ const PARTS: usize = 64;
 
 /// One direction of a slow line.
 async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
-    let (queue, mut waiting) = mpsc::channel::<(Instant, Vec<u8>)>(PARTS);
+    let (queue, mut waiting) = mpsc::channel::<(Pin<Box<Sleep>>, Vec<u8>)>(PARTS);
     let taking = async move {
         loop {
             let mut part = vec![0; PART];
             let Ok(read @ 1..) = from.read(&mut part).await else { return };
             part.truncate(read);
-            if queue.send((Instant::now() + ONE_WAY, part)).await.is_err() {
+            if queue.send((Box::pin(sleep(ONE_WAY)), part)).await.is_err() {
                 return;
             }
         }
     };
     let giving = async move {
-        let mut free = Instant::now();
         while let Some((arrives, part)) = waiting.recv().await {
-            tokio::time::sleep_until(arrives.max(free)).await;
+            arrives.await;
             #[expect(clippy::cast_precision_loss, reason = "at most a part")]
             let takes = Duration::from_secs_f64(part.len() as f64 / RATE);
-            free = Instant::now() + takes;
             if to.write_all(&part).await.is_err() {
                 return;
             }
+            sleep(takes).await;
         }
     };
     tokio::join!(taking, giving);
