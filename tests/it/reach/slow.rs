@@ -84,7 +84,7 @@ async fn comes_whole(length: usize) {
     let long = line.repeat(length / line.len());
     let called = ["call", "execute_js", "script=long()", "tab_id=7", "--connect", "box"];
     let mut call = machines.far.command(&called);
-    let called = tokio::time::timeout(Duration::from_secs(200), call.output());
+    let called = tokio::time::timeout(Duration::from_secs(500), call.output());
     let running = AbortOnDropHandle::new(tokio::spawn(extension.run_all({
         let long = long.clone();
         move |_: &DeliveredCommand| json!({"value": long})
