@@ -22,11 +22,11 @@ use super::agent_call::{AgentTask, AnswerBrokeOff, BegunAnswer};
 use super::call::{FleetCallEnd, FleetRefusal, HELLO_SILENCE, PlaceLives};
 use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, HelloError, lives};
 use super::keys::{AgentKey, PlaceId};
-use super::message::{self, BODY_MAX, FleetCallId, HEADERS_ROOM};
+use super::message::{self, FleetCallId, HEADERS_ROOM};
 use super::subjects;
 use crate::bridge::{PLACE_LOST, PLACE_OFFLINE};
 use crate::protocol::SERVER_VERSION;
-use crate::reach::{CARRIER_PATH, carried_call_headers, json_response};
+use crate::reach::{BODY_MAX, CARRIER_PATH, carried_call_headers, json_response};
 
 /// How many bytes the connection in memory holds.
 const DUPLEX: usize = 64 * 1024;

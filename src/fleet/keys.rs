@@ -18,13 +18,13 @@ use serde_json::{Map, Value};
 use super::subjects::HOME_WORD;
 use crate::home::write_private;
 use crate::os::{self, FileAccess};
-use crate::reach::is_place_name;
+use crate::protocol::is_place_name;
 
 /// The version of the files and lines.
 const VERSION: u64 = 1;
 
 /// The most bytes of a file or line: room for several certificates of authorities.
-const KEY_BYTES_MAX: u64 = 64 * 1024;
+pub const KEY_BYTES_MAX: u64 = 64 * 1024;
 
 /// How many servers a key names at most.
 const SERVERS_MAX: usize = 16;

@@ -9,18 +9,13 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Request};
 
 use super::call::{AnswerHead, CallReply, FleetRefusal, HomeRequest, PART_MAX};
+use crate::reach::{BODY_MAX, HEADERS_MAX};
 
 /// The version of what is spoken between agents and homes.
 pub(super) const VERSION: &str = "1";
 
-/// How large the headers of a message are at most, in bytes.
-const HEADERS_MAX: usize = 16 * 1024;
-
-/// How large the body of a call is at most, in bytes.
-pub(super) const BODY_MAX: usize = 1024 * 1024;
-
 /// How much of the server's largest message is kept for its headers, in bytes.
-pub(super) const HEADERS_ROOM: usize = 16 * 1024;
+pub(super) const HEADERS_ROOM: usize = HEADERS_MAX as usize;
 
 const VERSION_NAME: &str = "Tw-Version";
 const REQUEST: &str = "Tw-Request";
@@ -266,7 +261,7 @@ fn check_size(headers: &MessageHeaders) -> Result<(), BadRequest> {
         values.iter().map(|value| name.len() + value.as_str().len()).sum::<usize>()
     };
     let size: usize = headers.iter().map(length).sum();
-    if size > HEADERS_MAX { Err(MALFORMED) } else { Ok(()) }
+    if size > HEADERS_ROOM { Err(MALFORMED) } else { Ok(()) }
 }
 
 /// The value of a header that comes once.

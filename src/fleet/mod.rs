@@ -17,8 +17,8 @@ pub use agent::FleetAgent;
 pub use connect::FleetConnectError;
 pub use home::{HomePassage, OwnerLookup, PlaceHomeState, run_home};
 pub use keys::{
-    AgentKey, AgentName, FleetKeyError, FleetNameError, NatsAddress, NatsAddressError, NkeySeed,
-    PlaceId, PlaceKey, TenantName, TenantServers,
+    AgentKey, AgentName, FleetKeyError, FleetNameError, KEY_BYTES_MAX, NatsAddress,
+    NatsAddressError, NkeySeed, PlaceId, PlaceKey, TenantName, TenantServers,
 };
 pub use operator::{OperatorFolder, OperatorFolderError, ServerCertificate, TenantSettings};
 pub use subjects::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::name::BrowserName;
+use super::name::{BrowserName, is_place_name};
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -85,9 +85,6 @@ const GENERATION: char = '~';
 /// Stands between the name of an agent and that of its tenant. No other name has it.
 const OF_TENANT: char = '@';
 
-/// How long each of the two names is at most, in bytes.
-const TENANT_NAME_MAX: usize = 40;
-
 impl Owner {
     /// The owner of this name in this generation.
     #[must_use]
@@ -119,16 +116,12 @@ impl Owner {
         format!("{agent}{OF_TENANT}{tenant}")
     }
 
-    /// Whether this is the name of an owner for an agent of a tenant: `AGENT@TENANT`, each of 1 to 40 letters
-    /// a-z, digits and `-`. [`Self::is_name`] takes none of these, so no token can be asked for by one.
+    /// Whether this is the name of an owner for an agent of a tenant: `AGENT@TENANT`, each as [`is_place_name`]
+    /// has it. [`Self::is_name`] takes none of these, so no token can be asked for by one.
     #[must_use]
     pub fn is_agent_name(name: &str) -> bool {
-        let fits = |part: &str| {
-            let is_plain =
-                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-            (1..=TENANT_NAME_MAX).contains(&part.len()) && part.bytes().all(is_plain)
-        };
-        name.split_once(OF_TENANT).is_some_and(|(agent, tenant)| fits(agent) && fits(tenant))
+        let parts = name.split_once(OF_TENANT);
+        parts.is_some_and(|(agent, tenant)| is_place_name(agent) && is_place_name(tenant))
     }
 
     /// Whether this can be the name of an owner: 1 to 64 letters, digits, `-` or `_`.

@@ -78,7 +78,8 @@ pub use local_files::{
     is_local_file_url,
 };
 pub use name::{
-    BrowserName, ClientProgram, NAME_MAX, SessionName, check_name, is_shown, plain_label,
+    BrowserName, ClientProgram, NAME_MAX, PLACE_NAME_MAX, SessionName, check_name, is_place_name,
+    is_shown, plain_label,
 };
 pub use older::{
     AdmissionChange, AdmittedExtension, AskingExtension, OlderExtensionChange, OlderExtensions,

@@ -28,6 +28,18 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// How long the name of a place is at most, in bytes.
+pub const PLACE_NAME_MAX: usize = 40;
+
+/// Whether a text can be the name of a place, and of what stands beside it in addresses and commands: 1 to
+/// [`PLACE_NAME_MAX`] letters a-z, digits and `-`.
+#[must_use]
+pub fn is_place_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    // A name that begins with - would be an option of the command that carries it.
+    (1..=PLACE_NAME_MAX).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-')
+}
+
 /// The name and version that an MCP client states, such as `Claude Code 2.1.330`: a label for
 /// lists, and no proof of anything. One line of at most [`NAME_MAX`] bytes without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]

@@ -17,16 +17,13 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
 use super::answers::{failure, json_response};
-use super::{CARRIER_PATH, HOME_PATH, MCP_PATH, headers};
+use super::{BODY_MAX, CARRIER_PATH, HOME_PATH, MCP_PATH, headers};
 use crate::bridge::{DAEMON_LOST, LocalDaemon};
 use crate::daemon_connector::DaemonConnector;
 use crate::home::{DaemonRecord, OwnersStamp, StateDirectory};
 use crate::protocol::{
     BRIDGE_HEADER, Owner, OwnerListError, SERVER_VERSION, is_newer_version, versions_fit,
 };
-
-/// How large the body of a call is at most, in bytes.
-const BODY_MAX: usize = 1024 * 1024;
 
 /// How often the stream that holds the daemon is looked after.
 const HOLD_LOOK: Duration = Duration::from_secs(5);

@@ -30,8 +30,7 @@ pub(crate) use home_daemon::CallBody;
 pub use home_daemon::HomeDaemon;
 pub use line::{FarLine, FarLineError, LineGuard, LinePipes};
 pub use place::{
-    FarAddress, FarAddressError, FarSocketError, PlaceName, PlaceNameError, far_socket,
-    is_place_name, listen_far,
+    FarAddress, FarAddressError, FarSocketError, PlaceName, PlaceNameError, far_socket, listen_far,
 };
 pub use serve::{ServeError, serve, serve_folder};
 
@@ -51,7 +50,10 @@ const PING: Duration = Duration::from_secs(2);
 const WINDOW: u32 = 256 * 1024;
 
 /// How large the headers of a call are at most, in bytes.
-const HEADERS_MAX: u16 = 16 * 1024;
+pub(crate) const HEADERS_MAX: u16 = 16 * 1024;
+
+/// How large the body of a call is at most, in bytes.
+pub(crate) const BODY_MAX: usize = 1024 * 1024;
 
 /// How many calls are carried at the same time.
 const STREAMS: u32 = 256;

@@ -8,9 +8,7 @@ use std::str::FromStr;
 
 use crate::home::{DaemonSocket, DaemonSocketError, SOCKET_PATH_MAX, reach_folder};
 use crate::os;
-
-/// How long a name is at most.
-const NAME_MAX: usize = 40;
+use crate::protocol::{PLACE_NAME_MAX, is_place_name};
 
 /// How an agent on another machine is called at home: its owner has this name, and so has its socket there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,16 +16,10 @@ pub struct PlaceName(Box<str>);
 
 /// A text that is no name of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a place has a name of 1 to {NAME_MAX} letters a-z, digits and -. Name it with --name")]
+#[error(
+    "a place has a name of 1 to {PLACE_NAME_MAX} letters a-z, digits and -. Name it with --name"
+)]
 pub struct PlaceNameError;
-
-/// Whether a text can be the name of a place: 1 to 40 letters a-z, digits and `-`.
-#[must_use]
-pub fn is_place_name(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    // A name that begins with - would be an option of the command that carries it.
-    (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-')
-}
 
 impl PlaceName {
     /// The name.
@@ -66,7 +58,7 @@ const SOCKET_SCHEME: &str = "unix:";
 /// A text that is no address of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "name a place as `tabwire reach` has it, with 1 to {NAME_MAX} letters a-z, digits and -, or its socket as unix:/PATH, with {SOCKET_PATH_MAX} bytes at most"
+    "name a place as `tabwire reach` has it, with 1 to {PLACE_NAME_MAX} letters a-z, digits and -, or its socket as unix:/PATH, with {SOCKET_PATH_MAX} bytes at most"
 )]
 pub struct FarAddressError;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::ToolArguments;
 use super::*;
 use crate::engine::RecordedHistory;
-use crate::hub::ClockSample;
+use crate::hub::{ClockSample, CommandLookup};
 use crate::journal::Journal;
 use crate::lifecycle::Limits;
 use crate::protocol::actions::RegisteredAction;
@@ -487,12 +487,17 @@ fn keeping() -> (ToolSet, tempfile::TempDir) {
 
 /// What `configure` answers, and whether the call failed.
 async fn configure(tools: &ToolSet, owner: &str, given: Value) -> (Value, bool) {
+    answer_of(tools, "configure", owner, given).await
+}
+
+/// What a tool answers, and whether the call failed.
+async fn answer_of(tools: &ToolSet, tool: &str, owner: &str, given: Value) -> (Value, bool) {
     let caller = Caller { owner: owner.into(), client: "ann".into() };
     let given = given.as_object().unwrap().clone();
     let call = tools
         .call(
             &caller,
-            "configure",
+            tool,
             given,
             RequestContext::default(),
             ResponseMode::Usual,
@@ -570,4 +575,24 @@ async fn a_large_value_is_loaded_in_parts_that_make_it_up() {
         given["offset"] = next.clone();
     }
     assert_eq!(json!({ "text": text }), data);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_of_which_a_further_part_is_read_is_kept_and_one_that_is_looked_at_is_not() {
+    let (tools, _dir) = keeping();
+    let caller = Caller { owner: "user".into(), client: "ann".into() };
+    let given = json!({"action": "page_info"}).as_object().unwrap().clone();
+    let asked = interact::read_request(&given, RequestContext::default(), Duration::ZERO).unwrap();
+    for (offset, is_kept) in [(json!(0), false), (json!(1), true)] {
+        let id = tools.hub.submit(&caller, asked.submission.clone()).await.unwrap().id;
+        let _ = tools.hub.cancel(&caller, &id).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        let query = json!({
+            "what": "command_result", "correlation_id": id.as_str(), "offset": offset, "wait_ms": 0,
+        });
+        answer_of(&tools, "observe", "user", query).await;
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        let seen = tools.hub.get(&caller, &id, false).await.unwrap();
+        assert_eq!(matches!(seen, CommandLookup::Command(_)), is_kept, "{offset}");
+    }
 }

@@ -24,9 +24,11 @@ export async function withHeldDocuments(tabId, signal, run) {
   const end = await held.begin();
   signal.addEventListener('abort', end, { once: true });
   try {
-    const outcome = await run();
+    const [outcome] = await Promise.allSettled([run()]);
+    // Why it was stopped says more than what came of that.
     await held.settle();
-    return outcome;
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
   } finally {
     signal.removeEventListener('abort', end);
     end();

@@ -48,18 +48,29 @@ async fn run(location: &DaemonLocation, dir: PathBuf) -> Result<(), StateDirecto
             break lock;
         }
     };
-    let mut homes: HashMap<String, AbortOnDropHandle<()>> = HashMap::new();
+    let mut homes: HashMap<String, RunningHome> = HashMap::new();
     loop {
         let names = home.tenants().names()?;
         homes.retain(|name, _| names.contains(name));
         for name in names {
-            homes.entry(name.clone()).or_insert_with(|| {
-                let tenant = TenantHome { location: location.clone(), home: home.clone(), name };
-                AbortOnDropHandle::new(tokio::spawn(tenant.run()))
-            });
+            let key = PlaceKey::read(&home.tenants().path(&name)).map_err(|why| why.to_string());
+            // One of the same name may have been left and joined again since the last look.
+            if homes.get(&name).is_some_and(|known| known.key == key) {
+                continue;
+            }
+            let (location, home) = (location.clone(), home.clone());
+            let tenant = TenantHome { location, home, name: name.clone(), key: key.clone() };
+            let task = AbortOnDropHandle::new(tokio::spawn(tenant.run()));
+            homes.insert(name, RunningHome { key, _task: task });
         }
         looks.tick().await;
     }
+}
+
+/// A home that runs, and the key with which it does, or why that cannot be read.
+struct RunningHome {
+    key: Result<PlaceKey, String>,
+    _task: AbortOnDropHandle<()>,
 }
 
 /// The home of one joined tenant.
@@ -68,6 +79,7 @@ struct TenantHome {
     location: DaemonLocation,
     home: Arc<StateDirectory>,
     name: String,
+    key: Result<PlaceKey, String>,
 }
 
 impl TenantHome {
@@ -81,9 +93,9 @@ impl TenantHome {
 
     /// Takes calls until that is of no use any more; returns why, in words.
     async fn serve(&self) -> String {
-        let key = match PlaceKey::read(&self.home.tenants().path(&self.name)) {
+        let key = match &self.key {
             Ok(key) => key,
-            Err(error) => return error.to_string(),
+            Err(why) => return why.clone(),
         };
         let passage = match self.passage() {
             Ok(passage) => passage,
@@ -92,7 +104,7 @@ impl TenantHome {
         let (state, mut changes) = watch::channel(PlaceHomeState::Connecting(None));
         let telling = async {
             loop {
-                let words = words_of(&changes.borrow_and_update().clone(), &key);
+                let words = words_of(&changes.borrow_and_update().clone(), key);
                 self.tell(&words);
                 if changes.changed().await.is_err() {
                     return std::future::pending::<String>().await;
@@ -100,7 +112,7 @@ impl TenantHome {
             }
         };
         tokio::select! {
-            why = run_home(&key, passage, state) => why.to_string(),
+            why = run_home(key, passage, state) => why.to_string(),
             never = telling => never,
         }
     }

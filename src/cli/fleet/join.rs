@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::cli::owner::{list_of, tell_daemon};
 use crate::cli::person::{UnattendedFlag, can_ask, nobody_to_ask, require_consent_to_reversible};
 use crate::config::DaemonLocation;
-use crate::fleet::{PlaceKey, TenantName};
+use crate::fleet::{KEY_BYTES_MAX, PlaceKey, TenantName};
 use crate::home::{StateDirectory, StateDirectoryRemoval, TenantFiles};
 use crate::protocol::Owner;
 use crate::terminal::{clean, print_line};
@@ -19,9 +19,6 @@ use crate::terminal::{clean, print_line};
 pub(super) const JOIN_HELP: &str = "The operator of the team gives you a line or a file, which is a secret. It is read from the terminal or the\nfile, never from the arguments, which other programs see. What the agents may do here you decide: each\nsite needs your word in the popup.\n\nExamples:\n  tabwire-fleet join                    paste the line; `tabwire join` names this program\n  tabwire-fleet join qa-17.join --tenant acme";
 
 pub(super) const LEAVE_HELP: &str = "Who joins again later has new agents: nothing of the old ones comes back.\n\nExamples:\n  tabwire-fleet leave                   `tabwire leave` names this program\n  tabwire-fleet leave --tenant acme --keep";
-
-/// The longest line that is read, in bytes.
-const LINE_MAX: u64 = 64 * 1024;
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct JoinArguments {
@@ -136,7 +133,7 @@ fn read_line(consent: UnattendedFlag) -> anyhow::Result<String> {
         write!(io::stderr(), "Paste the line of the operator: ")?;
     }
     let mut line = String::new();
-    io::stdin().lock().take(LINE_MAX).read_line(&mut line).context("cannot read the line")?;
+    io::stdin().lock().take(KEY_BYTES_MAX).read_line(&mut line).context("cannot read the line")?;
     Ok(line)
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use testkit::{body, finish, png};
 
 use super::nats::NatsServer;
-use super::{AGENT, AgentMachine, PLACE, PlaceMachine, failure, script};
+use super::{AGENT, AgentMachine, PLACE, PlaceMachine, PlaceStage, failure, script};
 
 /// How long a large result may take in a program that is not optimized.
 const LONG: Duration = Duration::from_secs(50);
@@ -20,11 +20,8 @@ const PICTURE: usize = 3_700_000;
 
 #[tokio::test]
 async fn a_command_of_an_agent_runs_in_the_browser_of_the_place_and_its_result_comes_back() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
-    let agent = AgentMachine::new(&key, PLACE);
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine: _machine, mut browser, caller: agent, .. } = stage;
     let arguments = ["call", "interact", "action=execute_js", "script=1", "tab_id=7"];
     let called = tokio::spawn(finish(agent.command(&arguments)));
     let command = browser.run(&json!({"value": 7})).await;
@@ -41,15 +38,12 @@ async fn a_command_of_an_agent_runs_in_the_browser_of_the_place_and_its_result_c
 
 #[tokio::test]
 async fn a_result_of_eight_mebibytes_comes_back_whole() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine: _machine, browser, caller: agent, .. } = stage;
     let long =
         "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq ".repeat(126 * 1024);
     let result = long.clone();
     let _browser = browser.auto(move |_| json!({"value": result}));
-    let agent = AgentMachine::new(&key, PLACE);
     // The command line puts the parts of it together.
     let arguments = ["call", "interact", "action=execute_js", "script=1", "tab_id=7"];
     let told = tokio::time::timeout(LONG, agent.command(&arguments).output()).await;
@@ -60,11 +54,8 @@ async fn a_result_of_eight_mebibytes_comes_back_whole() {
 
 #[tokio::test]
 async fn a_picture_of_five_megabytes_comes_back_whole_in_one_answer() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
-    let agent = AgentMachine::new(&key, PLACE);
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine: _machine, mut browser, caller: agent, .. } = stage;
     let mut bridge = agent.mcp();
     let shot = json!({"action": "screenshot", "tab_id": 7, "wait_ms": 20_000});
     bridge.ask(&"a".into(), "interact", shot).await;

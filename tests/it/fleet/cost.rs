@@ -3,8 +3,7 @@
 use serde_json::json;
 use testkit::{StdioClient, Stopwatch};
 
-use super::nats::NatsServer;
-use super::{AGENT, AgentMachine, PLACE, PlaceMachine, script};
+use super::{PlaceStage, script};
 
 const CALLS: usize = 300;
 
@@ -21,12 +20,9 @@ async fn call(agent: &mut StdioClient, tab: i64) -> u128 {
 #[tokio::test]
 #[ignore = "a measurement: run it alone, with the program of a release in TABWIRE_PROGRAM"]
 async fn what_the_way_over_nats_costs() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine, browser, caller, .. } = stage;
     let _browser = browser.auto(|_| json!({"value": 1}));
-    let caller = AgentMachine::new(&key, PLACE);
     let mut far = caller.mcp();
     let mut near = StdioClient::start(&machine.sandbox).without_checks();
     let (mut there, mut here) = (Vec::new(), Vec::new());

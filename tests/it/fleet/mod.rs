@@ -22,6 +22,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::watch;
 
+use nats::NatsServer;
+
 /// The place and the agent of most tests.
 const PLACE: &str = "qa-17";
 const AGENT: &str = "ci";
@@ -37,6 +39,27 @@ struct PlaceMachine {
     daemon: ServedDaemon,
     key: PathBuf,
     home: Option<HomeProcess>,
+}
+
+/// A server, a place with a browser, and an agent that is granted the place.
+struct PlaceStage {
+    server: NatsServer,
+    place: PlaceKey,
+    machine: PlaceMachine,
+    browser: FakeExtension,
+    caller: AgentMachine,
+}
+
+impl PlaceStage {
+    /// `None`: there is no server for this computer, which is said.
+    async fn start() -> Option<Self> {
+        let mut server = NatsServer::start().await?;
+        let place = server.place(PLACE).await;
+        let key = server.agent(AGENT, &[PLACE]).await;
+        let (machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+        let caller = AgentMachine::new(&key, PLACE);
+        Some(Self { server, place, machine, browser, caller })
+    }
 }
 
 /// A home that runs.

@@ -6,20 +6,16 @@ use rustix::process::Signal;
 use serde_json::json;
 use testkit::{Stopwatch, body, signal, soon, until};
 
-use super::nats::NatsServer;
-use super::{AGENT, AgentMachine, PLACE, PlaceMachine, failure, script};
+use super::{AGENT, PLACE, PlaceMachine, PlaceStage, failure, script};
 
 /// Required of an answer about a place whose home is gone.
 const GONE: Duration = Duration::from_millis(5);
 
 #[tokio::test]
 async fn a_call_to_a_place_whose_home_was_killed_is_answered_within_five_milliseconds() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (mut machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, mut machine, browser, caller, .. } = stage;
     let browser = browser.auto(|_| json!({"value": 1}));
-    let caller = AgentMachine::new(&key, PLACE);
     let mut agent = caller.mcp();
     agent.call("interact", script("1")).await;
     machine.kill_home().await;
@@ -42,11 +38,8 @@ async fn a_call_to_a_place_whose_home_was_killed_is_answered_within_five_millise
 #[tokio::test]
 async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_or_gets_its_result()
 {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (mut machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
-    let caller = AgentMachine::new(&key, PLACE);
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, mut machine, mut browser, caller, .. } = stage;
     let mut agent = caller.mcp();
     agent.ask(&"a".into(), "interact", script("work()")).await;
     let command = browser.command().await;
@@ -74,11 +67,8 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
 
 #[tokio::test]
 async fn a_call_outlives_the_server_and_its_result_comes_by_the_next_one() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, mut browser) = PlaceMachine::start(&place, &[AGENT]).await;
-    let caller = AgentMachine::new(&key, PLACE);
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { mut server, machine: _machine, mut browser, caller, .. } = stage;
     let mut agent = caller.mcp();
     agent.ask(&"a".into(), "interact", script("work()")).await;
     let command = browser.command().await;
@@ -96,12 +86,9 @@ async fn a_call_outlives_the_server_and_its_result_comes_by_the_next_one() {
 
 #[tokio::test]
 async fn calls_that_lay_before_a_home_that_slept_do_not_run_when_it_wakes() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine, browser, caller, .. } = stage;
     let browser = browser.auto(|_| json!({"value": 1}));
-    let caller = AgentMachine::new(&key, PLACE);
     let mut agent = caller.mcp();
     agent.call("interact", script("1")).await;
     signal(machine.home().pid(), Signal::STOP);
@@ -125,12 +112,9 @@ async fn calls_that_lay_before_a_home_that_slept_do_not_run_when_it_wakes() {
 
 #[tokio::test]
 async fn users_that_are_read_again_and_changed_meanwhile_disturb_no_call() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { mut server, machine: _machine, browser, caller, .. } = stage;
     let browser = browser.auto(|_| json!({"value": 1}));
-    let caller = AgentMachine::new(&key, PLACE);
     let mut agent = caller.mcp();
     agent.call("interact", script("first()")).await;
     for round in 0..4 {
@@ -152,10 +136,8 @@ async fn users_that_are_read_again_and_changed_meanwhile_disturb_no_call() {
 
 #[tokio::test]
 async fn of_two_homes_of_one_place_the_younger_takes_no_call_and_both_say_so() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (mut machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, place, mut machine, browser, caller, .. } = stage;
     let browser = browser.auto(|_| json!({"value": 1}));
     let (other, mut other_browser) = PlaceMachine::without_home(&place, &[AGENT]).await;
     let mut younger = other.begin_to_join();
@@ -163,7 +145,6 @@ async fn of_two_homes_of_one_place_the_younger_takes_no_call_and_both_say_so() {
     assert!(told.contains("answers: false"), "{told}");
     let told = machine.home.as_mut().unwrap().until("TwoHomes").await;
     assert!(told.contains("answers: true"), "{told}");
-    let caller = AgentMachine::new(&key, PLACE);
     let mut agent = caller.mcp();
     agent.call("interact", script("1")).await;
     assert_eq!(browser.runs().len(), 1);

@@ -11,7 +11,7 @@ use testkit::{
 };
 
 use super::place_run::{PlaceRun, TwoMachines};
-use super::{in_time_at, message, post_to};
+use super::{LONGEST, in_time_at, long_text, message, post_to};
 
 /// The machine with the browser, where all runs, and its browser.
 struct Browser {
@@ -416,9 +416,7 @@ async fn a_result_of_the_greatest_length_comes_whole_and_takes_bounded_memory_on
     let machines = TwoMachines::new();
     let mut browser = Browser::at(&machines).await;
     let run = machines.by_shell().await;
-    // Escaped it is a little below the 7.5 MiB that a result may have. Parts end at line ends.
-    let text =
-        "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n".repeat(115 * 1024);
+    let text = long_text(LONGEST);
     let called = ["call", "execute_js", "script=long()", "tab_id=7", "--connect", "box"];
     let mut call = machines.far.command(&called);
     // It is read in hundreds of parts.

@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::connect::own_memory;
 use super::place_run::{PlaceRun, TwoMachines};
 use super::ssh::SshServer;
+use super::{LONGEST, long_text};
 
 /// Required: how much longer a whole command takes, at the median.
 const ADDED: Duration = Duration::from_micros(800);
@@ -28,8 +29,7 @@ const CALLS: usize = 100;
 
 /// Answers every command, in a task of its own: a script `long` with 7.3 MiB.
 fn answering(extension: FakeExtension) -> AbortOnDropHandle<()> {
-    let long =
-        "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n".repeat(115 * 1024);
+    let long = long_text(LONGEST);
     let result = move |command: &DeliveredCommand| {
         let value = if command.script() == "long" { json!(long) } else { json!(1) };
         json!({"value": value})

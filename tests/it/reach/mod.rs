@@ -29,6 +29,15 @@ const PIPE: usize = 64 * 1024;
 /// The name of the place, and of its owner.
 const PLACE: &str = "box";
 
+/// How many bytes the longest results here have: escaped they are a little below the 7.5 MiB that a result may have.
+const LONGEST: usize = 115 * 1024 * 65;
+
+/// A text of so many bytes at most, in lines: parts of results end at line ends.
+fn long_text(length: usize) -> String {
+    let line = "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n";
+    line.repeat(length / line.len())
+}
+
 fn place() -> PlaceName {
     PLACE.parse().unwrap()
 }

@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::place_run::{PlaceRun, TwoMachines};
 use super::ssh::SshServer;
+use super::{LONGEST, long_text};
 
 /// How many bytes pass in a second: 1 Mbit.
 const RATE: f64 = 125_000.0;
@@ -79,9 +80,7 @@ async fn comes_whole(length: usize) {
     server.lead_by(port);
     let _run = PlaceRun::start(server.reach_far_away(&machines)).await;
     let mut beside = StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"]));
-    // Parts end at line ends.
-    let line = "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n";
-    let long = line.repeat(length / line.len());
+    let long = long_text(length);
     let called = ["call", "execute_js", "script=long()", "tab_id=7", "--connect", "box"];
     let mut call = machines.far.command(&called);
     let called = tokio::time::timeout(Duration::from_secs(500), call.output());
@@ -120,5 +119,5 @@ async fn over_a_slow_line_a_result_comes_whole_and_nothing_counts_as_lost() {
 #[tokio::test]
 #[ignore = "takes over a minute: make bench-reach"]
 async fn over_a_slow_line_the_largest_result_comes_whole_and_nothing_counts_as_lost() {
-    comes_whole(7_300 * 1024).await;
+    comes_whole(LONGEST).await;
 }
