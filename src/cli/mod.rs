@@ -39,6 +39,7 @@ mod update;
 mod wsl;
 
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -452,7 +453,9 @@ pub fn run() -> ExitCode {
     // One thread: the work for a command takes microseconds, less than waking another thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = runtime.context("cannot start the runtime").and_then(|runtime| {
-        let done = runtime.block_on(cli.run());
+        // As a trait object: `block_on` is compiled in three copies, and each would hold the whole command line.
+        let run: Pin<Box<dyn Future<Output = _>>> = Box::pin(cli.run());
+        let done = runtime.block_on(run);
         // A normal shutdown would wait for the thread that is blocked in a read of standard input.
         runtime.shutdown_background();
         done

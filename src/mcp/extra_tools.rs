@@ -1,7 +1,6 @@
 //! The catalogue that clients see, and the seam at which another build adds tools of its own.
 
-use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -56,32 +55,60 @@ pub struct ExtraTools {
 pub type ExtraReply<'a> = BoxFuture<'a, Result<ToolReply, RpcError>>;
 
 impl ToolCatalogue {
-    /// The catalogue of the program's own tools, on this surface. It names the view of commands if
-    /// its client shows views.
+    /// The catalogue of the program's own tools, on this surface.
     #[must_use]
-    pub fn own(surface: &ToolSurface, shows_views: bool) -> Cow<'static, Self> {
-        static OWN: LazyLock<ToolCatalogue> =
-            LazyLock::new(|| ToolCatalogue::of(&ToolSurface::default()));
-        if shows_views {
-            return Cow::Owned(Self::of(surface).with_views());
-        }
-        if *surface == ToolSurface::default() {
-            return Cow::Borrowed(&OWN);
-        }
-        Cow::Owned(Self::of(surface))
-    }
-
-    fn with_views(mut self) -> Self {
-        command_view::name_in(&mut self.tools);
-        self.capabilities["resources"] = json!({});
-        self
-    }
-
-    fn of(surface: &ToolSurface) -> Self {
+    pub fn own(surface: &ToolSurface) -> Self {
+        let own = CatalogueSource::Own { surface, shows_views: false };
         Self {
-            tools: surface.list().into_owned(),
-            capabilities: json!({"tools": {"listChanged": false}}),
-            instructions: surface.instructions(),
+            tools: own.tools(),
+            capabilities: own.capabilities(),
+            instructions: own.instructions(),
+        }
+    }
+}
+
+/// Where the parts of a catalogue come from. Each is made when it is asked for: the list of tools takes
+/// milliseconds, and a client that only says hello should not wait for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CatalogueSource<'a> {
+    /// The program's own tools, on this surface. They name the view of commands if their client shows
+    /// views.
+    Own { surface: &'a ToolSurface, shows_views: bool },
+    /// A catalogue that is there.
+    Ready(&'a ToolCatalogue),
+}
+
+impl CatalogueSource<'_> {
+    pub(super) fn tools(self) -> Value {
+        match self {
+            Self::Ready(catalogue) => catalogue.tools.clone(),
+            Self::Own { surface, shows_views } => {
+                let mut tools = surface.list().into_owned();
+                if shows_views {
+                    command_view::name_in(&mut tools);
+                }
+                tools
+            }
+        }
+    }
+
+    pub(super) fn capabilities(self) -> Value {
+        match self {
+            Self::Ready(catalogue) => catalogue.capabilities.clone(),
+            Self::Own { shows_views, .. } => {
+                let mut capabilities = json!({"tools": {"listChanged": false}});
+                if shows_views {
+                    capabilities["resources"] = json!({});
+                }
+                capabilities
+            }
+        }
+    }
+
+    pub(super) fn instructions(self) -> String {
+        match self {
+            Self::Ready(catalogue) => catalogue.instructions.clone(),
+            Self::Own { surface, .. } => surface.instructions(),
         }
     }
 }

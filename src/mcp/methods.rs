@@ -1,13 +1,11 @@
 //! The answer to each method.
 
-use std::borrow::Cow;
-
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::answer::{RpcAnswer, RpcResponse, result};
 use super::calls::{CallInProgress, CallRegistry};
-use super::extra_tools::{ExtraTools, ToolCall, ToolCatalogue};
+use super::extra_tools::{CatalogueSource, ExtraTools, ToolCall};
 use super::generation::{MODERN_VERSION, ProtocolGeneration, negotiate};
 use super::message::{RequestId, RpcError, RpcErrorKind, RpcRequest};
 use super::notices::asks_for_jobs;
@@ -32,22 +30,23 @@ pub fn answer_alone(
     surface: &ToolSurface,
     shows_views: bool,
 ) -> Option<Result<String, RpcError>> {
-    answer_from(|| ToolCatalogue::own(surface, shows_views), request, generation, shows_views)
+    let own = CatalogueSource::Own { surface, shows_views };
+    answer_from(own, request, generation, shows_views)
 }
 
 /// Answers a request from the catalogue alone.
-fn answer_from<'a>(
-    shown: impl FnOnce() -> Cow<'a, ToolCatalogue>,
+fn answer_from(
+    shown: CatalogueSource<'_>,
     request: &RpcRequest,
     generation: ProtocolGeneration,
     shows_views: bool,
 ) -> Option<Result<String, RpcError>> {
     let method = request.method.as_str();
     let body = match (method, generation) {
-        ("initialize", ProtocolGeneration::Legacy) => initialize(request, &shown()),
+        ("initialize", ProtocolGeneration::Legacy) => initialize(request, shown),
         ("ping", ProtocolGeneration::Legacy) => json!({}),
-        ("server/discover", ProtocolGeneration::Modern) => discover(&shown(), shows_views),
-        ("tools/list", _) => json!({"tools": shown().tools}),
+        ("server/discover", ProtocolGeneration::Modern) => discover(shown, shows_views),
+        ("tools/list", _) => json!({"tools": shown.tools()}),
         ("tools/call", _) => return None,
         (LISTEN, ProtocolGeneration::Modern) => {
             return subscription::task_ids(request).err().map(Err);
@@ -84,10 +83,8 @@ fn answer_at_once(
     match extra.and_then(|extra| (extra.answer)(request, generation)) {
         Some(answered) => Some(answered.map(|body| result(request, generation, body))),
         None => {
-            let shown = || match extra {
-                Some(extra) => Cow::Borrowed(&extra.catalogue),
-                None => ToolCatalogue::own(surface, shows_views),
-            };
+            let own = CatalogueSource::Own { surface, shows_views };
+            let shown = extra.map_or(own, |extra| CatalogueSource::Ready(&extra.catalogue));
             answer_from(shown, request, generation, shows_views)
         }
     }
@@ -291,17 +288,17 @@ impl SubmittedCall {
     }
 }
 
-fn initialize(request: &RpcRequest, shown: &ToolCatalogue) -> Value {
+fn initialize(request: &RpcRequest, shown: CatalogueSource<'_>) -> Value {
     json!({
         "protocolVersion": negotiate(request),
-        "capabilities": shown.capabilities,
+        "capabilities": shown.capabilities(),
         "serverInfo": server_info(),
-        "instructions": shown.instructions,
+        "instructions": shown.instructions(),
     })
 }
 
-fn discover(shown: &ToolCatalogue, shows_views: bool) -> Value {
-    let mut capabilities = shown.capabilities.clone();
+fn discover(shown: CatalogueSource<'_>, shows_views: bool) -> Value {
+    let mut capabilities = shown.capabilities();
     // Only `server/discover` has a place for extensions.
     capabilities["extensions"] = json!({tasks::EXTENSION: {}});
     if shows_views {
@@ -310,7 +307,7 @@ fn discover(shown: &ToolCatalogue, shows_views: bool) -> Value {
     json!({
         "supportedVersions": [MODERN_VERSION],
         "capabilities": capabilities,
-        "instructions": shown.instructions,
+        "instructions": shown.instructions(),
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
     })
