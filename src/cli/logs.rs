@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::print_error;
 use crate::daemon::LogFile;
@@ -15,12 +17,7 @@ const VARIABLE: &str = "TABWIRE_LOG";
 
 /// Logs to standard error.
 pub(super) fn to_stderr(default: &str) {
-    // An error means that the process has a log already.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter(default))
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .try_init();
+    start(default, io::stderr);
 }
 
 /// Logs to the file in the state directory, and to standard error unless the daemon is detached. The
@@ -39,26 +36,29 @@ pub(super) fn of_daemon(home: &StateDirectory, detached: bool) {
     };
     // Without its file a detached daemon has standard error only.
     let both = DaemonLogWriter { to_stderr: !detached || file.is_none(), file };
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter("tabwire=info,warn"))
-        .with_writer(both)
-        .with_ansi(false)
-        .try_init();
+    start("tabwire=info,warn", both);
 }
 
-/// The filter from the environment. An invalid one is reported, and the default applies.
-fn filter(default: &str) -> EnvFilter {
-    let Some(asked) = std::env::var_os(VARIABLE).filter(|asked| !asked.is_empty()) else {
-        return EnvFilter::new(default);
-    };
-    let parsed = asked.to_str().map(EnvFilter::try_new);
-    if let Some(Ok(filter)) = parsed {
-        return filter;
-    }
-    print_error(format_args!(
-        "invalid filter in {VARIABLE} (example: tabwire=debug); using {default}"
-    ));
-    EnvFilter::new(default)
+fn start<W>(default: &str, writer: W)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = fmt::layer().with_writer(writer).with_ansi(false);
+    // An error means that the process has a log already.
+    let _ = tracing_subscriber::registry().with(filter(default)).with(lines).try_init();
+}
+
+/// The filter from the environment: levels by target. An invalid one is reported, and the default applies.
+fn filter(default: &str) -> Targets {
+    let asked = std::env::var_os(VARIABLE).filter(|asked| !asked.is_empty());
+    let usual = || default.parse().unwrap_or_default();
+    let Some(asked) = asked else { return usual() };
+    asked.to_str().and_then(|asked| asked.parse().ok()).unwrap_or_else(|| {
+        print_error(format_args!(
+            "invalid filter in {VARIABLE} (example: tabwire=debug); using {default}"
+        ));
+        usual()
+    })
 }
 
 struct DaemonLogWriter {
