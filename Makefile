@@ -256,7 +256,7 @@ advisories: cargo-deny
 # where a bound is missed, WRITE=1 records the run in benches/figures/, docs/performance.md and README.md, JSON=1 prints
 # the record, PARTS="path rate" measures these alone. Then Tabwire beside other servers.
 bench: browser
-	$(CARGO) bench --locked --profile dist --bench figures -- --profile dist $(foreach part,$(PARTS),--part $(part)) \
+	RUSTFLAGS="$$(sh packaging/build.sh --code-flags)" $(CARGO) bench --locked --profile dist --bench figures -- --profile dist $(foreach part,$(PARTS),--part $(part)) \
 		$(if $(CHECK),--check) $(if $(WRITE),--write) $(if $(JSON),--json)
 	$(if $(PARTS),,$(MAKE) bench-peers)
 

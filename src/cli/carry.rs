@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::logs;
 use crate::config::DaemonLocation;
-use crate::os::StopSignals;
+use crate::os::{self, StopSignals};
 use crate::reach::{self, LineKind, PlaceName, far_socket, listen_far};
 
 /// The flags of `tabwire carry`.
@@ -28,7 +28,7 @@ pub(super) async fn run(
     logs::to_stderr("warn");
     let mut signals = StopSignals::listen_with_terminal()?;
     let socket = listen_far(&far_socket(&location.home()?, &place))?;
-    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let (input, output) = (os::standard_input(), os::standard_output());
     tokio::select! {
         carried = reach::carry(place, socket, input, output, LineKind::of(near)) => carried?,
         _stopped = signals.next() => {}

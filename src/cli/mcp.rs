@@ -13,6 +13,7 @@ use crate::bridge::{self, LocalTarget, TargetDaemon};
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{BROWSER_FLAG, DaemonService, OWNER_FLAG, ServerEntry, UserFolders};
+use crate::os;
 use crate::proof::{self, DEFAULT_OWNER};
 use crate::protocol::{BrowserName, Owner};
 use crate::terminal::print_line;
@@ -36,7 +37,7 @@ pub(super) async fn mcp(
         None => local_target(location, owner, client)?,
     };
     let target = bridge::DaemonTarget { browser, job_notifications, surface, ..usual };
-    bridge::run(target, tokio::io::stdin(), tokio::io::stdout()).await?;
+    bridge::run(target, os::standard_input(), os::standard_output()).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,6 +5,7 @@ mod ports;
 mod processes;
 #[cfg(target_os = "linux")]
 mod sock_diag;
+mod standard_streams;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -34,6 +35,7 @@ pub(crate) use processes::{
     ParentProcess, StopSignals, ask_process_to_end, is_administrator, is_crash, is_group_running,
     kill_group, lasting_caller, lead_new_session, spawn_detached, start_new_group,
 };
+pub(crate) use standard_streams::{standard_input, standard_output};
 pub(crate) use std::os::fd::AsFd as AsSocketHandle;
 pub(crate) use std::os::unix::net::{UnixListener, UnixStream};
 pub(crate) use tokio::net::{UnixListener as AsyncUnixListener, UnixStream as AsyncUnixStream};

@@ -33,6 +33,7 @@ pub(crate) use processes::{
     kill_group, lasting_caller, lead_new_session, spawn_detached, start_new_group,
 };
 pub(crate) use std::os::windows::io::AsSocket as AsSocketHandle;
+pub(crate) use tokio::io::{stdin as standard_input, stdout as standard_output};
 pub(crate) use unix_sockets::{AsyncUnixListener, AsyncUnixStream, UnixListener, UnixStream};
 
 /// Whether programs of this computer can connect by a socket in a directory.
