@@ -31,14 +31,14 @@ async fn a_reader_finds_the_recorded_requests_of_a_page_and_no_secret_in_the_arc
                 body: JSON.stringify({item: 7, password: 'hunter-4711'})})).status";
     stage.value(send).await;
     // The browser is asked for the bodies once the request has ended: they are recorded after it.
-    for stream in ["network", "bodies"] {
-        let is_recorded = async || {
-            let seen = json!({"what": stream, "url": "item=7"});
-            let seen = stage.client.call("observe", seen).await;
-            seen["entries"].as_array().is_some_and(|entries| !entries.is_empty())
-        };
-        soon(stream, until(is_recorded)).await;
-    }
+    let is_recorded = async || {
+        let sent = stage.client.call("observe", json!({"what": "network", "url": "item=7"})).await;
+        let Some(id) = sent["entries"][0]["request_id"].as_str() else { return false };
+        let whole = json!({"what": "network", "request_id": id});
+        let whole = stage.client.call("observe", whole).await;
+        whole.to_string().contains("request_body")
+    };
+    soon("the request and its body", until(is_recorded)).await;
 
     let saved = stage.client.call("configure", save("shop.har")).await;
     let path = Path::new(saved["path"].as_str().unwrap()).to_owned();
