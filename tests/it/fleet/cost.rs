@@ -3,9 +3,13 @@
 use serde_json::json;
 use testkit::{StdioClient, Stopwatch};
 
+use super::trouble::answers_of_nobody;
 use super::{PlaceStage, script};
 
 const CALLS: usize = 300;
+
+/// Required: within this time a call is answered whose place has no home any more, in µs at the median.
+const GONE: u128 = 5_000;
 
 async fn call(agent: &mut StdioClient, tab: i64) -> u128 {
     let mut arguments = script("1");
@@ -21,7 +25,7 @@ async fn call(agent: &mut StdioClient, tab: i64) -> u128 {
 #[ignore = "a measurement: run it alone, with the program of a release in TABWIRE_PROGRAM"]
 async fn what_the_way_over_nats_costs() {
     let Some(stage) = PlaceStage::start().await else { return };
-    let PlaceStage { server: _server, machine, browser, caller, .. } = stage;
+    let PlaceStage { server: _server, mut machine, browser, caller, .. } = stage;
     let _browser = browser.auto(|_| json!({"value": 1}));
     let mut far = caller.mcp();
     let mut near = StdioClient::start(&machine.sandbox).without_checks();
@@ -40,4 +44,8 @@ async fn what_the_way_over_nats_costs() {
     for (name, at) in [("p50", CALLS / 2), ("p99", CALLS - 4)] {
         println!("{name}: {} µs there, {} µs here", there[at], here[at]);
     }
+    machine.kill_home().await;
+    let took = answers_of_nobody(&mut far, 99).await;
+    println!("p50 of a place without a home: {} µs", took[49]);
+    assert!(took[49] <= GONE, "{took:?} µs");
 }

@@ -4,35 +4,42 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
-use testkit::{Stopwatch, body, signal, soon, until};
+use testkit::{StdioClient, Stopwatch, body, signal, soon, until};
 
 use super::{AGENT, PLACE, PlaceMachine, PlaceStage, failure, script};
 
-/// Required of an answer about a place whose home is gone.
-const GONE: Duration = Duration::from_millis(5);
+/// Ten times what is required of optimized programs, which `cost.rs` measures: other tests run meanwhile.
+const GONE: Duration = Duration::from_millis(50);
 
 #[tokio::test]
-async fn a_call_to_a_place_whose_home_was_killed_is_answered_within_five_milliseconds() {
+async fn a_call_to_a_place_whose_home_was_killed_is_answered_at_once() {
     let Some(stage) = PlaceStage::start().await else { return };
     let PlaceStage { server: _server, mut machine, browser, caller, .. } = stage;
     let browser = browser.auto(|_| json!({"value": 1}));
     let mut agent = caller.mcp();
     agent.call("interact", script("1")).await;
     machine.kill_home().await;
-    let mut took = Vec::new();
-    for n in 0..9 {
-        let watch = Stopwatch::start();
-        agent.ask(&json!(n), "interact", script("2")).await;
-        let told = agent.answer(&json!(n)).await;
-        took.push(watch.micros());
-        assert_eq!(failure(&told), ("place_offline".to_owned(), Some(false)), "{told}");
-    }
-    took.sort_unstable();
+    let took = answers_of_nobody(&mut agent, 9).await;
+    println!("a place without a home: {} µs", took[4]);
     assert!(took[4] <= GONE.as_micros(), "{took:?} µs");
     // The next home is found by itself.
     machine.join().await;
     agent.call("interact", script("3")).await;
     assert_eq!(browser.runs().len(), 2, "{:?}", browser.runs());
+}
+
+/// How long calls to a place without a home take until they are answered, in µs, the shortest first.
+pub(super) async fn answers_of_nobody(agent: &mut StdioClient, calls: usize) -> Vec<u128> {
+    let mut took = Vec::new();
+    for n in 0..calls {
+        let watch = Stopwatch::start();
+        agent.ask(&json!(n), "interact", script("nobody()")).await;
+        let told = agent.answer(&json!(n)).await;
+        took.push(watch.micros());
+        assert_eq!(failure(&told), ("place_offline".to_owned(), Some(false)), "{told}");
+    }
+    took.sort_unstable();
+    took
 }
 
 #[tokio::test]
