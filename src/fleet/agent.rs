@@ -115,7 +115,8 @@ impl FleetAgent {
         let AgentKey { owner, servers, seed, .. } = &self.0.key;
         let inbox = subjects::inbox(owner.as_str());
         let name = format!("tabwire agent {owner}");
-        let opened = FleetConnection::open(servers, seed.expose(), &inbox, &name).await?;
+        let mut opened = FleetConnection::open(servers, seed.expose(), &inbox, &name).await?;
+        opened.hear_again(subjects::again(self.0.place.as_str())).await;
         Ok(known.insert(opened).clone())
     }
 
@@ -366,7 +367,7 @@ fn ended(
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: "busy",
             ..offline(
-                format!("Too many calls of this agent are open at the place {place}"),
+                format!("Too many calls of this agent are at the place {place}"),
                 "Wait until others have ended, then call again.",
             )
         },

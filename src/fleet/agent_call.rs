@@ -127,7 +127,7 @@ impl AgentTask {
     /// Sends a request and waits for its reply.
     async fn ask(&self, number: RequestNumber, life: &str, request: HomeRequest) -> AgentEvent {
         let subject = self.agent.subject(life);
-        let mut refusals = self.connection.refusals();
+        let (mut refusals, mut again) = (self.connection.refusals(), self.connection.again());
         let (headers, body, most) = match request {
             HomeRequest::Open => (self.opening.clone(), self.body.clone(), PART_MAX),
             HomeRequest::Next { most, .. } => {
@@ -140,6 +140,7 @@ impl AgentTask {
         let replied = tokio::select! {
             replied = self.connection.client.send_request(subject.clone(), asked) => replied,
             () = refusals.of(&subject) => return AgentEvent::NotGranted,
+            () = again.of(life) => return AgentEvent::AskAgain(number),
         };
         match replied {
             Ok(reply) => {

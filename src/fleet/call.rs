@@ -1,10 +1,14 @@
 //! A call between an agent and a place, pure: each end as a table, `apply(now, event)` gives effects. No NATS, no
 //! clock, no randomness. `now` is a time of the end's own clock that never goes back.
 
+mod at_home;
+
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::HeaderMap;
+
+pub(super) use at_home::{HomeCall, HomeEffect, HomeEvent, ReplyNumber};
 
 /// How much of an answer one reply carries at most, in bytes.
 pub(super) const PART_MAX: usize = 256 * 1024;
@@ -12,18 +16,8 @@ pub(super) const PART_MAX: usize = 256 * 1024;
 /// How much of an answer the first `next` asks for, in bytes.
 const PART_FIRST: usize = 64 * 1024;
 
-/// How much of an answer waits at home until the agent confirms it, in bytes. The source pauses then.
-const WINDOW: usize = 2 * 1024 * 1024;
-
 /// How long home holds a request that has nothing to be told yet.
 const HOLD: Duration = Duration::from_secs(3);
-
-/// How long home waits for data once it has the head alone: most answers come in one piece, and each round costs the
-/// way there and back.
-const HEAD_GRACE: Duration = Duration::from_millis(20);
-
-/// For how long home keeps a call that nobody asks for.
-const KEPT: Duration = Duration::from_secs(15);
 
 /// For how long an agent goes on asking once home is silent.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -39,6 +33,9 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
+
+/// How long an agent that is told that a place is busy should wait.
+pub(super) const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// An answer within this time lets the next one be twice as large.
 const QUICK_PART: Duration = Duration::from_secs(1);
@@ -78,164 +75,6 @@ pub(super) enum CallReply {
     Refused(FleetRefusal),
 }
 
-/// Which request a reply is for, at home.
-pub(super) type ReplyNumber = u64;
-
-/// An event of a call at home.
-#[derive(Clone, Debug)]
-pub(super) enum HomeEvent {
-    /// The agent asks for bytes from here on, and has those before.
-    Asked { number: ReplyNumber, from: u64, most: usize },
-    /// The daemon's answer begins.
-    Head(AnswerHead),
-    /// Bytes of it.
-    Data(Bytes),
-    /// It is complete.
-    End,
-    /// It broke off.
-    Broke,
-    /// [`HomeCall::wake_at`] has come.
-    Woken,
-}
-
-/// What home does about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HomeEffect {
-    /// Replies to this request.
-    Reply(ReplyNumber, CallReply),
-    /// Nobody asks any more: the call is over.
-    GiveUp,
-}
-
-/// The daemon's answer, as far as it has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SourceState {
-    Flowing,
-    Ended,
-    Broken,
-}
-
-/// A request that waits for bytes.
-#[derive(Clone, Copy, Debug)]
-struct WaitingRequest {
-    number: ReplyNumber,
-    from: u64,
-    most: usize,
-    until: Duration,
-}
-
-/// A call at home: it is running while a request waits, and held until the next one comes.
-#[derive(Debug)]
-pub(super) struct HomeCall {
-    head: Option<AnswerHead>,
-    source: SourceState,
-    /// The bytes that the agent has not confirmed, and where the first of them is.
-    kept: BytesMut,
-    start: u64,
-    waiting: Option<WaitingRequest>,
-    /// When the last request came.
-    asked: Duration,
-}
-
-impl HomeCall {
-    pub(super) fn new(now: Duration) -> Self {
-        let kept = BytesMut::new();
-        let source = SourceState::Flowing;
-        Self { head: None, source, kept, start: 0, waiting: None, asked: now }
-    }
-
-    /// Whether more of the daemon's answer is to be read: the window is open.
-    pub(super) fn wants_data(&self) -> bool {
-        self.source == SourceState::Flowing && self.kept.len() < WINDOW
-    }
-
-    /// When it has to be woken.
-    pub(super) fn wake_at(&self) -> Duration {
-        self.waiting.map_or(self.asked + KEPT, |waiting| waiting.until)
-    }
-
-    pub(super) fn apply(&mut self, now: Duration, event: HomeEvent) -> Vec<HomeEffect> {
-        let mut effects = Vec::new();
-        match event {
-            HomeEvent::Asked { number, from, most } => {
-                self.asked = now;
-                // The same agent asks again: its first request got lost, or the reply did.
-                if let Some(before) = self.waiting.take() {
-                    effects.push(HomeEffect::Reply(before.number, CallReply::More));
-                }
-                self.forget_before(from);
-                let until = now + HOLD;
-                let asked = WaitingRequest { number, from, most: most.min(PART_MAX), until };
-                self.waiting = Some(asked);
-                if from < self.start || from > self.start + self.kept.len() as u64 {
-                    self.reply(CallReply::Refused(FleetRefusal::UnknownCall), &mut effects);
-                }
-            }
-            HomeEvent::Head(head) => {
-                self.head = Some(head);
-                if let Some(waiting) = &mut self.waiting {
-                    waiting.until = waiting.until.min(now + HEAD_GRACE);
-                }
-            }
-            HomeEvent::Data(data) => self.kept.extend_from_slice(&data),
-            HomeEvent::End => self.source = SourceState::Ended,
-            HomeEvent::Broke => self.source = SourceState::Broken,
-            HomeEvent::Woken => {}
-        }
-        self.answer(now, &mut effects);
-        if self.waiting.is_none() && now >= self.asked + KEPT {
-            effects.push(HomeEffect::GiveUp);
-        }
-        effects
-    }
-
-    fn forget_before(&mut self, have: u64) {
-        let known = have.saturating_sub(self.start);
-        if let Ok(known @ 1..) = usize::try_from(known)
-            && known <= self.kept.len()
-        {
-            drop(self.kept.split_to(known));
-            self.start = have;
-        }
-    }
-
-    /// Answers the request that waits, if there is something to be told or its time is over.
-    fn answer(&mut self, now: Duration, effects: &mut Vec<HomeEffect>) {
-        let Some(asked) = self.waiting else { return };
-        let skipped = usize::try_from(asked.from - self.start).unwrap_or(usize::MAX);
-        let rest = self.kept.get(skipped..).unwrap_or_default();
-        let part = &rest[..rest.len().min(asked.most)];
-        let is_last = part.len() == rest.len();
-        let is_over = self.source != SourceState::Flowing && is_last;
-        if part.is_empty() && !is_over && now < asked.until {
-            return;
-        }
-        let reply = match self.source {
-            SourceState::Broken if part.is_empty() => CallReply::Broken,
-            SourceState::Flowing | SourceState::Ended | SourceState::Broken => {
-                // A body without a head cannot be: the source gives it first.
-                let head = self.head.clone().filter(|_| asked.from == 0);
-                if part.is_empty() && head.is_none() && !is_over {
-                    CallReply::More
-                } else {
-                    let total = (is_over && self.source == SourceState::Ended)
-                        .then(|| asked.from + part.len() as u64);
-                    let data = Bytes::copy_from_slice(part);
-                    CallReply::Part { head, from: asked.from, data, total }
-                }
-            }
-        };
-        self.reply(reply, effects);
-        self.asked = now;
-    }
-
-    fn reply(&mut self, reply: CallReply, effects: &mut Vec<HomeEffect>) {
-        if let Some(asked) = self.waiting.take() {
-            effects.push(HomeEffect::Reply(asked.number, reply));
-        }
-    }
-}
-
 /// Which of an agent's requests a reply is for.
 pub(super) type RequestNumber = u64;
 
@@ -248,6 +87,8 @@ pub(super) enum AgentEvent {
     NoResponders(RequestNumber),
     /// Nothing came for this request in its time.
     Silence(RequestNumber),
+    /// Home cannot reply to this request any more, or it may not have it.
+    AskAgain(RequestNumber),
     /// The server does not let this owner publish to the place.
     NotGranted,
     /// The pause is over.
@@ -352,7 +193,7 @@ pub(super) struct AgentCall {
     /// Since when home is silent, and how often it was asked since.
     silent_since: Option<Duration>,
     pauses: usize,
-    /// Whether a life that was known from before had gone when the call came.
+    /// Whether the place was asked for its life since nobody heard the call.
     has_looked: bool,
 }
 
@@ -407,6 +248,12 @@ impl AgentCall {
                 self.silent_since.get_or_insert(sent + HOLD);
                 self.rest(now, request)
             }
+            (AgentWait::Reply { number, request, .. }, AgentEvent::AskAgain(to))
+                if to == number =>
+            {
+                self.may_have_run = true;
+                self.send(request, now)
+            }
             (AgentWait::Rest(request), AgentEvent::Rested) => {
                 self.wait = AgentWait::Hello(request);
                 vec![AgentEffect::AskHello(self.time_left(now).min(HELLO_SILENCE))]
@@ -427,6 +274,7 @@ impl AgentCall {
                 AgentEvent::Replied(..)
                 | AgentEvent::NoResponders(_)
                 | AgentEvent::Silence(_)
+                | AgentEvent::AskAgain(_)
                 | AgentEvent::Rested
                 | AgentEvent::Hello(_)
                 | AgentEvent::Taken,
@@ -447,7 +295,8 @@ impl AgentCall {
             return self.rest(now, request);
         }
         if self.has_looked {
-            return self.end(FleetCallEnd::Offline);
+            // The place is there, and takes no more of this owner at the moment.
+            return self.rest(now, request);
         }
         // The life was known from before, and the place may have another one now.
         self.has_looked = true;
@@ -459,10 +308,10 @@ impl AgentCall {
         self.silent_since.get_or_insert(now);
         let left = self.time_left(now);
         if left.is_zero() {
-            return self.end(if self.has_head {
-                FleetCallEnd::BrokenOff
-            } else {
-                FleetCallEnd::Lost
+            return self.end(match (self.has_head, self.may_have_run) {
+                (true, _) => FleetCallEnd::BrokenOff,
+                (false, true) => FleetCallEnd::Lost,
+                (false, false) => FleetCallEnd::Refused(FleetRefusal::Busy(BUSY_AFTER)),
             });
         }
         let pause = PAUSES[self.pauses.min(PAUSES.len() - 1)].min(left);

@@ -36,7 +36,7 @@ const PING: Duration = Duration::from_secs(5);
 /// How long a server may take to let a client in.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How many messages of a subscription wait to be read; more are dropped, and asked for again.
+/// How many messages of a subscription wait to be read; more are dropped, and asked for again. Homes take fewer.
 const WAITING_MAX: usize = 256;
 
 /// How many refusals of the server wait to be read.
@@ -89,6 +89,8 @@ pub(super) struct FleetConnection {
     /// What the server refuses, in its words.
     refusals: broadcast::Sender<Arc<str>>,
     connected: watch::Receiver<u64>,
+    /// The life that asked agents to ask again, the last time.
+    again: watch::Receiver<Box<str>>,
 }
 
 impl FleetConnection {
@@ -129,7 +131,35 @@ impl FleetConnection {
         // Not `retry_on_initial_connect`: with it the version of the server is not known.
         let client = options.connect(addresses).await.map_err(|error| why_not(&error))?;
         check_version(&client)?;
-        Ok(Self { client, refusals, connected })
+        let mut connected = connected;
+        // The event of this first time comes a moment later.
+        let _ = timeout(CONNECT, connected.changed()).await;
+        let (_, again) = watch::channel(Box::default());
+        Ok(Self { client, refusals, connected, again })
+    }
+
+    /// Hears from now on by this subject which life asks agents to ask again.
+    pub(super) async fn hear_again(&mut self, subject: String) {
+        let Ok(mut words) = self.client.subscribe(subject).await else { return };
+        let (heard, again) = watch::channel(Box::default());
+        self.again = again;
+        tokio::spawn(async move {
+            while let Some(word) = words.next().await {
+                if let Some(life) = str::from_utf8(&word.payload).ok().filter(|life| is_life(life))
+                    && heard.send(life.into()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// The words by which agents are asked to ask again, from here on.
+    pub(super) fn again(&self) -> AskAgainWords {
+        let (mut again, mut connected) = (self.again.clone(), self.connected.clone());
+        again.mark_unchanged();
+        connected.mark_unchanged();
+        AskAgainWords { again, connected }
     }
 
     /// Whether a server is there now.
@@ -152,10 +182,15 @@ impl FleetConnection {
 
     /// Waits until it has connected again, and looks at the server's version.
     pub(super) async fn next_connect(&mut self) -> Result<(), FleetConnectError> {
-        if self.connected.changed().await.is_err() {
-            return std::future::pending().await;
-        }
+        self.connects_again().await;
         check_version(&self.client)
+    }
+
+    /// Returns once it has connected again.
+    pub(super) async fn connects_again(&mut self) {
+        if self.connected.changed().await.is_err() {
+            std::future::pending().await
+        }
     }
 
     /// The refusals from here on.
@@ -213,13 +248,52 @@ pub(super) struct SubjectRefusals(broadcast::Receiver<Arc<str>>);
 impl SubjectRefusals {
     /// Returns once the server refuses a message to this subject.
     pub(super) async fn of(&mut self, subject: &str) {
+        self.with(|words| subjects::is_refused(words, subject)).await;
+    }
+
+    /// Returns once the server refuses a reply.
+    pub(super) async fn of_replies(&mut self) {
+        self.with(subjects::is_refused_reply).await;
+    }
+
+    async fn with(&mut self, is_meant: impl Fn(&str) -> bool) {
         loop {
             match self.0.recv().await {
-                Ok(words) if subjects::is_refused(&words, subject) => return,
+                Ok(words) if is_meant(&words) => return,
                 // Of another subject, or some were missed: the request then counts as silent.
                 Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return std::future::pending().await,
             }
+        }
+    }
+}
+
+/// The words by which agents are asked to ask again, from one moment on.
+pub(super) struct AskAgainWords {
+    again: watch::Receiver<Box<str>>,
+    connected: watch::Receiver<u64>,
+}
+
+impl AskAgainWords {
+    /// Returns once this life asks to ask again, or there is another server, which may not have passed a request on.
+    pub(super) async fn of(&mut self, life: &str) {
+        let AskAgainWords { again, connected } = self;
+        let asked = async {
+            while again.changed().await.is_ok() {
+                if **again.borrow_and_update() == *life {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
+        let other_server = async {
+            if connected.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = asked => {}
+            () = other_server => {}
         }
     }
 }

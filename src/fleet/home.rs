@@ -8,28 +8,34 @@ use std::time::Duration;
 
 use async_nats::{Client, Message, Subject};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use hyper::{Method, Request};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::call::{CallReply, FleetRefusal, HELLO_SILENCE, PART_MAX};
+use super::call::HELLO_SILENCE;
 use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, is_life};
-use super::home_call::{CallTask, WaitingReply};
+use super::flood::HELLO_BYTES;
+use super::home_call::WaitingReply;
+use super::home_owner::OwnerTasks;
 use super::keys::{AgentName, PlaceKey};
-use super::message::{self, BadRequest, FleetCallId, HEADERS_ROOM, ReceivedRequest, VERSION};
-use super::open_calls::{BUSY_AFTER, CallOpening, FleetCalls};
+use super::message::{self, VERSION};
+use super::open_calls::FleetCalls;
 use super::subjects::{self, HOME_WORD};
+use super::subscription::{CreditEvent, CreditSubscription, next_of};
 use crate::bridge::{DaemonTarget, LocalDaemon};
 use crate::home::{StateDirectory, StateDirectoryError};
 use crate::hub::ClockSample;
-use crate::os;
 use crate::protocol::{Owner, SERVER_VERSION};
 use crate::reach::HomeDaemon;
 
 /// How often a home looks for another one of its place.
 const LOOK: Duration = Duration::from_secs(60);
+
+/// The same after a look that nobody has answered.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// How often agents are asked to ask again, at most.
+const ASK_APART: Duration = Duration::from_millis(500);
 
 /// The shortest and the longest pause before a home connects again that no server has let in.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -38,11 +44,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How many agents' `hello` wait for the first look.
 const HELLOS_WAITING: usize = 64;
 
-/// How many owners' ways to the daemon are kept.
-const OWNERS_KEPT: usize = 1_024;
-
-/// How many requests of one call wait for its task.
-const REQUESTS: usize = 4;
+/// How many owners' subscriptions and ways to the daemon are kept.
+pub(super) const OWNERS_KEPT: usize = 1_024;
 
 /// The state of a home, for the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,14 +103,14 @@ pub async fn run_home(
 }
 
 /// A home of a place.
-struct PlaceHome {
-    place: Box<str>,
+pub(super) struct PlaceHome {
+    pub(super) place: Box<str>,
     /// Which start of the home this is.
-    life: Box<str>,
+    pub(super) life: Box<str>,
     since_ms: u64,
     passage: HomePassage,
     daemons: Mutex<HashMap<Box<str>, HomeDaemon>>,
-    calls: Arc<Mutex<FleetCalls<mpsc::Sender<WaitingReply>>>>,
+    pub(super) calls: Arc<Mutex<FleetCalls<mpsc::Sender<WaitingReply>>>>,
 }
 
 impl PlaceHome {
@@ -126,38 +129,57 @@ impl PlaceHome {
         state: &watch::Sender<PlaceHomeState>,
     ) -> FleetConnectError {
         let client = connection.client.clone();
-        let subscribed = async {
-            let hellos = client.subscribe(subjects::hello(&self.place, "*")).await?;
-            let calls = client.subscribe(subjects::call(&self.place, &self.life, "*")).await?;
-            Ok::<_, async_nats::SubscribeError>((hellos, calls))
-        };
-        let gone = |why: &str| FleetConnectError::Unreachable(why.into());
-        let Ok((mut hellos, mut calls)) = subscribed.await else {
-            return gone("the connection was closed");
-        };
+        let gone = || FleetConnectError::Unreachable("the connection was closed".into());
+        let hellos = subjects::hello(&self.place, "*");
+        let opened = CreditSubscription::open(connection.clone(), hellos, HELLO_BYTES, false).await;
+        let Some(mut hellos) = opened else { return gone() };
+        // While the other one is flooded: no message may come by two.
+        let mut own_hellos = None;
+        let _asking = AbortOnDropHandle::new(tokio::spawn(self.clone().ask_again(&connection)));
         let (looks, mut looked) = mpsc::channel(1);
         let looking = self.clone().look(connection.clone(), looks);
         let _looking = AbortOnDropHandle::new(tokio::spawn(looking));
+        let mut owners = OwnerTasks::new(self.clone(), connection.clone());
         let mut twins = HomeTwins::default();
         loop {
             tokio::select! {
-                hello = hellos.next() => match hello {
-                    Some(hello) => self.take_hello(&client, hello, &mut twins).await,
-                    None => return gone("the subscription ended"),
+                hello = next_of(&mut own_hellos) => match hello {
+                    Some(hello) => self.take_own_hello(&client, &hello, &mut twins).await,
+                    None => return gone(),
                 },
-                call = calls.next() => match call {
-                    Some(call) if twins.answers() => self.take_call(&client, call).await,
-                    Some(_) => {}
-                    None => return gone("the subscription ended"),
+                event = hellos.next() => match event {
+                    Some(CreditEvent::Message(hello)) => {
+                        self.take_hello(&client, hello, &mut twins, &mut owners).await;
+                    }
+                    Some(CreditEvent::Shut(_)) => {
+                        let own = subjects::hello(&self.place, HOME_WORD);
+                        own_hellos = client.subscribe(own).await.ok();
+                        owners.hear_each().await;
+                    }
+                    Some(CreditEvent::Open) => {
+                        own_hellos = None;
+                        owners.hear_all();
+                    }
+                    None => return gone(),
                 },
                 Some(answers) = looked.recv() => {
+                    let Some(answers) = answers else {
+                        // Not even this home heard it.
+                        if hellos.doubt().await.is_none() {
+                            return gone();
+                        }
+                        continue;
+                    };
                     for hello in twins.note_look(&self.rank(), &answers) {
-                        self.answer_hello(&client, &hello).await;
+                        self.welcome(&client, &hello, &mut owners).await;
                     }
                 }
                 connected = connection.next_connect() => if let Err(why) = connected {
                     return why;
                 },
+            }
+            if !twins.answers() {
+                owners.clear();
             }
             state.send_if_modified(|known| {
                 let now = twins.state();
@@ -170,18 +192,40 @@ impl PlaceHome {
     async fn look(
         self: Arc<Self>,
         connection: FleetConnection,
-        looks: mpsc::Sender<Vec<HelloAnswer>>,
+        looks: mpsc::Sender<Option<Vec<HelloAnswer>>>,
     ) {
         let subject = subjects::hello(&self.place, HOME_WORD);
         loop {
             let asks = message::own_hello(&self.life, self.since_ms);
-            // Its own answer is always among them; without any the connection is broken, and says nothing.
-            if let Ok(answers) = connection.hello(subject.clone(), asks, HELLO_SILENCE).await
-                && looks.send(answers).await.is_err()
-            {
+            // Its own answer is always among them.
+            let answers = connection.hello(subject.clone(), asks, HELLO_SILENCE).await.ok();
+            let pause = if answers.is_some() { LOOK } else { LOOK_AGAIN };
+            if looks.send(answers).await.is_err() {
                 return;
             }
-            sleep(LOOK).await;
+            sleep(pause).await;
+        }
+    }
+
+    /// Asks all agents to ask again for what they wait for, whenever the server has forgotten that this home may reply, or
+    /// there is another server.
+    fn ask_again(
+        self: Arc<Self>,
+        connection: &FleetConnection,
+    ) -> impl Future<Output = ()> + use<> {
+        let (mut connection, mut refusals) = (connection.clone(), connection.refusals());
+        async move {
+            loop {
+                tokio::select! {
+                    () = refusals.of_replies() => {}
+                    () = connection.connects_again() => {}
+                }
+                let (subject, life) = (subjects::again(&self.place), self.life.to_string());
+                if let Err(error) = connection.client.publish(subject, life.into()).await {
+                    tracing::debug!(%error, "agents were not asked to ask again");
+                }
+                sleep(ASK_APART).await;
+            }
         }
     }
 
@@ -190,29 +234,45 @@ impl PlaceHome {
         (self.since_ms, self.life.clone())
     }
 
-    async fn take_hello(&self, client: &Client, hello: Message, twins: &mut HomeTwins) {
-        let Some(owner) = subjects::owner_of(&hello.subject) else { return };
-        if owner == HOME_WORD {
-            let reply = hello.reply.as_deref().unwrap_or_default();
-            if !subjects::is_home_inbox(&self.place, reply) {
-                return;
-            }
-            if let Some((life, since_ms)) = message::read_own_hello(hello.headers.as_ref())
-                && is_life(life)
-            {
-                twins.note(&self.rank(), &(since_ms, life.into()));
-            }
-            self.answer_hello(client, &hello).await;
-        } else if twins.has_looked {
-            if twins.answers() {
-                self.answer_hello(client, &hello).await;
-            }
-        } else if twins.waiting.len() < HELLOS_WAITING {
-            twins.waiting.push(hello);
+    /// Another home of this place looks for others, or this one does.
+    async fn take_own_hello(&self, client: &Client, hello: &Message, twins: &mut HomeTwins) {
+        let reply = hello.reply.as_deref().unwrap_or_default();
+        if !subjects::is_home_inbox(&self.place, reply) {
+            return;
+        }
+        if let Some((life, since_ms)) = message::read_own_hello(hello.headers.as_ref())
+            && is_life(life)
+        {
+            twins.note(&self.rank(), &(since_ms, life.into()));
+        }
+        self.answer_hello(client, hello).await;
+    }
+
+    async fn take_hello(
+        &self,
+        client: &Client,
+        hello: Message,
+        twins: &mut HomeTwins,
+        owners: &mut OwnerTasks,
+    ) {
+        if subjects::owner_of(&hello.subject) == Some(HOME_WORD) {
+            self.take_own_hello(client, &hello, twins).await;
+        } else if twins.answers() {
+            self.welcome(client, &hello, owners).await;
+        } else if !twins.has_looked && twins.waiting.len() < HELLOS_WAITING {
+            twins.waiting.push(Message { payload: Bytes::new(), ..hello });
         }
     }
 
-    async fn answer_hello(&self, client: &Client, hello: &Message) {
+    /// Answers an agent, whose calls are taken from then on.
+    async fn welcome(&self, client: &Client, hello: &Message, owners: &mut OwnerTasks) {
+        if let Some((owner, _)) = self.caller(hello) {
+            owners.take(owner).await;
+            self.answer_hello(client, hello).await;
+        }
+    }
+
+    pub(super) async fn answer_hello(&self, client: &Client, hello: &Message) {
         let Some((owner, reply)) = self.caller(hello) else { return };
         let told = HelloAnswer {
             v: VERSION.to_owned(),
@@ -229,7 +289,7 @@ impl PlaceHome {
     }
 
     /// Whom a message is from, and where its reply goes: nowhere but to the sender's own inbox.
-    fn caller<'a>(&self, message: &'a Message) -> Option<(&'a str, &'a Subject)> {
+    pub(super) fn caller<'a>(&self, message: &'a Message) -> Option<(&'a str, &'a Subject)> {
         let owner = subjects::owner_of(&message.subject)?;
         let reply = message.reply.as_ref()?;
         let is_own = match owner {
@@ -239,72 +299,8 @@ impl PlaceHome {
         is_own.then_some((owner, reply))
     }
 
-    async fn take_call(&self, client: &Client, given: Message) {
-        let read = message::read_request(given.headers.as_ref(), &given.payload);
-        // The end of a call needs no reply, so the permit for one is not asked for.
-        if let (Ok((id, ReceivedRequest::Close)), None) = (&read, &given.reply) {
-            let owner = subjects::owner_of(&given.subject).filter(|owner| *owner != HOME_WORD);
-            if let Some(owner) = owner {
-                self.calls().close(os::time_with_sleep(), owner, *id);
-            }
-            return;
-        }
-        let Some((owner, reply)) = self.caller(&given) else { return };
-        if owner == HOME_WORD {
-            return;
-        }
-        let refusal = match read {
-            Ok((id, ReceivedRequest::Open(request))) => {
-                self.open_call(client, owner, id, *request, reply).await
-            }
-            Ok((id, ReceivedRequest::Next { from, most })) => {
-                let way = self.calls().get(owner, id);
-                let most = most.min(part_max(client));
-                match way {
-                    Some(way) => pass_on(&way, WaitingReply { to: reply.clone(), from, most }),
-                    None => Some(FleetRefusal::UnknownCall),
-                }
-            }
-            Ok((id, ReceivedRequest::Close)) => {
-                self.calls().close(os::time_with_sleep(), owner, id);
-                Some(FleetRefusal::Closed)
-            }
-            Err(BadRequest(why)) => Some(why),
-        };
-        if let Some(why) = refusal {
-            send_reply(client, reply, CallReply::Refused(why)).await;
-        }
-    }
-
-    /// Begins a call, or finds it. A refusal is for its caller.
-    async fn open_call(
-        &self,
-        client: &Client,
-        owner: &str,
-        id: FleetCallId,
-        request: Request<Bytes>,
-        reply: &Subject,
-    ) -> Option<FleetRefusal> {
-        let first = WaitingReply { to: reply.clone(), from: 0, most: part_max(client) };
-        let is_stream = request.method() == Method::GET;
-        let (way, requests) = mpsc::channel(REQUESTS);
-        let now = os::time_with_sleep();
-        let opening = self.calls().open(now, owner, id, is_stream, || way.clone());
-        match opening {
-            CallOpening::New => {}
-            CallOpening::Known(way) => return pass_on(&way, first),
-            CallOpening::Closed => return Some(FleetRefusal::Closed),
-            CallOpening::Busy => return Some(FleetRefusal::Busy(BUSY_AFTER)),
-        }
-        let daemon = self.daemon(owner);
-        let (calls, owner) = (self.calls.clone(), Box::from(owner));
-        let task = CallTask { client: client.clone(), calls, owner, id, requests };
-        tokio::spawn(task.run(daemon, request, first));
-        None
-    }
-
     /// The way to the daemon as this owner.
-    fn daemon(&self, owner: &str) -> Result<HomeDaemon, String> {
+    pub(super) fn daemon(&self, owner: &str) -> Result<HomeDaemon, String> {
         let mut daemons = self.daemons.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = daemons.get(owner).filter(|known| !known.is_removed()) {
             return Ok(known.clone());
@@ -320,28 +316,19 @@ impl PlaceHome {
         Ok(daemon)
     }
 
-    fn calls(&self) -> MutexGuard<'_, FleetCalls<mpsc::Sender<WaitingReply>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The agents elsewhere that are listed on this machine: of them some are this team's.
+    pub(super) fn listed_agents(&self) -> Vec<Box<str>> {
+        let home = StateDirectory::open(&self.passage.dir).ok();
+        let listed = home.and_then(|home| home.owners().read().ok().flatten());
+        let names = listed.iter().flat_map(|listed| listed.entries()).filter_map(|entry| {
+            let agent = entry.name.split('@').next()?.parse::<AgentName>().ok()?;
+            entry.kind.is_elsewhere().then(|| agent.as_str().into())
+        });
+        names.collect()
     }
-}
 
-/// The most of an answer that one message of this server holds.
-fn part_max(client: &Client) -> usize {
-    PART_MAX.min(client.max_payload().saturating_sub(HEADERS_ROOM)).max(1)
-}
-
-/// Hands a request to the task of its call. One whose task has just ended, or has enough to do, is lost, as on the way:
-/// its agent asks again.
-fn pass_on(way: &mpsc::Sender<WaitingReply>, request: WaitingReply) -> Option<FleetRefusal> {
-    let _ = way.try_send(request);
-    None
-}
-
-/// Sends a reply. One that does not arrive is asked for again.
-pub(super) async fn send_reply(client: &Client, to: &Subject, reply: CallReply) {
-    let (headers, body) = message::reply(reply);
-    if let Err(error) = client.publish_with_headers(to.clone(), headers, body).await {
-        tracing::debug!(%error, "a reply was not sent");
+    pub(super) fn calls(&self) -> MutexGuard<'_, FleetCalls<mpsc::Sender<WaitingReply>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::call::{AnswerHead, HomeCall, HomeEffect, HomeEvent, ReplyNumber};
-use super::home::send_reply;
+use super::home_owner::send_reply;
 use super::message::FleetCallId;
 use super::open_calls::FleetCalls;
 use crate::os;

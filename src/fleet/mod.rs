@@ -4,13 +4,16 @@ mod agent;
 mod agent_call;
 mod call;
 mod connect;
+mod flood;
 mod home;
 mod home_call;
+mod home_owner;
 mod keys;
 mod message;
 mod open_calls;
 mod operator;
 mod subjects;
+mod subscription;
 mod users_file;
 
 pub use agent::FleetAgent;

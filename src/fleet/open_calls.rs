@@ -21,9 +21,6 @@ const KNOWN: Duration = Duration::from_secs(60);
 /// How many ids of closed calls an owner leaves at most. The oldest is forgotten first.
 const OWNER_CLOSED: usize = 16_384;
 
-/// How long a refused agent should wait.
-pub(super) const BUSY_AFTER: Duration = Duration::from_secs(1);
-
 /// An open call, with its way to the task that answers it.
 struct FleetCall<T> {
     is_stream: bool,

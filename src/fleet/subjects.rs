@@ -27,19 +27,20 @@ pub fn agent_permissions<'a>(
     owner: &str,
     places: impl IntoIterator<Item = &'a str>,
 ) -> SubjectPermissions {
-    let subjects = |place: &str| [hello(place, owner), call(place, "*", owner)];
-    SubjectPermissions {
-        publish: places.into_iter().flat_map(subjects).collect(),
-        subscribe: vec![format!("{}.>", inbox(owner))],
-        replies: false,
+    let mut may = SubjectPermissions::default();
+    for place in places {
+        may.publish.extend([hello(place, owner), call(place, "*", owner)]);
+        may.subscribe.push(again(place));
     }
+    may.subscribe.push(format!("{}.>", inbox(owner)));
+    may
 }
 
 /// The permissions of the home of a place.
 #[must_use]
 pub fn home_permissions(place: &str) -> SubjectPermissions {
     SubjectPermissions {
-        publish: vec![hello(place, HOME_WORD)],
+        publish: vec![hello(place, HOME_WORD), again(place)],
         subscribe: vec![
             hello(place, "*"),
             format!("tw.at.{place}.>"),
@@ -57,6 +58,11 @@ pub(super) fn hello(place: &str, owner: &str) -> String {
 /// Where an owner's calls for one life of a place go.
 pub(super) fn call(place: &str, life: &str, owner: &str) -> String {
     format!("tw.at.{place}.{life}.{owner}")
+}
+
+/// Where the home of a place asks all agents to ask again for what they wait for.
+pub(super) fn again(place: &str) -> String {
+    format!("tw.again.{place}")
 }
 
 /// The beginning of the subjects of replies for an owner.
@@ -92,8 +98,16 @@ fn is_below(inbox: &str, subject: &str) -> bool {
 
 /// Whether the server's words refuse a message to this subject.
 pub(super) fn is_refused(words: &str, subject: &str) -> bool {
+    is_violation(words) && words.split('"').any(|word| word == subject)
+}
+
+/// Whether the server's words refuse a reply.
+pub(super) fn is_refused_reply(words: &str) -> bool {
+    is_violation(words) && words.split('"').any(|word| word.starts_with("_INBOX."))
+}
+
+fn is_violation(words: &str) -> bool {
     words.to_ascii_lowercase().contains("permissions violation")
-        && words.split('"').any(|word| word == subject)
 }
 
 #[cfg(test)]
@@ -106,13 +120,14 @@ mod tests {
         let publish =
             ["tw.call.qa-17.ci", "tw.at.qa-17.*.ci", "tw.call.qa-18.ci", "tw.at.qa-18.*.ci"];
         assert_eq!(may.publish, publish);
-        assert_eq!((may.subscribe, may.replies), (vec!["_INBOX.ci.>".to_owned()], false));
+        let subscribe = ["tw.again.qa-17", "tw.again.qa-18", "_INBOX.ci.>"];
+        assert_eq!((may.subscribe, may.replies), (subscribe.map(str::to_owned).into(), false));
     }
 
     #[test]
-    fn a_home_hears_its_place_and_publishes_nothing_but_replies_and_its_own_hello() {
+    fn a_home_hears_its_place_and_publishes_nothing_but_replies_and_the_words_of_a_home() {
         let may = home_permissions("qa-17");
-        assert_eq!(may.publish, ["tw.call.qa-17.home"]);
+        assert_eq!(may.publish, ["tw.call.qa-17.home", "tw.again.qa-17"]);
         let subscribe = ["tw.call.qa-17.*", "tw.at.qa-17.>", "_INBOX.home.qa-17.>"];
         assert_eq!((may.subscribe, may.replies), (subscribe.map(str::to_owned).into(), true));
     }
@@ -137,6 +152,8 @@ mod tests {
             !is_refused(said, "tw.call.qa-17.ci")
                 && !is_refused("tw.call.qa-1.ci", "tw.call.qa-1.ci")
         );
+        let reply = "Permissions Violation for Publish to \"_INBOX.ci.a.b\"";
+        assert!(is_refused_reply(reply) && !is_refused_reply(said));
         assert_eq!(owner_of("tw.at.qa-1.f0.ci"), Some("ci"));
     }
 }

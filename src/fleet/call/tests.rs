@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
+use super::at_home::HEAD_GRACE;
 use super::*;
 use crate::fleet::message::FleetCallId;
 use crate::fleet::open_calls::{CallOpening, FleetCalls};
@@ -73,7 +74,31 @@ fn n1_a_place_that_is_not_there_has_not_run_the_call() {
     call.apply(secs(0), AgentEvent::NoResponders(1));
     let sent = call.apply(secs(0), life("b"));
     assert_eq!(sent, [AgentEffect::Send(2, "b".into(), HomeRequest::Open)]);
-    assert_eq!(call.apply(secs(0), AgentEvent::NoResponders(2)), [end(FleetCallEnd::Offline)]);
+    // That one has gone, too.
+    let rest = [AgentEffect::Rest(PAUSES[0])];
+    assert_eq!(call.apply(secs(0), AgentEvent::NoResponders(2)), rest);
+    call.apply(secs(1), AgentEvent::Rested);
+    let absent = AgentEvent::Hello(PlaceLives::Absent);
+    assert_eq!(call.apply(secs(1), absent), [end(FleetCallEnd::Offline)]);
+}
+
+#[test]
+fn a_place_that_is_there_and_hears_no_call_of_the_agent_is_busy_after_ten_seconds_and_has_not_run_it()
+ {
+    let mut call = begun();
+    call.apply(secs(0), AgentEvent::NoResponders(1));
+    let mut number = 2;
+    let mut now = 0;
+    let told = loop {
+        assert_eq!(call.apply(secs(now), life(LIFE)), [send(number, HomeRequest::Open)]);
+        let effects = call.apply(secs(now), AgentEvent::NoResponders(number));
+        let [AgentEffect::Rest(pause)] = effects[..] else { break effects };
+        now += pause.as_secs().max(1);
+        call.apply(secs(now), AgentEvent::Rested);
+        number += 1;
+    };
+    let busy = FleetCallEnd::Refused(FleetRefusal::Busy(BUSY_AFTER));
+    assert_eq!((told, now), (vec![end(busy)], 10));
 }
 
 #[test]
@@ -107,6 +132,17 @@ fn n2_a_silent_place_is_asked_again_for_ten_seconds_and_then_the_call_may_have_r
     call.apply(secs(6), AgentEvent::Rested);
     let absent = AgentEvent::Hello(PlaceLives::Absent);
     assert_eq!(call.apply(secs(6), absent), [AgentEffect::Rest(PAUSES[1])]);
+}
+
+#[test]
+fn a_request_that_home_cannot_reply_to_any_more_is_sent_again_and_the_call_may_have_run() {
+    let mut call = begun();
+    assert_eq!(call.apply(secs(1), AgentEvent::AskAgain(1)), [send(2, HomeRequest::Open)]);
+    assert_eq!(call.apply(secs(1), AgentEvent::AskAgain(1)), [], "that was the former one");
+    let rest = call.apply(secs(1), AgentEvent::NoResponders(2));
+    assert_eq!(rest, [AgentEffect::Rest(PAUSES[0])], "it is not taken for one that never ran");
+    let mut call = reading();
+    assert_eq!(call.apply(secs(1), AgentEvent::AskAgain(2)), [send(3, next(3))]);
 }
 
 #[test]
@@ -349,6 +385,8 @@ enum WorldEvent {
     SourceReady,
     HomeWoken,
     HomeRestarts,
+    /// The server reads its users again, and forgets that the home may reply.
+    ServerReloads,
 }
 
 /// An agent, a home with one daemon, and all that is on its way between them.
@@ -362,6 +400,10 @@ struct CallWorld {
     home: HashMap<u32, HomeCall>,
     known: FleetCalls<()>,
     asked: HashMap<ReplyNumber, RequestNumber>,
+    /// The server lets home reply to requests from this one on.
+    may_reply_from: ReplyNumber,
+    /// The last request of the agent.
+    last: RequestNumber,
     answer: Vec<u8>,
     given: usize,
     /// The lives in which the daemon got the call.
@@ -398,6 +440,7 @@ impl CallWorld {
         for effect in effects {
             match effect {
                 AgentEffect::Send(number, life, request) => {
+                    self.last = number;
                     self.at(self.now + secs(6), WorldEvent::ToAgent(AgentEvent::Silence(number)));
                     if life == self.name() {
                         self.post(&WorldEvent::ToHome(number, life, request));
@@ -468,6 +511,9 @@ impl CallWorld {
         let (wakes, wants_data) = (call.wake_at(), call.wants_data());
         for effect in effects {
             match effect {
+                HomeEffect::Reply(number, _) if number < self.may_reply_from => {
+                    self.post(&WorldEvent::ToAgent(AgentEvent::AskAgain(self.last)));
+                }
                 HomeEffect::Reply(number, reply) => {
                     let told = AgentEvent::Replied(self.asked[&number], reply);
                     self.post(&WorldEvent::ToAgent(told));
@@ -503,7 +549,10 @@ impl CallWorld {
         self.home_does(event);
     }
 
-    fn run(mut self, restarts: &BTreeSet<u64>) -> Self {
+    fn run(mut self, restarts: &BTreeSet<u64>, reloads: &BTreeSet<u64>) -> Self {
+        for after in reloads {
+            self.at(Duration::from_millis(*after), WorldEvent::ServerReloads);
+        }
         for after in restarts {
             self.at(Duration::from_millis(*after), WorldEvent::HomeRestarts);
         }
@@ -527,6 +576,9 @@ impl CallWorld {
                 WorldEvent::CloseAtHome(_) => {}
                 WorldEvent::SourceReady => self.source_gives(),
                 WorldEvent::HomeWoken => self.home_does(HomeEvent::Woken),
+                WorldEvent::ServerReloads => {
+                    self.may_reply_from = u64::try_from(self.asked.len()).unwrap();
+                }
                 WorldEvent::HomeRestarts => {
                     self.life += 1;
                     self.known = FleetCalls::default();
@@ -544,14 +596,15 @@ proptest! {
     fn an_answer_is_whole_or_its_end_is_honest_and_the_call_runs_once_at_most(
         fates in proptest::collection::vec(fate(), 0..60),
         restarts in proptest::collection::btree_set(0_u64..20_000, 0..3),
+        reloads in proptest::collection::btree_set(0_u64..5_000, 0..3),
         length in prop_oneof![Just(0_usize), 1..2_000_usize, 200_000..3_000_000_usize],
     ) {
         let answer: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let world = CallWorld {
             now: Duration::ZERO, queue: BTreeMap::new(), n_queued: 0, fates, n_fates: 0, life: 0,
             home: HashMap::new(), known: FleetCalls::default(), asked: HashMap::new(),
-            answer, given: 0, runs: Vec::new(), got: Vec::new(), end: None,
-        }.run(&restarts);
+            may_reply_from: 0, last: 0, answer, given: 0, runs: Vec::new(), got: Vec::new(), end: None,
+        }.run(&restarts, &reloads);
         prop_assert!(world.runs.len() <= 1, "it ran in the lives {:?}", world.runs);
         match world.end.unwrap() {
             FleetCallEnd::Whole => prop_assert!(world.got == world.answer),

@@ -6,27 +6,21 @@ use std::time::Duration;
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message};
 use serde_json::{Value, json};
 use tabwire::fleet::{AgentKey, AgentName};
-use testkit::{RowReport, Stopwatch, soon, until};
+use testkit::{RowReport, soon, until};
 
 use super::nats::NatsServer;
-use super::{AGENT, AgentMachine, PLACE, PlaceMachine, script};
-
-/// Required: how long calls of others take meanwhile, in ms, at the 99th percentile.
-const OTHERS: u128 = 100;
-
-/// How many calls of others there are meanwhile.
-const CALLS: usize = 100;
+use super::{AGENT, PLACE, PlaceMachine, script};
 
 /// An agent that speaks to the server by itself.
-struct HostileAgent {
-    client: Client,
+pub(super) struct HostileAgent {
+    pub(super) client: Client,
     refusals: Arc<Mutex<Vec<String>>>,
     owner: String,
     life: String,
 }
 
 impl HostileAgent {
-    async fn connect(key: &AgentKey) -> Self {
+    pub(super) async fn connect(key: &AgentKey) -> Self {
         let refusals = Arc::new(Mutex::new(Vec::new()));
         let heard = refusals.clone();
         let options = ConnectOptions::with_nkey(key.seed.expose().to_owned())
@@ -43,7 +37,7 @@ impl HostileAgent {
     }
 
     /// Finds the life of the place.
-    async fn look(&mut self) {
+    pub(super) async fn look(&mut self) {
         let subject = format!("tw.call.{PLACE}.{}", self.owner);
         let told = soon("a hello", self.client.request(subject, "".into())).await.unwrap();
         let told: Value = serde_json::from_slice(&told.payload).unwrap();
@@ -51,7 +45,7 @@ impl HostileAgent {
         self.life = told["life"].as_str().unwrap().to_owned();
     }
 
-    fn subject(&self) -> String {
+    pub(super) fn subject(&self) -> String {
         format!("tw.at.{PLACE}.{}.{}", self.life, self.owner)
     }
 
@@ -89,17 +83,17 @@ fn head(request: &str, id: &str, lines: &[(&str, &str)]) -> HeaderMap {
     head
 }
 
-fn opening(id: &str, lines: &[(&str, &str)]) -> HeaderMap {
+pub(super) fn opening(id: &str, lines: &[(&str, &str)]) -> HeaderMap {
     let usual = [("Tw-Method", "POST"), ("Tw-Path", "/mcp"), ("content-type", "application/json")];
     head("open", id, &[&usual, lines].concat())
 }
 
-fn header(reply: &Message, name: &str) -> String {
+pub(super) fn header(reply: &Message, name: &str) -> String {
     let value = reply.headers.as_ref().and_then(|headers| headers.get(name));
     value.map(ToString::to_string).unwrap_or_default()
 }
 
-fn id(number: u32) -> String {
+pub(super) fn id(number: u32) -> String {
     format!("{number:032x}")
 }
 
@@ -176,12 +170,11 @@ async fn an_agent_gets_to_no_place_owner_or_inbox_but_its_own() {
 }
 
 #[tokio::test]
-async fn floods_garbage_and_agents_that_never_read_leave_others_their_time() {
+async fn garbage_and_calls_that_are_never_read_on_are_refused() {
     let Some(mut server) = NatsServer::start().await else { return };
     let place = server.place(PLACE).await;
-    let other_key = server.agent("ann", &[PLACE]).await;
     let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT, "ann"]).await;
+    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
     let _browser = browser.auto(|_| json!({"value": 1}));
     let mut agent = HostileAgent::connect(&key).await;
     let mut row = RowReport::new(58);
@@ -213,34 +206,5 @@ async fn floods_garbage_and_agents_that_never_read_leave_others_their_time() {
         n_busy += usize::from(header(&told, "Tw-Reason") == "busy");
     }
     row.tried("more than 64 calls", n_busy >= 30, n_busy);
-    let flood = tokio::spawn({
-        let (client, subject) = (agent.client.clone(), agent.subject());
-        async move {
-            // Some 2,000 a second.
-            let mut beat = tokio::time::interval(Duration::from_millis(20));
-            loop {
-                beat.tick().await;
-                for _ in 0..40 {
-                    let _ = client.publish(subject.clone(), "x".repeat(1_000).into()).await;
-                }
-            }
-        }
-    });
-    let caller = AgentMachine::new(&other_key, PLACE);
-    let mut others = caller.mcp();
-    others.call("interact", script("first()")).await;
-    let mut took = Vec::new();
-    for number in 0..CALLS {
-        let watch = Stopwatch::start();
-        others.ask(&json!(number), "interact", script("1")).await;
-        let told = others.late_answer(&json!(number)).await;
-        took.push(watch.millis());
-        assert_eq!(told["result"]["isError"], false, "{told}");
-    }
-    flood.abort();
-    took.sort_unstable();
-    let p99 = took[CALLS - 2];
-    println!("hostile p99: {p99} ms of {CALLS} commands");
-    row.tried("2,000 messages a second", p99 < OTHERS, format!("{p99} ms"));
     row.report();
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod cost;
+mod flood;
 mod hostile;
 mod joined;
 mod nats;
