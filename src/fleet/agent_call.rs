@@ -128,6 +128,7 @@ impl AgentTask {
     async fn ask(&self, number: RequestNumber, life: &str, request: HomeRequest) -> AgentEvent {
         let subject = self.agent.subject(life);
         let (mut refusals, mut again) = (self.connection.refusals(), self.connection.again());
+        let is_later_part = matches!(request, HomeRequest::Next { from: 1.., .. });
         let (headers, body, most) = match request {
             HomeRequest::Open => (self.opening.clone(), self.body.clone(), PART_MAX),
             HomeRequest::Next { most, .. } => {
@@ -144,7 +145,10 @@ impl AgentTask {
         };
         match replied {
             Ok(reply) => {
-                self.agent.note_rate(reply.payload.len(), os::time_with_sleep() - sent);
+                // The first part waits for the daemon, which says nothing of the way.
+                if is_later_part {
+                    self.agent.note_rate(reply.payload.len(), os::time_with_sleep() - sent);
+                }
                 match message::read_reply(reply.headers.as_ref(), reply.payload) {
                     Some(reply) => AgentEvent::Replied(number, reply),
                     // No home of this version says that.

@@ -376,11 +376,21 @@ fn check_version(client: &Client) -> Result<(), FleetConnectError> {
 fn why_not(error: &async_nats::ConnectError) -> FleetConnectError {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
+    let mut is_tls = false;
     while let Some(below) = cause {
         words = below.to_string();
+        let io = below.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if let Some(why) = io.and_then(|why| why.downcast_ref::<rustls::Error>()) {
+            is_tls = true;
+            // A server without TLS answers in words of NATS.
+            if matches!(why, rustls::Error::InvalidMessage(_)) {
+                "it offers none".clone_into(&mut words);
+                break;
+            }
+        }
         cause = below.source();
     }
-    let is_tls = words.contains("certificate") || words.to_ascii_lowercase().contains("tls");
+    is_tls |= words.contains("certificate") || words.to_ascii_lowercase().contains("tls");
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
             FleetConnectError::Refused

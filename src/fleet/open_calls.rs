@@ -130,3 +130,64 @@ impl<T: Clone> FleetCalls<T> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> FleetCallId {
+        format!("{number:032x}").parse().unwrap()
+    }
+
+    fn open(
+        calls: &mut FleetCalls<usize>,
+        at: u64,
+        owner: &str,
+        number: usize,
+    ) -> CallOpening<usize> {
+        calls.open(Duration::from_secs(at), owner, id(number), false, || number)
+    }
+
+    #[test]
+    fn an_owner_has_64_calls_and_32_streams_and_all_owners_have_1024() {
+        let mut calls = FleetCalls::default();
+        let stream = |calls: &mut FleetCalls<usize>, number| {
+            calls.open(Duration::ZERO, "ci", id(number), true, || number)
+        };
+        for number in 0..32 {
+            assert_eq!(stream(&mut calls, number), CallOpening::New);
+        }
+        assert_eq!(stream(&mut calls, 99), CallOpening::Busy);
+        for number in 32..64 {
+            assert_eq!(open(&mut calls, 0, "ci", number), CallOpening::New);
+        }
+        assert_eq!(open(&mut calls, 0, "ci", 64), CallOpening::Busy);
+        assert_eq!(open(&mut calls, 0, "ci", 63), CallOpening::Known(63));
+        for owner in 1..16 {
+            for number in 0..64 {
+                let opened = open(&mut calls, 0, &format!("agent-{owner}"), number);
+                assert_eq!(opened, CallOpening::New, "{owner}");
+            }
+        }
+        assert_eq!(open(&mut calls, 0, "another", 0), CallOpening::Busy, "1,024 are open");
+        calls.close(Duration::ZERO, "ci", id(0));
+        assert_eq!(open(&mut calls, 0, "another", 0), CallOpening::New);
+    }
+
+    #[test]
+    fn the_id_of_a_closed_call_is_known_for_a_minute_and_does_not_run_again() {
+        let mut calls = FleetCalls::default();
+        assert_eq!(open(&mut calls, 0, "ci", 1), CallOpening::New);
+        calls.close(Duration::from_secs(10), "ci", id(1));
+        // The end of one may come before its beginning.
+        calls.close(Duration::from_secs(10), "ci", id(2));
+        for number in [1, 2] {
+            assert_eq!(open(&mut calls, 69, "ci", number), CallOpening::Closed);
+            assert_eq!(open(&mut calls, 69, "ann", number), CallOpening::New, "another owner's");
+        }
+        assert_eq!(calls.get("ci", id(1)), None);
+        for number in [1, 2] {
+            assert_eq!(open(&mut calls, 70, "ci", number), CallOpening::New);
+        }
+    }
+}

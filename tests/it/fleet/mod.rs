@@ -6,6 +6,7 @@ mod flood;
 mod hostile;
 mod joined;
 mod nats;
+mod servers;
 mod trouble;
 
 use std::path::PathBuf;

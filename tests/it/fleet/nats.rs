@@ -34,18 +34,33 @@ pub(super) struct NatsServer {
     child: Option<Child>,
     pub(super) port: u16,
     users: Vec<(String, SubjectPermissions)>,
+    /// Further lines of its configuration.
+    lines: String,
 }
 
 impl NatsServer {
     /// Starts it without any user.
     pub(super) async fn start() -> Option<Self> {
-        Self::start_with(nats_program()?).await.into()
+        Self::start_as("", &[]).await
+    }
+
+    /// Starts it with these lines in its configuration and these files beside it.
+    pub(super) async fn start_as(lines: &str, files: &[(&str, String)]) -> Option<Self> {
+        Some(Self::start_all(nats_program()?, lines, files).await)
     }
 
     /// Starts this program of it.
     pub(super) async fn start_with(program: PathBuf) -> Self {
+        Self::start_all(program, "", &[]).await
+    }
+
+    async fn start_all(program: PathBuf, lines: &str, files: &[(&str, String)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut server = Self { program, dir, child: None, port: 0, users: Vec::new() };
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let (users, lines) = (Vec::new(), lines.to_owned());
+        let mut server = Self { program, dir, child: None, port: 0, users, lines };
         server.write_users();
         server.run().await;
         server
@@ -58,12 +73,13 @@ impl NatsServer {
         let _ = std::fs::remove_dir_all(&ports);
         std::fs::create_dir(&ports).unwrap();
         let conf = format!(
-            "listen: \"127.0.0.1:{port}\"\nports_file_dir: {ports:?}\ninclude ./users.conf\n"
+            "listen: \"127.0.0.1:{port}\"\nports_file_dir: {ports:?}\ninclude ./users.conf\n{}",
+            self.lines
         );
         std::fs::write(dir.join("nats.conf"), conf).unwrap();
         let log = std::fs::File::create(dir.join("log")).unwrap();
         let mut command = Command::new(&self.program);
-        command.arg("-c").arg(dir.join("nats.conf")).kill_on_drop(true);
+        command.arg("-c").arg(dir.join("nats.conf")).current_dir(dir).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let told = || {
