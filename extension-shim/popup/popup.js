@@ -14,7 +14,7 @@ import { agentWords } from '../src/lib/agent_words.js';
 import {
   farLine,
   ASKS_ELSEWHERE, askingLine, asksText, changedLine, detail, drawingsText, filesSummary, headline, heldLine, keptWordLine, letInLine, moreWords, needsKey, openedLine, pairingNote, pastActLine, recorded, recordingText, sharing, shownSoFar, since, siteChange, siteHere, siteHereText,
-  siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
+  siteRule, sitesSummary, takenText, troubleLine, versions, widened, widenedHow, wordsSummary,
 } from './popup_view.js';
 
 const REFRESH_MS = 500;
@@ -229,12 +229,19 @@ function showHistory({ history_on, past_acts, history_problem, browser_label, no
 let shownFar = '';
 
 /** Anew only if they differ: a button is not to go away under the hands. @param {PanelState} state */
-function showFar({ far_owners, far_problem }) {
-  element('far').hidden = far_owners.length === 0 && far_problem === '';
+function showFar({ far_owners, tenant_troubles, far_problem }) {
+  element('far').hidden = far_owners.length === 0 && tenant_troubles.length === 0 && far_problem === '';
   if (far_problem) setText('far-trouble', far_problem);
-  const text = JSON.stringify(far_owners);
+  const text = JSON.stringify([far_owners, tenant_troubles]);
   if (text === shownFar) return;
   shownFar = text;
+  element('far-text').hidden = far_owners.length === 0;
+  element('tenant-troubles').replaceChildren(...tenant_troubles.map((trouble) => {
+    const { says, next } = troubleLine(trouble);
+    const step = document.createElement('div');
+    step.append(...withCode(next));
+    return listed(says, step);
+  }));
   element('far-list').replaceChildren(...far_owners.map(farRow));
 }
 

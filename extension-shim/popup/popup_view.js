@@ -2,7 +2,7 @@
 // The texts of the popup for each state. Pure.
 
 /** @import {ChangedRow, ShownRow, HeldRow, OpenedRow, PanelState, RecordingRow, TakenControl} from '../src/worker/panel.js' */
-/** @import {FarOwner, KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, UnconfirmedWidening} from '../types/protocol.js' */
+/** @import {FarOwner, KeptWord, OlderExtensionsFrame, PastAct, SiteChange, SiteList, RecordedStream, TenantTrouble, UnconfirmedWidening} from '../types/protocol.js' */
 /** @import {OpenFolders} from '../src/policy/local_files.js' */
 /** @import {SiteRules} from '../src/policy/sites.js' */
 /** @import {Status} from '../src/connection/link.js' */
@@ -172,6 +172,11 @@ export function farLine({ owner, label = '', calls, suspended }) {
   const [agent, tenant] = nameOf(owner).split('@');
   const says = tenant ? `${tenant}: ${agent}, ${goesOn}` : `agents on ${agent}: ${goesOn}`;
   return { says, note: label, button: suspended ? 'Let in again' : 'Disconnect' };
+}
+
+/** @param {TenantTrouble} trouble @returns {{says: string, next: string}} `next`: may have `code` */
+export function troubleLine({ tenant, says, do: next }) {
+  return { says: `${tenant}: ${says}`, next: `${next.charAt(0).toUpperCase()}${next.slice(1)}.` };
 }
 
 /** @param {number} count @returns {string} */

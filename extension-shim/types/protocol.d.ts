@@ -181,6 +181,8 @@ export type FarOwnersFrame = {
   type: 'far_owners';
   /** In the order in which they were added. */
   owners: FarOwner[];
+  /** The teams whose calls do not go as they should. */
+  troubles?: TenantTrouble[];
   /** Why the person's change does not count. */
   problem?: string;
 };
@@ -1877,6 +1879,16 @@ export type TabCapture = {
 
 /** A tab as the browser numbers it. */
 export type TabId = number;
+
+/** A team whose calls do not go as they should, as the extension shows it. */
+export type TenantTrouble = {
+  /** Which, by the person's name for it. */
+  tenant: string;
+  /** The finding in a sentence. */
+  says: string;
+  /** The next step. */
+  do: string;
+};
 
 /** A point in time: RFC 3339 in UTC, with milliseconds. */
 export type Timestamp = string;

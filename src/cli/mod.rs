@@ -552,7 +552,7 @@ impl Cli {
             }
             CliCommand::History(given) => history::run(&location, given),
             CliCommand::Asks { command, owner, json } => {
-                asks::run(&location, command, &read_owner(&owner)?, json).await
+                asks::run(&location, command, &read_asked_owner(&owner)?, json).await
             }
             CliCommand::Confirm { json } => confirm::run(&location, json),
             CliCommand::Files { command, json } => files::run(&location, command, json),
@@ -564,6 +564,11 @@ impl Cli {
             CliCommand::Demo { headed, json } => demo::run(demo::Manner { headed, json }).await,
         }
     }
+}
+
+/// The owner whose questions a person looks at: an agent of a team, too, though no program gets its token.
+fn read_asked_owner(name: &str) -> anyhow::Result<Owner> {
+    if Owner::is_agent_name(name) { Ok(name.into()) } else { read_owner(name) }
 }
 
 fn read_owner(name: &str) -> anyhow::Result<Owner> {

@@ -246,7 +246,7 @@ impl<'a> SideWork<'a> {
         }));
     }
 
-    /// Tells the person of the owners on other machines, once their change is made.
+    /// Tells the person of the owners on other machines and of teams in trouble, once their change is made.
     fn look_at_far_owners(&self, wish: &FarOwnerWish) {
         // Another extension is not the person.
         if !self.is_ours() {
@@ -255,7 +255,14 @@ impl<'a> SideWork<'a> {
         let owners = self.edge.guard.owners();
         let changed = wish.change.as_ref().map(|change| owners.change_far(change));
         let problem = changed.and_then(|changed| Some(changed.err()?.to_string()));
-        self.link.tell_far_owners(problem);
+        let troubles = self.edge.guard.home().tenants().troubles();
+        self.link.tell_far_owners(
+            troubles.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the person is not told how it is with their teams");
+                Vec::new()
+            }),
+            problem,
+        );
     }
 
     /// Carries out a wish of the person, on a thread that may wait for the disk.

@@ -24,6 +24,12 @@ impl Engine {
         self.owners.as_ref().is_some_and(|list| list.is_far(owner))
     }
 
+    /// The name by which the programs of an owner on another machine know the way here.
+    #[must_use]
+    pub fn place_of(&self, owner: &Owner) -> Option<&str> {
+        self.owners.as_ref()?.place_of(owner)
+    }
+
     /// The owners on other machines that have calls, were seen in this run, or are disconnected.
     #[must_use]
     pub fn far_owners(&self) -> Vec<FarOwner> {

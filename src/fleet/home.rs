@@ -37,6 +37,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How often agents are asked to ask again, at most.
 const ASK_APART: Duration = Duration::from_millis(500);
 
+/// How often a home looks whether its server is there.
+const SERVER_LOOK: Duration = Duration::from_secs(1);
+
 /// The shortest and the longest pause before a home connects again that no server has let in.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -89,7 +92,11 @@ pub async fn run_home(
         {
             Ok(connection) => {
                 pause = PAUSE;
-                home.clone().serve(connection, &state).await
+                let silence = tell_of_silence(connection.clone(), &state);
+                tokio::select! {
+                    why = home.clone().serve(connection, &state) => why,
+                    () = silence => continue,
+                }
             }
             Err(why) => why,
         };
@@ -99,6 +106,25 @@ pub async fn run_home(
         state.send_replace(PlaceHomeState::Connecting(Some(why.to_string())));
         sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Says so while no server is there: the connection comes back by itself, and its end alone tells nobody.
+async fn tell_of_silence(connection: FleetConnection, state: &watch::Sender<PlaceHomeState>) {
+    let away = PlaceHomeState::Connecting(Some("no NATS server answers".to_owned()));
+    let mut before = None;
+    loop {
+        sleep(SERVER_LOOK).await;
+        match (connection.is_connected(), before.take()) {
+            (true, None) => {}
+            (false, None) => before = Some(state.send_replace(away.clone())),
+            (false, known) => before = known,
+            (true, Some(was)) => {
+                // Anything newer stays.
+                let restore = |now: &mut _| *now == away && std::mem::replace(now, was) == away;
+                state.send_if_modified(restore);
+            }
+        }
     }
 }
 

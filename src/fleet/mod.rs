@@ -10,6 +10,7 @@ mod home_call;
 mod home_owner;
 mod keys;
 mod message;
+mod nats_conf;
 mod open_calls;
 mod operator;
 mod subjects;

@@ -8,16 +8,19 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::keys::{TenantName, TenantServers};
+use super::nats_conf::{AUTHORITIES, server_file, server_files};
 use super::users_file::{FleetUsers, FleetUsersError};
 use crate::home::write_private;
 use crate::os::{self, FileAccess, OpenOwnerOnly as _};
 use crate::proof;
 
 /// The files of the folder.
-const SERVER: &str = "nats.conf";
 const USERS: &str = "users.conf";
 const TENANT: &str = "tenant.json";
 const LOCK: &str = "places.lock";
+
+/// How many random bytes the name of a file has that is being written.
+const ASIDE_BYTES: usize = 8;
 
 /// The tenant as its folder has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +77,21 @@ pub enum OperatorFolderError {
         "{0} is set up already. `tabwire-fleet places list` there shows its places; name another folder"
     )]
     Exists(PathBuf),
+    /// An earlier command was ended before it was set up.
+    #[error(
+        "{} has files of a `places init` that did not end, and no places yet. Delete {} there, then give the command again",
+        .dir.display(),
+        .files.join(", ")
+    )]
+    HalfMade {
+        /// The folder.
+        dir: PathBuf,
+        /// The names of the files.
+        files: Vec<String>,
+    },
+    /// The servers can be no cluster.
+    #[error("{0}")]
+    Cluster(Box<str>),
     /// It is not set up.
     #[error(
         "{0} is no folder of places. `tabwire-fleet places init DIR` makes one; name it with --dir DIR"
@@ -105,7 +123,7 @@ pub struct OperatorFolder {
 }
 
 impl OperatorFolder {
-    /// Makes the folder with its files.
+    /// Makes the folder with its files. Given again after it was ended half-way, it goes on.
     ///
     /// # Errors
     ///
@@ -115,19 +133,28 @@ impl OperatorFolder {
         settings: &TenantSettings,
         certificate: Option<&ServerCertificate>,
     ) -> Result<Self, OperatorFolderError> {
-        let configuration = configuration(settings, certificate)?;
+        let mut files = server_files(settings, certificate)?;
+        files.push((USERS.to_owned(), FleetUsers::default().to_text()));
         os::create_folders(dir).map_err(at(dir))?;
         let folder = Self::lock(dir)?;
-        for name in [SERVER, USERS, TENANT] {
-            if folder.path(name).symlink_metadata().is_ok() {
-                return Err(OperatorFolderError::Exists(dir.to_owned()));
-            }
+        if folder.path(TENANT).symlink_metadata().is_ok() {
+            return Err(OperatorFolderError::Exists(dir.to_owned()));
         }
-        let settings = serde_json::to_string_pretty(settings).unwrap_or_default();
-        folder.write(SERVER, &configuration)?;
-        folder.write(USERS, &FleetUsers::default().to_text())?;
-        // Last: without it the folder is none, and the command can be given again once the others are moved away.
-        folder.write(TENANT, &settings)?;
+        // Files that differ from those of this command may be a person's own.
+        let differs = |(name, text): &&(String, String)| {
+            let path = folder.path(name);
+            path.symlink_metadata().is_ok() && fs::read_to_string(&path).ok().as_ref() != Some(text)
+        };
+        let differing: Vec<_> =
+            files.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+        if !differing.is_empty() {
+            return Err(OperatorFolderError::HalfMade { dir: dir.to_owned(), files: differing });
+        }
+        for (name, text) in &files {
+            folder.write(name, text)?;
+        }
+        // Last: without it the folder is none, and the command can be given again.
+        folder.write(TENANT, &serde_json::to_string_pretty(settings).unwrap_or_default())?;
         Ok(folder)
     }
 
@@ -159,17 +186,30 @@ impl OperatorFolder {
         options.create(true).truncate(false).read(true).write(true);
         let lock = options.open_owner_only(&path).map_err(at(&path))?;
         lock.lock().map_err(at(&path))?;
-        Ok(Self { dir: dir.to_owned(), _lock: lock })
+        let folder = Self { dir: dir.to_owned(), _lock: lock };
+        folder.clear_asides();
+        Ok(folder)
+    }
+
+    /// Deletes files of commands that were ended while they wrote. With the lock nobody else writes.
+    fn clear_asides(&self) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(is_aside) {
+                // One that stays is in nobody's way.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Where the configuration of the servers is.
+    /// Where the configurations of these servers are, in the order of the addresses.
     #[must_use]
-    pub fn server_path(&self) -> PathBuf {
-        self.path(SERVER)
+    pub fn server_paths(&self, servers: &TenantServers) -> Vec<PathBuf> {
+        let count = servers.addresses.len();
+        (0..count).map(|number| self.path(&server_file(number, count))).collect()
     }
 
     /// Where the users are.
@@ -211,7 +251,7 @@ impl OperatorFolder {
     /// Writes a file whole or not at all, also over a power failure.
     fn write(&self, name: &str, text: &str) -> Result<(), OperatorFolderError> {
         let path = self.path(name);
-        let aside = self.path(&format!("{name}.{}", proof::random_hex::<8>()));
+        let aside = self.path(&format!("{name}.{}", proof::random_hex::<ASIDE_BYTES>()));
         let written = write_private(&aside, text.as_bytes())
             .and_then(|()| os::sync_file(&aside))
             .and_then(|()| os::replace_file(&aside, &path));
@@ -223,39 +263,17 @@ impl OperatorFolder {
     }
 }
 
+/// Whether a file of this name was being written: ours have their own name and random digits behind it.
+fn is_aside(name: &str) -> bool {
+    let Some((of, digits)) = name.rsplit_once('.') else { return false };
+    let is_random =
+        digits.len() == 2 * ASIDE_BYTES && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_servers = of.starts_with("nats") && of.ends_with(".conf");
+    is_random && (is_servers || [USERS, TENANT, AUTHORITIES].contains(&of))
+}
+
 fn at(path: &Path) -> impl Fn(io::Error) -> OperatorFolderError {
     move |source| OperatorFolderError::Io { path: path.to_owned(), source }
-}
-
-/// The configuration of a server. Clients on other machines come by TLS alone.
-fn configuration(
-    TenantSettings { tenant, servers }: &TenantSettings,
-    certificate: Option<&ServerCertificate>,
-) -> Result<String, OperatorFolderError> {
-    let port = servers.addresses.first().map_or(4222, super::NatsAddress::port);
-    let is_far = servers.require_tls();
-    let listen = if is_far { "0.0.0.0" } else { "127.0.0.1" };
-    let mut text = format!(
-        "# A NATS server of the tenant {tenant}: `nats-server -c nats.conf`.\nlisten: \"{listen}:{port}\"\n"
-    );
-    let usual = || ServerCertificate {
-        certificate: PathBuf::from("server-cert.pem"),
-        key: PathBuf::from("server-key.pem"),
-    };
-    if let Some(files) = certificate.cloned().or_else(|| is_far.then(usual)) {
-        let (cert, key) = (quoted(&files.certificate)?, quoted(&files.key)?);
-        text += &format!("\ntls {{\n  cert_file: {cert}\n  key_file: {key}\n}}\n");
-    }
-    text +=
-        "\n# Places and agents. `tabwire-fleet places` writes this file.\ninclude \"users.conf\"\n";
-    Ok(text)
-}
-
-/// A path as a text of the configuration.
-fn quoted(path: &Path) -> Result<String, OperatorFolderError> {
-    let text = path.to_str().filter(|text| !text.contains(['"', '\\', '\n']));
-    let text = text.ok_or_else(|| OperatorFolderError::Path(path.to_owned()))?;
-    Ok(format!("\"{text}\""))
 }
 
 #[cfg(test)]
@@ -277,34 +295,81 @@ mod tests {
         let folder = OperatorFolder::init(&dir, &settings("127.0.0.1:4333"), None).unwrap();
         assert_eq!(folder.settings().unwrap(), settings("127.0.0.1:4333"));
         assert!(folder.users().unwrap().all().is_empty());
-        for path in [folder.server_path(), folder.users_path(), dir.join(TENANT)] {
+        let server = folder.server_paths(&settings("127.0.0.1:4333").servers).remove(0);
+        for path in [server.clone(), folder.users_path(), dir.join(TENANT)] {
             assert_eq!(mode(&path) & 0o777, 0o600, "{}", path.display());
         }
         assert_eq!(mode(&dir) & 0o777, 0o700);
         drop(folder);
-        let text = fs::read_to_string(dir.join(SERVER)).unwrap();
+        let text = fs::read_to_string(&server).unwrap();
         assert!(text.contains("listen: \"127.0.0.1:4333\"") && !text.contains("tls"), "{text}");
         let why = OperatorFolder::init(&dir, &settings("127.0.0.1:1"), None).unwrap_err();
         assert!(why.to_string().contains("set up already"), "{why}");
-        assert_eq!(fs::read_to_string(dir.join(SERVER)).unwrap(), text);
+        assert_eq!(fs::read_to_string(&server).unwrap(), text);
         let none = OperatorFolder::open(&dir.join("none")).unwrap_err().to_string();
         assert!(none.contains("places init DIR") && none.contains("--dir"), "{none}");
     }
 
     #[test]
-    fn a_server_for_other_machines_has_tls_and_a_path_that_would_be_configuration_is_refused() {
-        let far = settings("nats://nats.acme.example:4222");
-        let text = configuration(&far, None).unwrap();
-        assert!(text.contains("0.0.0.0:4222") && text.contains("cert_file"), "{text}");
-        let of = |certificate: &str| ServerCertificate {
-            certificate: certificate.into(),
-            key: "/etc/key.pem".into(),
-        };
-        assert!(configuration(&far, Some(&of("/etc/a.pem"))).unwrap().contains("\"/etc/a.pem\""));
-        for wrong in ["/a\".pem", "/a\\b", "/a\nb"] {
-            let why = configuration(&far, Some(&of(wrong))).unwrap_err().to_string();
-            assert!(why.contains("without quotes"), "{why}");
+    fn a_set_up_that_was_ended_half_way_goes_on_or_says_which_files_to_delete() {
+        let of = settings("127.0.0.1:4333");
+        let files = server_files(&of, None).unwrap();
+        // It writes nats.conf, users.conf and tenant.json in this order, each by another file beside it.
+        for made in 0..=2 {
+            let dir = tempfile::tempdir().unwrap();
+            let dir = dir.path().join("acme");
+            drop(OperatorFolder::init(&dir, &of, None).unwrap());
+            for gone in [TENANT, USERS, "nats.conf"].iter().take(3 - made) {
+                fs::remove_file(dir.join(gone)).unwrap();
+            }
+            let aside = dir.join("users.conf.0123456789abcdef");
+            fs::write(&aside, "half a file").unwrap();
+            fs::write(dir.join("users.conf.bak"), "a person's own").unwrap();
+            if made > 0 {
+                let other =
+                    OperatorFolder::init(&dir, &settings("127.0.0.1:4444"), None).unwrap_err();
+                let why = other.to_string();
+                assert!(
+                    why.contains("Delete nats.conf there, then give the command again"),
+                    "{why}"
+                );
+                assert_eq!(fs::read_to_string(dir.join("nats.conf")).unwrap(), files[0].1);
+                assert!(!dir.join(TENANT).exists());
+            }
+            drop(OperatorFolder::init(&dir, &of, None).unwrap());
+            let folder = OperatorFolder::open(&dir).unwrap();
+            assert!(folder.users().unwrap().all().is_empty() && !aside.exists(), "{made}");
+            assert!(dir.join("users.conf.bak").exists());
+            if made > 0 {
+                drop(folder);
+                fs::remove_file(dir.join(TENANT)).unwrap();
+                fs::remove_file(dir.join("nats.conf")).unwrap();
+                let other = settings("127.0.0.1:4444");
+                assert_eq!(
+                    OperatorFolder::init(&dir, &other, None).unwrap().settings().unwrap(),
+                    other
+                );
+            }
         }
+    }
+
+    #[test]
+    fn users_of_a_folder_whose_settings_are_gone_are_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("acme");
+        let of = settings("127.0.0.1:4333");
+        let folder = OperatorFolder::init(&dir, &of, None).unwrap();
+        let mut users = folder.users().unwrap();
+        users.add_place("qa".parse().unwrap(), NkeySeed::generate().unwrap().public()).unwrap();
+        folder.set_users(&users).unwrap();
+        drop(folder);
+        fs::remove_file(dir.join(TENANT)).unwrap();
+        let why = OperatorFolder::init(&dir, &of, None).unwrap_err().to_string();
+        assert!(why.contains("users.conf"), "{why}");
+        assert_eq!(
+            FleetUsers::parse(&fs::read_to_string(dir.join(USERS)).unwrap()).unwrap(),
+            users
+        );
     }
 
     #[test]

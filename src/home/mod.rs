@@ -59,7 +59,7 @@ pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub(crate) use socket::socket_in;
 pub use socket::{DaemonSocket, DaemonSocketError, SOCKET_PATH_MAX};
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
-pub use tenants::{TenantFiles, TenantsLock};
+pub use tenants::{TenantCallState, TenantFiles, TenantsLock};
 pub use unpacked::{
     InstalledProgram, PERSON_FOLDER, extension_in_person_folder, extension_in_state,
 };

@@ -110,12 +110,13 @@ impl OwnersFile {
             label: label.map(str::to_owned),
             kind,
             suspended: false,
+            place: None,
         };
         self.change(|list| list.add(entry.clone()))?;
         Ok(entry)
     }
 
-    /// The owner for an agent of a tenant, added if it is not listed yet. `is_joined` is asked while nobody else
+    /// The owner for an agent of a tenant, added with the place that it calls if it is not listed yet. `is_joined` is asked while nobody else
     /// changes the list: an agent whose tenant a person leaves is not added behind [`Self::remove_agents_of`].
     ///
     /// # Errors
@@ -124,6 +125,7 @@ impl OwnersFile {
     pub fn owner_of_agent(
         &self,
         name: &str,
+        place: &str,
         since: Timestamp,
         is_joined: impl FnOnce() -> bool,
     ) -> Result<Option<Owner>, OwnersError> {
@@ -141,7 +143,9 @@ impl OwnersFile {
             if list.entry(name).is_none() {
                 let generation = OwnerGeneration::Added(generation.into());
                 let kind = OwnerKind::Tenant;
-                list.add(OwnerEntry { generation, since, kind, ..OwnerEntry::tried(name) })?;
+                let place = Some(place.to_owned());
+                let tried = OwnerEntry::tried(name);
+                list.add(OwnerEntry { generation, since, kind, place, ..tried })?;
             }
             list.owner(name).map(Some)
         })
@@ -284,8 +288,9 @@ mod tests {
     fn an_agent_is_added_once_and_none_of_a_tenant_that_was_left() {
         let (_dir, home) = in_temporary();
         seed(&home, &[]);
-        let agent =
-            |name: &str, is_joined: bool| home.owners().owner_of_agent(name, AT, || is_joined);
+        let agent = |name: &str, is_joined: bool| {
+            home.owners().owner_of_agent(name, "qa", AT, || is_joined)
+        };
         let first = agent("ci@acme", true).unwrap().unwrap();
         assert_eq!(agent("ci@acme", true).unwrap().unwrap(), first);
         agent("ci@other", true).unwrap().unwrap();

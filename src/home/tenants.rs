@@ -4,8 +4,11 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{StateDirectory, StateDirectoryError, open_private, read_json, write_json};
 use crate::os;
+use crate::protocol::TenantTrouble;
 
 /// The folder of the files.
 pub(super) const TENANTS: &str = "tenants";
@@ -13,7 +16,7 @@ pub(super) const TENANTS: &str = "tenants";
 /// The ending of a tenant's file.
 const ENDING: &str = "key";
 
-/// The ending of the file with the words on a tenant's calls.
+/// The ending of the file that says how it is with a tenant's calls.
 const STATE_ENDING: &str = "json";
 
 /// Held by the daemon that takes the calls of tenants.
@@ -29,6 +32,17 @@ pub struct TenantFiles {
 #[derive(Debug)]
 pub struct TenantsLock {
     _file: File,
+}
+
+/// How it is with the calls of a tenant, in words for the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TenantCallState {
+    /// The finding in a sentence.
+    pub says: String,
+    /// The next step, if something is wrong.
+    #[serde(rename = "do", default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 impl StateDirectory {
@@ -71,22 +85,41 @@ impl TenantFiles {
         self.path(tenant).symlink_metadata().is_ok()
     }
 
-    /// Tells other processes in words how it is with the calls of a tenant.
+    /// Tells other processes how it is with the calls of a tenant.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`].
-    pub fn announce(&self, tenant: &str, words: &str) -> Result<(), StateDirectoryError> {
-        write_json(&self.state_path(tenant), &words)
+    pub fn announce(
+        &self,
+        tenant: &str,
+        state: &TenantCallState,
+    ) -> Result<(), StateDirectoryError> {
+        write_json(&self.state_path(tenant), state)
     }
 
-    /// The words of the process that takes the calls of tenants; `None`: none does, or it has said nothing yet.
+    /// What the process says that takes the calls of tenants; `None`: none does, or it has said nothing yet.
     ///
     /// # Errors
     ///
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
-    pub fn state(&self, tenant: &str) -> Result<Option<String>, StateDirectoryError> {
+    pub fn state(&self, tenant: &str) -> Result<Option<TenantCallState>, StateDirectoryError> {
         if self.has_homes()? { read_json(&self.state_path(tenant)) } else { Ok(None) }
+    }
+
+    /// The joined tenants whose calls do not go as they should, by the process that takes them.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn troubles(&self) -> Result<Vec<TenantTrouble>, StateDirectoryError> {
+        let mut troubles = Vec::new();
+        for tenant in self.names()? {
+            if let Some(TenantCallState { says, remedy: Some(remedy) }) = self.state(&tenant)? {
+                troubles.push(TenantTrouble { tenant, says, remedy });
+            }
+        }
+        Ok(troubles)
     }
 
     fn state_path(&self, tenant: &str) -> PathBuf {
@@ -184,6 +217,31 @@ mod tests {
         assert_eq!(tenants.names().unwrap(), ["acme", "zeta"]);
         assert!(tenants.forget("acme").unwrap() && !tenants.forget("acme").unwrap());
         assert!(!tenants.has("acme") && tenants.has("zeta"));
+    }
+
+    #[test]
+    fn a_tenant_in_trouble_is_named_with_the_next_step_while_a_process_takes_its_calls() {
+        let (_dir, home) = in_temporary();
+        let tenants = home.tenants();
+        let lock = tenants.try_lock_homes().unwrap();
+        let state = |remedy: Option<&str>| {
+            let remedy = remedy.map(str::to_owned);
+            TenantCallState { says: "says".to_owned(), remedy }
+        };
+        for name in ["acme", "beta", "quiet"] {
+            fs::write(tenants.path(name), "x").unwrap();
+        }
+        tenants.announce("acme", &state(None)).unwrap();
+        tenants.announce("beta", &state(Some("do this"))).unwrap();
+        let told = tenants.troubles().unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((&*told[0].tenant, &*told[0].remedy), ("beta", "do this"));
+        tenants.forget("beta").unwrap();
+        assert_eq!(tenants.troubles().unwrap(), []);
+        tenants.announce("acme", &state(Some("do this"))).unwrap();
+        assert_eq!(tenants.troubles().unwrap().len(), 1);
+        drop(lock);
+        assert_eq!(tenants.troubles().unwrap(), [], "the words of a process that has ended");
     }
 
     #[test]

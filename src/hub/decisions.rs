@@ -54,10 +54,11 @@ impl Hub {
         owner.as_str() != DEFAULT_OWNER && self.view(|engine| engine.is_far(owner))
     }
 
-    /// The name of the machine that the programs of an owner are on, if it is another one.
+    /// The name by which the programs of an owner on another machine know the way here: that of a team's place, else
+    /// that of the owner. `None`: they are on this machine.
     #[must_use]
     pub fn place_of(&self, owner: &Owner) -> Option<String> {
-        self.is_far(owner).then(|| owner.name().to_owned())
+        self.view(|engine| engine.place_of(owner).map(str::to_owned))
     }
 
     /// Sets which tabs the clients of owners see. Commands for others are stopped.

@@ -15,8 +15,8 @@ use super::outbox::{OrdersWritten, Outbox};
 use crate::engine::{CloseReason, ExtensionFiles, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
-    DrawingId, DrawingRefusal, FromExtension, NackReason, PastAct, SERVER_VERSION, Timestamp,
-    ToExtension, Transport, UploadAnswer, UploadRefusal,
+    DrawingId, DrawingRefusal, FromExtension, NackReason, PastAct, SERVER_VERSION, TenantTrouble,
+    Timestamp, ToExtension, Transport, UploadAnswer, UploadRefusal,
 };
 
 /// The transport's end of a link, for the frames of the extension. Dropping it detaches the
@@ -153,10 +153,10 @@ impl ExtensionLink {
         self.reply(ToExtension::History { on, acts, problem });
     }
 
-    /// Tells the person of the owners on other machines, and why their change does not count.
-    pub fn tell_far_owners(&self, problem: Option<String>) {
+    /// Tells the person of the owners on other machines and of teams in trouble, and why their change does not count.
+    pub fn tell_far_owners(&self, troubles: Vec<TenantTrouble>, problem: Option<String>) {
         let owners = self.hub.view(|engine| engine.far_owners());
-        self.reply(ToExtension::FarOwners { owners, problem });
+        self.reply(ToExtension::FarOwners { owners, troubles, problem });
     }
 
     /// Tells the person why their change of the open folders does not count.

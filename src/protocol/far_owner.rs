@@ -19,6 +19,19 @@ pub struct FarOwner {
     pub suspended: bool,
 }
 
+/// A team whose calls do not go as they should, as the extension shows it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TenantTrouble {
+    /// Which, by the person's name for it.
+    pub tenant: String,
+    /// The finding in a sentence.
+    pub says: String,
+    /// The next step.
+    #[serde(rename = "do")]
+    pub remedy: String,
+}
+
 /// The person disconnects such an owner, or lets it in again.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -56,7 +56,7 @@ pub use drawing::{
     Screenshot, ScreenshotError,
 };
 pub use escapes::{floor_escape_boundary, next_escape_boundary, well_formed};
-pub use far_owner::{FarOwner, FarOwnerChange, FarOwnerWish};
+pub use far_owner::{FarOwner, FarOwnerChange, FarOwnerWish, TenantTrouble};
 pub use frame::{
     ActMoment, BrowserTab, CancelReason, CommandBody, DrawingRefusal, DrawingRefusalCode,
     ExtensionReport, FrameError, FromExtension, HeldDialog, HelloFrame, InFlight, InFlightState,

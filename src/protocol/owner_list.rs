@@ -108,6 +108,9 @@ pub struct OwnerEntry {
     /// Whether its token counts for nothing until the person says otherwise.
     #[serde(default)]
     pub suspended: bool,
+    /// The place of this machine as the agent of a tenant calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl OwnerEntry {
@@ -121,6 +124,7 @@ impl OwnerEntry {
             label: None,
             kind: OwnerKind::Local,
             suspended: false,
+            place: None,
         }
     }
 
@@ -269,6 +273,14 @@ impl OwnerList {
     pub fn is_far(&self, owner: &Owner) -> bool {
         let entry = self.entry(owner.name());
         entry.is_some_and(|entry| entry.kind.is_elsewhere() && entry.owner() == *owner)
+    }
+
+    /// The name by which this very owner's programs on another machine know the way here: the place of a tenant's
+    /// agent, else the owner's own name. `None`: they are on this machine.
+    #[must_use]
+    pub fn place_of(&self, owner: &Owner) -> Option<&str> {
+        let entry = self.entry(owner.name()).filter(|_| self.is_far(owner))?;
+        Some(entry.place.as_deref().unwrap_or(&entry.name))
     }
 
     /// The owners whose programs are on another machine.
@@ -425,6 +437,7 @@ mod tests {
             label: None,
             kind: OwnerKind::Local,
             suspended: false,
+            place: None,
         }
     }
 

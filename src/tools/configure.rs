@@ -133,7 +133,7 @@ struct HealthAnswer {
     clients: usize,
     requests: RequestCounts,
     storage: StorageStatus,
-    /// The name of the caller's machine, if the daemon is on another one.
+    /// The place as the caller's machine knows it, if the daemon is on another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
 }

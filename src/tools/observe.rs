@@ -140,7 +140,7 @@ struct BrowsersAnswer {
     /// Why none is connected, and the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// The name of the caller's machine, if the browsers are on another one.
+    /// The place as the caller's machine knows it, if the browsers are on another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
 }

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 const { FarOwners } = await import('../../src/worker/far_owners.js');
-const { farLine } = await import('../../popup/popup_view.js');
+const { farLine, troubleLine } = await import('../../popup/popup_view.js');
 const BOX = { owner: 'box~0123', calls: 2, suspended: false };
-const NONE = { far_owners: [], far_problem: '' };
+const NONE = { far_owners: [], tenant_troubles: [], far_problem: '' };
+const TROUBLE = { tenant: 'acme', says: 'takes no calls as place qa: no NATS server answers', do: 'run `tabwire-fleet doctor`' };
 
 /** @returns {{owners: any, sent: any[]}} */
 function connected() {
@@ -18,7 +19,7 @@ test('a look asks the daemon, and not again before the answer is old', () => {
   const { owners, sent } = connected();
   assert.deepEqual(owners.view(), NONE);
   owners.handleFrame({ type: 'far_owners', owners: [BOX] });
-  assert.deepEqual(owners.view(), { far_owners: [BOX], far_problem: '' });
+  assert.deepEqual(owners.view(), { ...NONE, far_owners: [BOX] });
   assert.deepEqual(sent, [{ type: 'far_owners' }]);
 });
 
@@ -28,6 +29,15 @@ test('a change names the very owner that the person saw, and nothing else; why i
   assert.deepEqual(sent, [{ type: 'far_owners', change: { owner: 'box~0123', allowed: false } }]);
   owners.handleFrame({ type: 'far_owners', owners: [BOX], problem: 'there is no owner box' });
   assert.equal(owners.view().far_problem, 'there is no owner box');
+});
+
+test('teams in trouble are there as long as the daemon names them, each with its next step', () => {
+  const { owners } = connected();
+  owners.handleFrame({ type: 'far_owners', owners: [], troubles: [TROUBLE] });
+  assert.deepEqual(owners.view(), { ...NONE, tenant_troubles: [TROUBLE] });
+  assert.deepEqual(troubleLine(TROUBLE), { says: 'acme: takes no calls as place qa: no NATS server answers', next: 'Run `tabwire-fleet doctor`.' });
+  owners.handleFrame({ type: 'far_owners', owners: [] });
+  assert.deepEqual(owners.view(), NONE);
 });
 
 test('without a daemon no owner is known or changed, and the next look asks again', () => {

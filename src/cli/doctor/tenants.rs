@@ -1,27 +1,61 @@
 //! The teams that the person has joined, and how their calls go.
 
 use super::HopFindings;
-use crate::home::{StateDirectory, StateDirectoryError};
+use crate::home::{StateDirectory, StateDirectoryError, TenantCallState};
 
 pub(super) const HOP: &str = "teams";
 
 /// Names the joined teams; nothing if there is none.
 pub(super) fn tenants(findings: &mut HopFindings, home: &StateDirectory) {
-    match told(home) {
-        Ok(told) if told.is_empty() => {}
-        Ok(told) => findings.fine(HOP, told.join("; ")),
-        Err(error) => findings.broken(HOP, error.to_string(), "make the folder readable for you"),
+    let (teams, untaken) = match teams(home) {
+        Ok(teams) => teams,
+        Err(error) => {
+            let remedy = "make the folder readable for you; if it is, run `tabwire-fleet stop`, then `tabwire-fleet serve`";
+            return findings.broken(HOP, error.to_string(), remedy);
+        }
+    };
+    let says: Vec<_> =
+        teams.iter().map(|(name, state)| format!("{name}: {}", state.says)).collect();
+    let remedies: Vec<_> = teams
+        .iter()
+        .filter_map(|(name, state)| Some((name, state.remedy.as_ref()?)))
+        .map(
+            |(name, remedy)| {
+                if teams.len() > 1 { format!("{name}: {remedy}") } else { remedy.clone() }
+            },
+        )
+        .collect();
+    match (says.is_empty(), remedies.is_empty()) {
+        (true, _) => {}
+        (false, false) => findings.broken(HOP, says.join("; "), remedies.join("; ")),
+        // As for the daemon itself: that none runs is no fault.
+        (false, true) if untaken => findings.later(HOP, says.join("; ")),
+        (false, true) => findings.fine(HOP, says.join("; ")),
     }
 }
 
-fn told(home: &StateDirectory) -> Result<Vec<String>, StateDirectoryError> {
+/// All joined teams by their names, and whether no daemon runs that could take their calls.
+fn teams(
+    home: &StateDirectory,
+) -> Result<(Vec<(String, TenantCallState)>, bool), StateDirectoryError> {
     let tenants = home.tenants();
+    let (has_homes, has_daemon) = (tenants.has_homes()?, home.has_daemon()?);
     let of = |name: String| {
-        let state = tenants.state(&name)?;
-        let untaken = "joined; no daemon of tabwire-fleet runs, so nobody takes its calls";
-        Ok(format!("{name}: {}", state.as_deref().unwrap_or(untaken)))
+        let (says, remedy) = match (tenants.state(&name)?, has_homes, has_daemon) {
+            (Some(state), _, _) => return Ok((name, state)),
+            (None, true, _) => ("joined; its calls are taken in a moment", None),
+            (None, false, true) => (
+                "joined; the daemon that runs was not started by tabwire-fleet, so nobody takes its calls",
+                Some("run `tabwire-fleet stop`, then `tabwire-fleet serve`".to_owned()),
+            ),
+            (None, false, false) => {
+                ("joined; nobody takes its calls until `tabwire-fleet serve` runs", None)
+            }
+        };
+        Ok((name, TenantCallState { says: says.to_owned(), remedy }))
     };
-    tenants.names()?.into_iter().map(of).collect()
+    let teams = tenants.names()?.into_iter().map(of).collect::<Result<_, _>>()?;
+    Ok((teams, !has_homes && !has_daemon))
 }
 
 #[cfg(test)]
@@ -29,25 +63,69 @@ mod tests {
     use super::super::HopState;
     use super::*;
 
-    #[test]
-    fn a_joined_team_is_named_with_how_its_calls_go_and_nothing_is_said_without_one() {
+    fn joined(names: &[&str]) -> (tempfile::TempDir, StateDirectory) {
         let dir = tempfile::tempdir().unwrap();
         let home = StateDirectory::open(&dir.path().join("state")).unwrap();
-        let says = |home: &StateDirectory| {
-            let mut findings = HopFindings::default();
-            tenants(&mut findings, home);
-            findings.0.first().map(|found| (found.state, found.says.clone()))
-        };
-        assert_eq!(says(&home), None);
         home.tenants().make_folder().unwrap();
-        std::fs::write(home.tenants().path("acme"), "x").unwrap();
-        let (state, words) = says(&home).unwrap();
-        assert_eq!(state, HopState::Fine);
-        assert!(words.starts_with("acme: joined; no daemon of tabwire-fleet"), "{words}");
+        for name in names {
+            std::fs::write(home.tenants().path(name), "x").unwrap();
+        }
+        (dir, home)
+    }
+
+    /// The state, the finding and the next step.
+    fn found(home: &StateDirectory) -> Option<(HopState, String, String)> {
+        let mut findings = HopFindings::default();
+        tenants(&mut findings, home);
+        let found = findings.0.pop()?;
+        Some((found.state, found.says, found.remedy.unwrap_or_default()))
+    }
+
+    fn state(says: &str, remedy: Option<&str>) -> TenantCallState {
+        TenantCallState { says: says.to_owned(), remedy: remedy.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_joined_team_is_named_with_how_its_calls_go_and_nothing_is_said_without_one() {
+        let (_dir, home) = joined(&[]);
+        assert_eq!(found(&home), None);
+        let (_dir, home) = joined(&["acme"]);
+        let (known, says, _) = found(&home).unwrap();
+        assert_eq!(known, HopState::Unknown, "as of the daemon that does not run: {says}");
+        assert!(says.starts_with("acme: joined; nobody takes its calls"), "{says}");
         let lock = home.tenants().try_lock_homes().unwrap();
-        home.tenants().announce("acme", "takes calls as place qa-17").unwrap();
-        assert_eq!(says(&home).unwrap().1, "acme: takes calls as place qa-17");
+        let (known, says, _) = found(&home).unwrap();
+        assert_eq!(
+            (known, &*says),
+            (HopState::Fine, "acme: joined; its calls are taken in a moment")
+        );
+        home.tenants().announce("acme", &state("takes calls as place qa-17", None)).unwrap();
+        let (known, says, _) = found(&home).unwrap();
+        assert_eq!((known, &*says), (HopState::Fine, "acme: takes calls as place qa-17"));
         drop(lock);
-        assert!(says(&home).unwrap().1.contains("nobody takes"), "the words of one that has ended");
+        assert!(
+            found(&home).unwrap().1.contains("nobody takes"),
+            "the words of one that has ended"
+        );
+    }
+
+    #[test]
+    fn a_team_in_trouble_is_broken_and_its_next_step_is_named() {
+        let (_dir, home) = joined(&["acme", "beta"]);
+        let _lock = home.tenants().try_lock_homes().unwrap();
+        home.tenants().announce("acme", &state("takes calls", None)).unwrap();
+        home.tenants().announce("beta", &state("two homes", Some("leave one"))).unwrap();
+        let (known, says, remedy) = found(&home).unwrap();
+        assert_eq!(known, HopState::Broken);
+        assert_eq!((&*says, &*remedy), ("acme: takes calls; beta: two homes", "beta: leave one"));
+    }
+
+    #[test]
+    fn a_daemon_that_takes_no_calls_of_teams_is_broken_once_one_is_joined() {
+        let (_dir, home) = joined(&["acme"]);
+        let _daemon = home.try_lock_daemon().unwrap().unwrap();
+        let (known, says, remedy) = found(&home).unwrap();
+        assert_eq!(known, HopState::Broken, "{says}");
+        assert!(remedy.contains("`tabwire-fleet stop`, then `tabwire-fleet serve`"), "{remedy}");
     }
 }

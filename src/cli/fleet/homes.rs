@@ -12,8 +12,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::cli::mcp::target;
 use crate::config::DaemonLocation;
-use crate::fleet::{HomePassage, PlaceHomeState, PlaceKey, run_home};
-use crate::home::{StateDirectory, StateDirectoryError};
+use crate::fleet::{HomePassage, PlaceHomeState, PlaceId, PlaceKey, run_home};
+use crate::home::{StateDirectory, StateDirectoryError, TenantCallState};
 use crate::hub::ClockSample;
 use crate::protocol::Owner;
 
@@ -85,8 +85,9 @@ struct TenantHome {
 impl TenantHome {
     async fn run(self) {
         loop {
-            let why = self.serve().await;
-            self.tell(&why);
+            let says = self.serve().await;
+            let remedy = Some(self.remedy_of_end());
+            self.tell(&TenantCallState { says, remedy });
             tokio::time::sleep(AGAIN).await;
         }
     }
@@ -97,15 +98,15 @@ impl TenantHome {
             Ok(key) => key,
             Err(why) => return why.clone(),
         };
-        let passage = match self.passage() {
+        let passage = match self.passage(key) {
             Ok(passage) => passage,
             Err(error) => return error.to_string(),
         };
         let (state, mut changes) = watch::channel(PlaceHomeState::Connecting(None));
         let telling = async {
             loop {
-                let words = words_of(&changes.borrow_and_update().clone(), key);
-                self.tell(&words);
+                let state = changes.borrow_and_update().clone();
+                self.tell(&self.told(&state, key));
                 if changes.changed().await.is_err() {
                     return std::future::pending::<String>().await;
                 }
@@ -117,20 +118,58 @@ impl TenantHome {
         }
     }
 
-    fn passage(&self) -> anyhow::Result<HomePassage> {
+    fn passage(&self, key: &PlaceKey) -> anyhow::Result<HomePassage> {
         let target = target(&self.location, format!("place-{}", self.name))?;
         let TenantHome { home, name, .. } = self.clone();
-        let dir = home.dir().to_owned();
-        let owner_of = move |agent: &str| owner_of(&home, &name, agent);
+        let (dir, place) = (home.dir().to_owned(), key.place.clone());
+        let owner_of = move |agent: &str| owner_of(&home, &name, &place, agent);
         Ok(HomePassage { target, dir, owner_of: Box::new(owner_of) })
     }
 
-    /// Tells `doctor` how it is.
-    fn tell(&self, words: &str) {
+    /// The next step once a home has ended. It begins anew by itself, in case that the operator has mended it.
+    fn remedy_of_end(&self) -> String {
+        format!(
+            "ask the operator of {0}; with a new key, run `tabwire-fleet leave --tenant {0}` and `tabwire-fleet join`",
+            self.name
+        )
+    }
+
+    /// How it is with a home that runs.
+    fn told(&self, state: &PlaceHomeState, key: &PlaceKey) -> TenantCallState {
+        let place = &key.place;
+        let (says, remedy) = match state {
+            PlaceHomeState::Connecting(None) => (format!("connects as place {place}"), None),
+            PlaceHomeState::Connecting(Some(why)) => (
+                format!("takes no calls as place {place}: {why}"),
+                Some(format!(
+                    "look whether this machine has its network; if it has, tell the operator of {} that its servers do \
+                     not answer. It connects again by itself",
+                    self.name
+                )),
+            ),
+            PlaceHomeState::Connected => (format!("takes calls as place {place}"), None),
+            PlaceHomeState::TwoHomes { answers } => {
+                let answers = if *answers { "takes its calls" } else { "takes no calls" };
+                let says = format!(
+                    "another machine has the key of place {place}, too; this one {answers}"
+                );
+                let remedy = format!(
+                    "run `tabwire-fleet leave --tenant {0}` on the machine that should not have it; if you know of no \
+                     other, somebody has taken the key: tell the operator of {0}, who removes the place and adds it anew",
+                    self.name
+                );
+                (says, Some(remedy))
+            }
+        };
+        TenantCallState { says, remedy }
+    }
+
+    /// Tells `doctor` and the popup how it is.
+    fn tell(&self, state: &TenantCallState) {
         let tenants = self.home.tenants();
         // Of a tenant that was left in this second nothing is written any more.
         if tenants.has(&self.name)
-            && let Err(error) = tenants.announce(&self.name, words)
+            && let Err(error) = tenants.announce(&self.name, state)
         {
             tracing::warn!(%error, "`tabwire-fleet doctor` does not show how the calls of a tenant go");
         }
@@ -138,29 +177,20 @@ impl TenantHome {
 }
 
 /// The owner for an agent of a tenant: one that is not listed yet begins without any right.
-fn owner_of(home: &StateDirectory, tenant: &str, agent: &str) -> Result<Owner, String> {
+fn owner_of(
+    home: &StateDirectory,
+    tenant: &str,
+    place: &PlaceId,
+    agent: &str,
+) -> Result<Owner, String> {
     let name = Owner::name_of_agent(agent, tenant);
     let is_joined = || home.tenants().has(tenant);
-    let owner = home.owners().owner_of_agent(&name, ClockSample::now().system, is_joined);
+    let (owners, now) = (home.owners(), ClockSample::now().system);
+    let owner = owners.owner_of_agent(&name, place.as_str(), now, is_joined);
     match owner {
         Ok(Some(owner)) => Ok(owner),
         Ok(None) => Err("the person of this place has left the team".to_owned()),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-fn words_of(state: &PlaceHomeState, key: &PlaceKey) -> String {
-    let place = &key.place;
-    match state {
-        PlaceHomeState::Connecting(None) => format!("connects as place {place}"),
-        PlaceHomeState::Connecting(Some(why)) => format!("connects as place {place}: {why}"),
-        PlaceHomeState::Connected => format!("takes calls as place {place}"),
-        PlaceHomeState::TwoHomes { answers } => {
-            let answers = if *answers { "takes its calls" } else { "takes no calls" };
-            format!(
-                "another machine has the key of place {place}, too; this one {answers}. Run `tabwire-fleet leave` on the one that should not have it"
-            )
-        }
     }
 }
 
@@ -172,20 +202,22 @@ mod tests {
     fn an_agent_is_an_owner_as_long_as_its_team_is_joined_and_a_new_one_after_that() {
         let dir = tempfile::tempdir().unwrap();
         let home = StateDirectory::open(&dir.path().join("state")).unwrap();
-        let none = owner_of(&home, "acme", "ci").unwrap_err();
+        let qa = "qa".parse().unwrap();
+        let none = owner_of(&home, "acme", &qa, "ci").unwrap_err();
         assert!(none.contains("left the team"), "{none}");
         home.tenants().make_folder().unwrap();
         std::fs::write(home.tenants().path("acme"), "x").unwrap();
-        let first = owner_of(&home, "acme", "ci").unwrap();
+        let first = owner_of(&home, "acme", &qa, "ci").unwrap();
         assert_eq!(first.agent_of_tenant(), Some(("ci", "acme")));
-        assert_eq!(owner_of(&home, "acme", "ci").unwrap(), first);
-        assert!(home.owners().read().unwrap().unwrap_or_default().is_far(&first));
+        assert_eq!(owner_of(&home, "acme", &qa, "ci").unwrap(), first);
+        let list = home.owners().read().unwrap().unwrap_or_default();
+        assert_eq!(list.place_of(&first), Some("qa"), "it is told the name by which it calls");
         home.owners().set_suspended("ci@acme", true).unwrap();
-        assert!(owner_of(&home, "acme", "ci").unwrap_err().contains("tabwire owner allow"));
+        assert!(owner_of(&home, "acme", &qa, "ci").unwrap_err().contains("tabwire owner allow"));
         home.owners().remove("ci@acme").unwrap();
-        assert_ne!(owner_of(&home, "acme", "ci").unwrap(), first);
+        assert_ne!(owner_of(&home, "acme", &qa, "ci").unwrap(), first);
         for wrong in ["", "Ci", "ci@acme", "a.b"] {
-            assert!(owner_of(&home, "acme", wrong).is_err(), "{wrong}");
+            assert!(owner_of(&home, "acme", &qa, wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(in crate::cli) struct PlacesArguments {
 enum PlacesCommand {
     /// Make a folder with the configuration of NATS servers
     #[command(
-        after_help = "Without --server the configuration is for a server on this machine, for a try.\n\nExamples:\n  tabwire places init acme\n  tabwire places init acme --server nats.acme.example:4222 --ca ca.pem --cert /etc/nats/cert.pem --key /etc/nats/key.pem"
+        after_help = "Without --server the configuration is for a server on this machine, for a try. Each --server of a cluster\ngets a file of its own, and all speak to each other at their ports + 2000.\n\nExamples:\n  tabwire places init acme\n  tabwire places init acme --server nats.acme.example:4222 --ca ca.pem --cert /etc/nats/cert.pem --key /etc/nats/key.pem\n  tabwire places init acme --server nats1.acme.example --server nats2.acme.example --ca ca.pem"
     )]
     Init(InitArguments),
     /// Add a place, and print the line with its key
@@ -85,7 +85,7 @@ struct InitArguments {
     /// The folder: a new one, or one of your own that is closed to others
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The address of a server, as places and agents reach it; may be given again
+    /// The address of a server, as places and agents reach it; given again, the servers are one cluster
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4222")]
     server: Vec<NatsAddress>,
     /// The name of the team, as its people know it [default: the name of the folder]
@@ -137,20 +137,28 @@ fn init(given: InitArguments, json: bool) -> anyhow::Result<()> {
     let has_certificate = certificate.is_some();
     let folder = OperatorFolder::init(&dir, &settings, certificate.as_ref())?;
     let TenantSettings { tenant, servers } = settings;
+    let paths = folder.server_paths(&servers);
     if json {
-        let (server, users) = (folder.server_path(), folder.users_path());
-        print_line(json!({"tenant": tenant, "nats_conf": server, "users_conf": users}))?;
+        let of = |(address, path)| json!({"address": address, "nats_conf": path});
+        let all: Vec<_> = servers.addresses.iter().zip(&paths).map(of).collect();
+        let only = Some(&paths).filter(|paths| paths.len() == 1).map(|paths| &paths[0]);
+        let users = folder.users_path();
+        print_line(
+            json!({"tenant": tenant, "nats_conf": only, "servers": all, "users_conf": users}),
+        )?;
         return Ok(());
     }
     print_line(format!("{} is set up for the tenant {tenant}.", dir.display()))?;
     if servers.require_tls() && !has_certificate {
         print_line(
-            "Servers on other machines need TLS: put each server's certificate and its key where nats.conf names \
-             them, server-cert.pem and server-key.pem.",
+            "Servers on other machines need TLS: put each server's certificate and its key where its configuration \
+             names them, server-cert.pem and server-key.pem.",
         )?;
     }
     let shown = clean(&dir.display().to_string()).into_owned();
-    print_line(format!("Start a server:  nats-server -c {}", folder.server_path().display()))?;
+    for (address, path) in servers.addresses.iter().zip(&paths) {
+        print_line(format!("Start {address}:  nats-server -c {}", path.display()))?;
+    }
     print_line(format!("Add a place:     tabwire-fleet places add NAME --dir {shown}"))?;
     print_line(format!("Let an agent in: tabwire-fleet places grant AGENT PLACE --dir {shown}"))?;
     Ok(())

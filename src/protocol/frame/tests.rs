@@ -17,9 +17,9 @@ use crate::protocol::{
     Attempt, BrowserName, CaptureSettings, ConsentKind, ConsentNeed, ConsentSite, CorrelationId,
     DrawingId, FarOwner, FileMark, HeldTab, ImageFormat, KeptWord, KnownConsent, LocalFileChange,
     LocalFileRuleError, LocalFileRules, OlderExtensions, OpenAsk, Owner, PageState, PastAct,
-    PersonAsk, ShownPath, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, Timestamp,
-    UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm, garbled,
-    well_formed,
+    PersonAsk, ShownPath, SiteRuleError, SiteRules, StreamKind, TabCapture, TabId, TenantTrouble,
+    Timestamp, UnconfirmedWidening, UploadCopy, UploadRefusal, UploadRefusalCode, WordTerm,
+    garbled, well_formed,
 };
 
 const EXEC: &str = "exec_1795298985123_0123456789abcdef0123456789abcdef";
@@ -348,6 +348,7 @@ fn golden_widenings() -> impl Iterator<Item = (String, ToExtension)> {
         ("kept_words".to_owned(), golden_words()),
         ("far_owners".to_owned(), far_owners(None)),
         ("far_owners.problem".to_owned(), far_owners(Some("there is no owner box".to_owned()))),
+        ("far_owners.troubles".to_owned(), far_owners_with_trouble()),
         ("page_states_over".to_owned(), changed_tabs),
         ("extension_changed".to_owned(), changed),
         ("reload".to_owned(), ToExtension::Reload { version: "0.2.0" }),
@@ -363,7 +364,16 @@ fn far_owners(problem: Option<String>) -> ToExtension {
         suspended: calls == 0,
     };
     let owners = vec![owner("box", Some("The big machine"), 2), owner("dev", None, 0)];
-    ToExtension::FarOwners { owners, problem }
+    ToExtension::FarOwners { owners, troubles: Vec::new(), problem }
+}
+
+fn far_owners_with_trouble() -> ToExtension {
+    let trouble = TenantTrouble {
+        tenant: "acme".to_owned(),
+        says: "another machine has the key of place qa-17, too".to_owned(),
+        remedy: "run `tabwire-fleet leave --tenant acme` there".to_owned(),
+    };
+    ToExtension::FarOwners { owners: Vec::new(), troubles: vec![trouble], problem: None }
 }
 
 fn golden_words() -> ToExtension {

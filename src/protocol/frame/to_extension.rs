@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::protocol::{
     AgentTab, AskedFile, Attempt, BrowserName, CaptureSettings, ClientId, ConsentNeed,
     CorrelationId, DrawingId, FarOwner, HeldTab, KeptWord, KnownConsent, LocalFileRules,
-    OlderExtensions, OpenAsk, Owner, PageState, PastAct, QueryId, SiteRules, TabId,
+    OlderExtensions, OpenAsk, Owner, PageState, PastAct, QueryId, SiteRules, TabId, TenantTrouble,
     UnconfirmedWidening, UploadCopy, UploadRefusal,
 };
 
@@ -166,6 +166,9 @@ pub enum ToExtension {
     FarOwners {
         /// In the order in which they were added.
         owners: Vec<FarOwner>,
+        /// The teams whose calls do not go as they should.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        troubles: Vec<TenantTrouble>,
         /// Why the person's change does not count.
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,

@@ -178,8 +178,8 @@ async fn who_leaves_ends_the_team_s_agents_and_deletes_what_they_stored_unless_t
     for keep in [false, true] {
         done(&place, &["join", file, "--unattended", "--json"]).await;
         let owner =
-            place.home().owners().owner_of_agent("ci@acme", since, || true).unwrap().unwrap();
-        place.home().owners().owner_of_agent("ci@other", since, || true).unwrap();
+            place.home().owners().owner_of_agent("ci@acme", "qa", since, || true).unwrap().unwrap();
+        place.home().owners().owner_of_agent("ci@other", "qa", since, || true).unwrap();
         let value = serde_json::value::to_raw_value(&1).unwrap();
         let name = tabwire::home::ValueName::parse("note").unwrap();
         place.home().store().store(&owner, &name, &value).unwrap();

@@ -105,7 +105,7 @@ async fn row_59_a_team_that_was_left_and_joined_again_has_nothing_of_before() {
     let left = owners.remove_agents_of("acme").unwrap();
     assert_eq!(left.len(), 1);
     let since = Timestamp::from_unix_micros(0);
-    let meanwhile = owners.owner_of_agent("ci@acme", since, || false).unwrap();
+    let meanwhile = owners.owner_of_agent("ci@acme", "qa", since, || false).unwrap();
     row.tried("a call after the key is forgotten", meanwhile.is_none(), format!("{meanwhile:?}"));
     let refused = async |token: &str| {
         let client = McpClient::legacy(&daemon).with_token(token.to_owned());

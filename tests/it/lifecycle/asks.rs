@@ -145,6 +145,31 @@ async fn a_question_that_nobody_could_answer_is_refused_with_what_to_correct() {
 }
 
 #[tokio::test]
+async fn a_question_of_a_team_s_agent_is_listed_and_answered_under_its_name() {
+    let daemon = TestDaemon::start().await;
+    let agent = McpClient::agent(&daemon, "ci@acme").await;
+    let ask = json!({"action": "ask_user", "kind": "answer", "question": "Which office?"});
+    let id = asked(&agent, ask).await;
+    let run = async |words: &[&str]| finish(cli_of(&daemon, &[&["asks"], words].concat())).await;
+    assert!(!run(&[]).await.stdout.contains("Which office?"), "it is another owner's");
+    let listed = run(&["--owner", "ci@acme"]).await;
+    assert!(listed.code == Some(0) && listed.stdout.contains("Which office?"), "{listed:?}");
+    let answered = run(&["answer", &id, "Leeds", "--owner", "ci@acme"]).await;
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    let told = agent.outcome(&id).await;
+    assert_eq!(
+        (&told["status"], &told["result"]["text"]),
+        (&json!("complete"), &json!("Leeds")),
+        "{told}"
+    );
+    for (owner, says) in [("ann@acme", "there is no owner ann@acme"), ("ann@", "invalid owner")] {
+        let none = run(&["--owner", owner]).await;
+        assert!(none.code == Some(1) && none.stderr.contains(says), "{none:?}");
+    }
+    daemon.stop().await;
+}
+
+#[tokio::test]
 async fn only_the_tabwire_extension_answers_and_no_program_approves() {
     let daemon = TestDaemon::start().await;
     let other = "abcdefghijklmnopabcdefghijklmnop";

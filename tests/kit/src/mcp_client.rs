@@ -112,7 +112,7 @@ impl McpClient {
     /// The same of an agent of a tenant, `AGENT@TENANT`, as its home has it listed.
     pub async fn agent(daemon: &TestDaemon, owner: &str) -> Self {
         let since = Timestamp::from_unix_micros(0);
-        daemon.home().owners().owner_of_agent(owner, since, || true).unwrap();
+        daemon.home().owners().owner_of_agent(owner, "qa-17", since, || true).unwrap();
         Self::elsewhere(daemon, owner).await
     }
 
