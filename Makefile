@@ -1,7 +1,7 @@
 # Four commands do everything, their own set-up included:
 #
 #   make demo    see it work: a throw-away daemon and browser, driven as an MCP client would (`make demo-reach`: from
-#                another machine)
+#                another machine; `make demo-places`: at a team's places)
 #   make check   for each change: format, lints, types, and all tests that need no browser
 #   make test    for each merge: adds real Chromium, attacks, MiniWoB++, the conformance suite, others' clients,
 #                a collector of metrics
@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: fleet demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach bench-reach
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -28,6 +28,10 @@ demo: browser
 # The same from another machine: an agent behind a real sshd on the loopback, and where each of its calls went.
 demo-reach: nextest browser sshd
 	$(NEXTEST) --no-capture --filterset 'test(/^browser::far_agent::/)'
+
+# The same at a team's three places over three NATS servers: where each call went, and what each hop took.
+demo-places: nextest browser nats
+	$(NEXTEST) --features tabwire/fleet --test it --no-capture --filterset 'test(/^browser::places::/)'
 
 # What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine, and the
 # largest result over a slow line.
@@ -43,7 +47,7 @@ check: fmt extension clippy unit-quick
 test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories fleet
 	@echo "all tests passed"
 
-full: test controls chaos windows test-packages same-program soak agents
+full: test demo-places controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:
@@ -129,14 +133,16 @@ clients: nextest $(CONFORMANCE)/node_modules/.package-lock.json \
 NATS = target/nats
 OLD_NATS = $(NATS)-old/usr/sbin/nats-server
 
-fleet: nextest
+fleet: nextest nats
+	if [ -x $(OLD_NATS) ]; then export TABWIRE_OLD_NATS_SERVER="$(CURDIR)/$(OLD_NATS)"; fi; \
+		$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
+		--filterset 'test(/^fleet::|^cli::(connect|places|fleet)::|^hostile::tenants::/)'
+
+nats:
 	@test -x $(NATS)/bin/nats-server || sh scripts/need-python.sh $(NATS) tests/fleet/requirements.txt \
 		|| echo "no NATS server for this computer: its tests are skipped" >&2
 	@test -x $(OLD_NATS) || sh scripts/need-old-nats.sh $(NATS)-old \
 		|| { rm -rf $(NATS)-old; echo "no old NATS server for this computer: its test is skipped" >&2; }
-	if [ -x $(OLD_NATS) ]; then export TABWIRE_OLD_NATS_SERVER="$(CURDIR)/$(OLD_NATS)"; fi; \
-		$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
-		--filterset 'test(/^fleet::|^cli::(connect|places|fleet)::|^hostile::tenants::/)'
 
 # A collector that operators have: Debian's Prometheus, unpacked and not installed.
 PROMETHEUS = target/prometheus

@@ -115,7 +115,7 @@ async fn press_in(hand: &mut BrowserUser, id: &str, purpose: &str, button: usize
 }
 
 /// Presses a button of the question in the popup that is about this command and says this.
-async fn press_button(hand: &mut BrowserUser, id: &str, words: &str, button: usize) {
+pub(super) async fn press_button(hand: &mut BrowserUser, id: &str, words: &str, button: usize) {
     let asks = format!("document.getElementById('{id}')?.innerText.includes({words:?})");
     soon("the question", until(async || hand.read(&asks).await == true)).await;
     let still = "document.querySelector('#ask-list').dataset.settling";

@@ -32,6 +32,8 @@ mod names;
 mod own_reload;
 mod own_words;
 mod pairing;
+#[cfg(feature = "fleet")]
+mod places;
 pub(crate) mod popup;
 pub(crate) mod private_windows;
 mod scopes;

@@ -1,6 +1,7 @@
 //! Calls over a real NATS server: the agent's program, a home in a process of its own, and a real daemon behind it.
 
 mod calls;
+pub(crate) mod cluster;
 mod cost;
 mod flood;
 mod hostile;
