@@ -177,7 +177,7 @@ async fn lists_words(hand: &mut BrowserUser, count: usize) -> Vec<String> {
 }
 
 /// The person presses the button of an entry.
-async fn press_entry(hand: &mut BrowserUser, list: &str, number: usize) {
+pub(super) async fn press_entry(hand: &mut BrowserUser, list: &str, number: usize) {
     let button = format!("#{list} li:nth-child({number}) button");
     hand.read(&format!("document.querySelector('{button}').scrollIntoView({{block: 'center'}})"))
         .await;

@@ -2,10 +2,12 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tabwire::home::TenantCallState;
 use tabwire::protocol::{OwnerKind, Timestamp};
-use testkit::{StdioClient, TestPages, body, signal, soon, until};
+use testkit::{McpClient, StdioClient, TestPages, body, signal, soon, until};
 
-use crate::browser::ask_first::{ALWAYS, ConsentStage};
+use crate::browser::ask_first::{ALWAYS, ConsentStage, press_entry};
+use crate::browser::popup::shows;
 use crate::reach::place_run::{PlaceRun, TwoMachines};
 use crate::reach::ssh::{SshServer, ssh_of};
 
@@ -77,5 +79,44 @@ async fn an_agent_on_another_machine_reads_a_page_and_goes_on_after_ssh_was_kill
         (&json!("complete"), &json!("Second Page"))
     );
     println!("the same call's result by another line: {}", way(&machines, &run, &stage));
+    stage.end().await;
+}
+
+/// The HTTP status of a call as the agent.
+async fn status_of(agent: &McpClient) -> u16 {
+    let (headers, message) = agent.message(&json!(1), "tools/list", json!({}));
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    agent.post(&headers, message.to_string().into_bytes()).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn the_popup_lists_a_team_s_agent_whom_a_click_disconnects_and_lets_in_again_and_a_team_in_trouble()
+ {
+    let mut stage = ConsentStage::open(TestPages::start().await, "/form").await;
+    let agent = McpClient::agent(&stage.daemon, "ci@acme").await;
+    let url = stage.pages.url("/second");
+    let page = json!({"action": "tab_open", "url": url, "wait_ms": 20_000});
+    assert_eq!(agent.call("interact", page).await["status"], "waiting_for_user");
+    shows(&mut stage.hand, "acme: ci, 1 call").await;
+    press_entry(&mut stage.hand, "far-list", 1).await;
+    shows(&mut stage.hand, "acme: ci, disconnected").await;
+    assert!(matches!(status_of(&agent).await, 401 | 403), "it is let in");
+    press_entry(&mut stage.hand, "far-list", 1).await;
+    soon("the agent is let in", until(async || status_of(&agent).await == 200)).await;
+
+    let tenants = stage.daemon.home().tenants();
+    let lock = tenants.try_lock_homes().unwrap();
+    std::fs::write(tenants.path("acme"), "x").unwrap();
+    let (says, remedy) = ("no NATS server answers", "tell the `operator`");
+    let trouble = TenantCallState { says: says.to_owned(), remedy: Some(remedy.to_owned()) };
+    tenants.announce("acme", &trouble).unwrap();
+    shows(&mut stage.hand, "acme: no NATS server answers").await;
+    let shown = stage.hand.read("document.querySelector('#tenant-troubles').innerText").await;
+    assert!(shown.as_str().unwrap().contains("Tell the operator."), "{shown}");
+    tenants.announce("acme", &TenantCallState { remedy: None, ..trouble }).unwrap();
+    let none = "document.querySelectorAll('#tenant-troubles li').length";
+    let hand = &mut stage.hand;
+    soon("the end of the trouble", until(async || hand.read(none).await == 0)).await;
+    drop(lock);
     stage.end().await;
 }
