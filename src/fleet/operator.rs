@@ -77,9 +77,11 @@ pub enum OperatorFolderError {
         "{0} is set up already. `tabwire-fleet places list` there shows its places; name another folder"
     )]
     Exists(PathBuf),
-    /// An earlier command was ended before it was set up.
+    /// It has no settings, but files of these names: an earlier command was ended before it was set up, or they are
+    /// a person's own.
     #[error(
-        "{} has files of a `places init` that did not end, and no places yet. Delete {} there, then give the command again",
+        "{} is not set up, and has files that are not of this command: {}. If they are of a `places init` that did not end, \
+         delete them, then give the command again; else name another folder",
         .dir.display(),
         .files.join(", ")
     )]
@@ -330,7 +332,8 @@ mod tests {
                     OperatorFolder::init(&dir, &settings("127.0.0.1:4444"), None).unwrap_err();
                 let why = other.to_string();
                 assert!(
-                    why.contains("Delete nats.conf there, then give the command again"),
+                    why.contains("this command: nats.conf. If")
+                        && why.contains("delete them, then"),
                     "{why}"
                 );
                 assert_eq!(fs::read_to_string(dir.join("nats.conf")).unwrap(), files[0].1);
