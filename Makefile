@@ -78,7 +78,7 @@ doctests:
 EDITORS = tests/editors
 
 browsers: nextest browser xvfb sshd target/editors/react.js
-	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|hostile)/)'
+	$(NEXTEST) --filterset 'group(browsers) & not test(/^(agents|clients|hostile)/)'
 
 target/editors/react.js: $(EDITORS)/node_modules/.package-lock.json $(EDITORS)/build.js $(wildcard $(EDITORS)/src/*.js)
 	npm run --silent --prefix $(EDITORS) build
