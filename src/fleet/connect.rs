@@ -102,7 +102,7 @@ impl FleetConnection {
         name: &str,
     ) -> Result<Self, FleetConnectError> {
         let (refusals, _) = broadcast::channel(REFUSALS);
-        let (connects, connected) = watch::channel(0);
+        let (connects, mut connected) = watch::channel(0);
         let heard = refusals.clone();
         let needs_tls = servers.require_tls() || servers.ca.is_some();
         let mut options = ConnectOptions::with_nkey(seed.to_owned())
@@ -131,7 +131,6 @@ impl FleetConnection {
         // Not `retry_on_initial_connect`: with it the version of the server is not known.
         let client = options.connect(addresses).await.map_err(|error| why_not(&error))?;
         check_version(&client)?;
-        let mut connected = connected;
         // The event of this first time comes a moment later.
         let _ = timeout(CONNECT, connected.changed()).await;
         let (_, again) = watch::channel(Box::default());

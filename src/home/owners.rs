@@ -116,8 +116,9 @@ impl OwnersFile {
         Ok(entry)
     }
 
-    /// The owner for an agent of a tenant, added with the place that it calls if it is not listed yet. `is_joined` is asked while nobody else
-    /// changes the list: an agent whose tenant a person leaves is not added behind [`Self::remove_agents_of`].
+    /// The owner for an agent of a tenant, added with the place that it calls if it is not listed yet.
+    /// `is_joined` is asked while nobody else changes the list: an agent whose tenant a person leaves is not
+    /// added behind [`Self::remove_agents_of`].
     ///
     /// # Errors
     ///

@@ -3,19 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tabwire::protocol::{TabScope, Timestamp};
 use testkit::{
     AutoExtension, ExtensionBuilder, ProgramSandbox, ServedDaemon, StdioClient, Stopwatch, body,
-    finish, free_port, soon, until,
+    free_port, soon, until,
 };
-use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
 
-use super::nats::nats_program;
-use super::script;
+use super::nats::{OperatorServer, nats_program};
+use super::{done, script};
 use crate::cli::places::fleet;
 
 /// How far above its own port a server speaks to the others of its cluster.
@@ -29,7 +26,7 @@ pub(crate) struct TeamCluster {
     operator: ProgramSandbox,
     program: PathBuf,
     ports: Vec<u16>,
-    servers: Vec<Option<Child>>,
+    servers: Vec<Option<OperatorServer>>,
     pub(crate) places: Vec<TeamPlace>,
 }
 
@@ -53,9 +50,8 @@ fn say(words: impl AsRef<str>) {
     println!("{}", words.as_ref());
 }
 
-async fn done(place: &ProgramSandbox, words: &[&str]) {
-    let ran = finish(fleet(place, words)).await;
-    assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+async fn run(place: &ProgramSandbox, words: &[&str]) {
+    done(place, words).await;
     say(format!("$ tabwire-fleet {}", words.join(" ")));
 }
 
@@ -82,16 +78,16 @@ impl TeamCluster {
         let (operator, ports) = (ProgramSandbox::new(), cluster_ports());
         let addresses: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         let servers = addresses.iter().flat_map(|address| ["--server", address.as_str()]);
-        done(&operator, &["places", "init", "acme"].into_iter().chain(servers).collect::<Vec<_>>())
+        run(&operator, &["places", "init", "acme"].into_iter().chain(servers).collect::<Vec<_>>())
             .await;
         let names: Vec<_> = (1..=COUNT).map(|number| format!("qa-{number}")).collect();
         for name in &names {
             let out = format!("acme/{name}.join");
-            done(&operator, &["places", "add", name, "--dir", "acme", "--out", &out]).await;
+            run(&operator, &["places", "add", name, "--dir", "acme", "--out", &out]).await;
         }
         let granted: Vec<_> = names.iter().map(String::as_str).collect();
         let out = ["--dir", "acme", "--out", "acme/ci.nk"];
-        done(&operator, &[&["places", "grant", "ci"], &granted[..], &out].concat()).await;
+        run(&operator, &[&["places", "grant", "ci"], &granted[..], &out].concat()).await;
         let servers = (0..COUNT).map(|_| None).collect();
         let mut team = Self { operator, program, ports, servers, places: Vec::new() };
         for number in 0..COUNT {
@@ -109,24 +105,15 @@ impl TeamCluster {
     }
 
     async fn start_server(&mut self, number: usize) {
-        let (dir, conf) = (self.dir(), format!("nats-{}.conf", number + 1));
-        let checked =
-            Command::new(&self.program).args(["-t", "-c", &conf]).current_dir(&dir).output();
-        let checked = checked.await.unwrap();
-        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-        let mut command = Command::new(&self.program);
-        command.args(["-c", &conf]).current_dir(&dir).stdin(Stdio::null()).stderr(Stdio::null());
-        let child = command.kill_on_drop(true).spawn().unwrap();
-        let port = self.ports[number];
-        let is_there = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
-        soon("the server", until(is_there)).await;
-        say(format!("server {} runs on port {port}, process {}", number + 1, child.id().unwrap()));
-        self.servers[number] = Some(child);
+        let (conf, port) = (format!("nats-{}.conf", number + 1), self.ports[number]);
+        let server = OperatorServer::start(&self.program, &self.dir(), &conf, port).await;
+        say(format!("server {} runs on port {port}, process {}", number + 1, server.pid()));
+        self.servers[number] = Some(server);
     }
 
     /// Kills a server, as if its machine had lost power.
     pub(crate) async fn kill_server(&mut self, number: usize) {
-        self.servers[number].take().unwrap().kill().await.unwrap();
+        self.servers[number].take().unwrap().kill().await;
         say(format!("server {} is killed", number + 1));
     }
 
@@ -153,7 +140,7 @@ impl TeamPlace {
     async fn join(name: String, operator: &Path) -> Self {
         let sandbox = ProgramSandbox::new();
         let file = operator.join(format!("{name}.join")).display().to_string();
-        done(&sandbox, &["join", &file, "--unattended"]).await;
+        run(&sandbox, &["join", &file, "--unattended"]).await;
         let unconfirmed = sandbox.home().unconfirmed().unwrap();
         let ids: Vec<_> = unconfirmed.into_iter().map(|widening| widening.id).collect();
         sandbox.home().confirm_widenings(&ids).unwrap();

@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 use tabwire::fleet::AgentKey;
 use testkit::{RowReport, StdioClient, Stopwatch, soon, until};
 
-use super::hostile::{HostileAgent, header, id, opening};
-use super::nats::NatsServer;
-use super::{AGENT, AgentMachine, PLACE, PlaceMachine, script};
+use super::hostile::{HostileAgent, HostileStage, header, id, opening};
+use super::{AGENT, AgentMachine, PLACE, script};
 
 /// Required: how long calls of others take meanwhile, in ms, at the 99th percentile.
 const OTHERS: u128 = 100;
@@ -133,15 +132,9 @@ async fn word_of_the_home(agent: &HostileAgent, flood: impl Fn() -> Flood) -> u6
 #[tokio::test]
 async fn a_flood_of_a_granted_agent_leaves_others_their_time_and_its_agents_are_told_that_it_is_busy()
  {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let other_key = server.agent("ann", &[PLACE]).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT, "ann"]).await;
-    let browser = browser.auto(|_| json!({"value": 1}));
-    let mut agent = HostileAgent::connect(&key).await;
+    let Some(stage) = HostileStage::start().await else { return };
+    let HostileStage { server, machine: _machine, browser, key, agent, other_key } = stage;
     let mut row = RowReport::new(58);
-    agent.look().await;
     let caller = AgentMachine::new(&other_key, PLACE);
     let mut others = caller.mcp();
     let quiet = times_of_calls(&mut others, "quiet").await[CALLS / 2];
@@ -160,7 +153,8 @@ async fn a_flood_of_a_granted_agent_leaves_others_their_time_and_its_agents_are_
         println!(
             "hostile p99: {p99} ms of {CALLS} commands, p50 {p50} (quiet {quiet}), most {most}; {what}: {sent} a second"
         );
-        row.tried(what, p99 < OTHERS.max(quiet * BESIDE_FLOOD), format!("{p99} ms"));
+        let is_quick = p50 < OTHERS && p99 < OTHERS.max(quiet * BESIDE_FLOOD);
+        row.tried(what, is_quick, format!("p50 {p50} ms, p99 {p99} ms"));
         drop(flood);
         if subject == agent.subject() {
             let flood = || Flood::start(&key, server.port, &subject, bytes);

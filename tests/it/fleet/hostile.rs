@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message};
 use serde_json::{Value, json};
 use tabwire::fleet::{AgentKey, AgentName};
-use testkit::{RowReport, soon, until};
+use testkit::{AutoExtension, RowReport, soon, until};
 
 use super::nats::NatsServer;
 use super::{AGENT, PLACE, PlaceMachine, script};
@@ -72,6 +72,32 @@ impl HostileAgent {
     }
 }
 
+/// A server, a place with a browser, the agent that attacks, and the key of another one that works.
+pub(super) struct HostileStage {
+    pub(super) server: NatsServer,
+    pub(super) machine: PlaceMachine,
+    pub(super) browser: AutoExtension,
+    pub(super) key: AgentKey,
+    /// It knows the place's life.
+    pub(super) agent: HostileAgent,
+    pub(super) other_key: AgentKey,
+}
+
+impl HostileStage {
+    /// `None`: there is no server for this computer, which is said.
+    pub(super) async fn start() -> Option<Self> {
+        let mut server = NatsServer::start().await?;
+        let place = server.place(PLACE).await;
+        let other_key = server.agent("ann", &[PLACE]).await;
+        let key = server.agent(AGENT, &[PLACE]).await;
+        let (machine, browser) = PlaceMachine::start(&place, &[AGENT, "ann"]).await;
+        let browser = browser.auto(|_| json!({"value": 1}));
+        let mut agent = HostileAgent::connect(&key).await;
+        agent.look().await;
+        Some(Self { server, machine, browser, key, agent, other_key })
+    }
+}
+
 fn head(request: &str, id: &str, lines: &[(&str, &str)]) -> HeaderMap {
     let mut head = HeaderMap::new();
     for (name, value) in [("Tw-Version", "1"), ("Tw-Request", request), ("Tw-Call", id)] {
@@ -104,16 +130,11 @@ fn message(arguments: &Value) -> String {
 
 #[tokio::test]
 async fn an_agent_gets_to_no_place_owner_or_inbox_but_its_own() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let other_key = server.agent("ann", &[PLACE]).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT, "ann"]).await;
-    let browser = browser.auto(|_| json!({"value": 1}));
-    let mut agent = HostileAgent::connect(&key).await;
+    let Some(stage) = HostileStage::start().await else { return };
+    let HostileStage { server: _server, machine: _machine, browser, mut agent, other_key, .. } =
+        stage;
     let mut other = HostileAgent::connect(&other_key).await;
     let mut row = RowReport::new(58);
-    agent.look().await;
     other.look().await;
     let life = agent.life.clone();
     for subject in [
@@ -171,14 +192,12 @@ async fn an_agent_gets_to_no_place_owner_or_inbox_but_its_own() {
 
 #[tokio::test]
 async fn garbage_and_calls_that_are_never_read_on_are_refused() {
-    let Some(mut server) = NatsServer::start().await else { return };
-    let place = server.place(PLACE).await;
-    let key = server.agent(AGENT, &[PLACE]).await;
-    let (_machine, browser) = PlaceMachine::start(&place, &[AGENT]).await;
-    let _browser = browser.auto(|_| json!({"value": 1}));
-    let mut agent = HostileAgent::connect(&key).await;
+    let Some(HostileStage { server: _server, machine: _machine, browser: _browser, agent, .. }) =
+        HostileStage::start().await
+    else {
+        return;
+    };
     let mut row = RowReport::new(58);
-    agent.look().await;
     let bad = [
         ("no head", HeaderMap::new()),
         ("no id", head("open", "x", &[])),

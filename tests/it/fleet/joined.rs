@@ -1,45 +1,11 @@
 //! A team's place from the operator's folder to the agent's call, and the end of it.
 
-use std::path::Path;
-use std::process::Stdio;
-
-use rustix::process::Signal;
 use serde_json::{Value, json};
-use testkit::{ProgramSandbox, finish, free_port, signal, soon, until};
-use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use testkit::{ProgramSandbox, finish, free_port, soon, until};
 
-use super::nats::nats_program;
+use super::done;
+use super::nats::{OperatorServer, nats_program};
 use crate::cli::places::fleet;
-
-/// A server with the configuration that the operator's commands have written.
-struct OperatorServer {
-    child: Child,
-}
-
-impl OperatorServer {
-    async fn start(program: &Path, dir: &Path, port: u16) -> Self {
-        let conf = dir.join("nats.conf");
-        let checked = Command::new(program).arg("-t").arg("-c").arg(&conf).output().await.unwrap();
-        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-        let mut command = Command::new(program);
-        command.arg("-c").arg(&conf).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let child = command.spawn().unwrap();
-        let is_there = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
-        soon("the server", until(is_there)).await;
-        Self { child }
-    }
-
-    fn reload(&self) {
-        signal(self.child.id().unwrap(), Signal::HUP);
-    }
-}
-
-async fn done(place: &ProgramSandbox, arguments: &[&str]) -> String {
-    let ran = finish(fleet(place, arguments)).await;
-    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
-    ran.stdout
-}
 
 /// The agent's machine.
 struct Agent {
@@ -91,7 +57,8 @@ async fn a_team_s_agent_calls_a_place_that_has_joined_and_one_that_left_and_join
     let port = free_port();
     done(&place, &["places", "init", "acme", "--server", &format!("127.0.0.1:{port}")]).await;
     done(&place, &["places", "add", "qa", "--dir", "acme", "--out", "acme/qa.join"]).await;
-    let server = OperatorServer::start(&program, &place.path().join("acme"), port).await;
+    let server =
+        OperatorServer::start(&program, &place.path().join("acme"), "nats.conf", port).await;
     let daemon = place.serve_by(fleet(&place, &["serve", "--json"])).await;
     // The daemon runs: it takes a new team up by itself.
     done(&place, &["join", "acme/qa.join", "--unattended"]).await;
@@ -149,12 +116,12 @@ async fn doctor_fails_while_no_server_answers_and_while_another_machine_has_the_
     let away = finds_teams(&place, "broken", "no NATS server answers").await;
     assert!(away["do"].as_str().unwrap().contains("tell the operator of acme"), "{away}");
     let dir = place.path().join("acme");
-    let mut server = OperatorServer::start(&program, &dir, port).await;
+    let server = OperatorServer::start(&program, &dir, "nats.conf", port).await;
     finds_teams(&place, "fine", "acme: takes calls as place qa").await;
     // The connection that is there breaks: that is no news by itself.
-    server.child.kill().await.unwrap();
+    server.kill().await;
     finds_teams(&place, "broken", "no NATS server answers").await;
-    let _server = OperatorServer::start(&program, &dir, port).await;
+    let _server = OperatorServer::start(&program, &dir, "nats.conf", port).await;
     finds_teams(&place, "fine", "acme: takes calls as place qa").await;
 
     let key = dir.join("qa.join").display().to_string();
@@ -182,7 +149,7 @@ async fn a_team_that_is_left_and_joined_again_between_two_looks_is_served_by_its
         done(&place, &["places", "add", name, "--dir", "acme", "--out", &out]).await;
     }
     let dir = place.path().join("acme");
-    let _server = OperatorServer::start(&program, &dir, port).await;
+    let _server = OperatorServer::start(&program, &dir, "nats.conf", port).await;
     let daemon = place.serve_by(fleet(&place, &["serve", "--json"])).await;
     done(&place, &["join", "acme/qa.join", "--unattended"]).await;
     says_of_teams(&place, "acme: takes calls as place qa").await;

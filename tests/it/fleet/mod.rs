@@ -19,12 +19,13 @@ use tabwire::fleet::{AgentKey, HomePassage, PlaceHomeState, PlaceKey, run_home};
 use tabwire::home::StateDirectory;
 use tabwire::protocol::{OwnerKind, TabScope, Timestamp};
 use testkit::{
-    ExtensionBuilder, FakeExtension, ProgramSandbox, ServedDaemon, StdioClient, body, soon,
+    ExtensionBuilder, FakeExtension, ProgramSandbox, ServedDaemon, StdioClient, body, finish, soon,
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::watch;
 
+use crate::cli::places::fleet;
 use nats::NatsServer;
 
 /// The place and the agent of most tests.
@@ -35,6 +36,13 @@ const AGENT: &str = "ci";
 const KEY: &str = "TABWIRE_TEST_PLACE_KEY";
 const STATE: &str = "TABWIRE_TEST_PLACE_STATE";
 const PORT: &str = "TABWIRE_TEST_PLACE_PORT";
+
+/// Runs a command of `tabwire-fleet`, which must not fail; what it says.
+async fn done(place: &ProgramSandbox, words: &[&str]) -> String {
+    let ran = finish(fleet(place, words)).await;
+    assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    ran.stdout
+}
 
 /// The machine with the browser: its daemon, and the home of its place as another process.
 struct PlaceMachine {

@@ -1,7 +1,7 @@
 //! A real NATS server with the users of a tenant.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::Signal;
@@ -25,6 +25,44 @@ pub(super) fn nats_program() -> Option<PathBuf> {
     }
     eprintln!("skipped: there is no {}; `make fleet` gets it where it can", program.display());
     None
+}
+
+/// A server with a configuration that the operator's commands have written.
+pub(super) struct OperatorServer {
+    child: Child,
+}
+
+impl OperatorServer {
+    /// Has the server check the file of this name, starts it, and waits until it listens on its port.
+    pub(super) async fn start(program: &Path, dir: &Path, conf: &str, port: u16) -> Self {
+        let of = |options: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(options).args(["-c", conf]).current_dir(dir);
+            command
+        };
+        let checked = of(&["-t"]).output().await.unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        let mut command = of(&[]);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let child = command.spawn().unwrap();
+        let is_there = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
+        soon("the server", until(is_there)).await;
+        Self { child }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// Has it read its users anew.
+    pub(super) fn reload(&self) {
+        signal(self.pid(), Signal::HUP);
+    }
+
+    /// Kills it, as if its machine had lost power.
+    pub(super) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
 }
 
 /// A server on a free port, with the files of its users.

@@ -11,6 +11,9 @@ use super::{AGENT, PLACE, PlaceMachine, PlaceStage, failure, script};
 /// Ten times what is required of optimized programs, which `cost.rs` measures: other tests run meanwhile.
 const GONE: Duration = Duration::from_millis(50);
 
+/// Required: within this time a call in flight has its answer after a reload, in ms.
+const RELOADED: u64 = 2_000;
+
 #[tokio::test]
 async fn a_call_to_a_place_whose_home_was_killed_is_answered_at_once() {
     let Some(stage) = PlaceStage::start().await else { return };
@@ -27,9 +30,6 @@ async fn a_call_to_a_place_whose_home_was_killed_is_answered_at_once() {
     agent.call("interact", script("3")).await;
     assert_eq!(browser.runs().len(), 2, "{:?}", browser.runs());
 }
-
-/// Required: within this time a call in flight has its answer after a reload, in ms.
-const RELOADED: u64 = 2_000;
 
 /// How long calls to a place without a home take until they are answered, in µs, the shortest first.
 pub(super) async fn answers_of_nobody(agent: &mut StdioClient, calls: usize) -> Vec<u128> {

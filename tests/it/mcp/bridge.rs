@@ -56,6 +56,41 @@ async fn what_needs_no_daemon_is_answered_without_one() {
 }
 
 #[tokio::test]
+async fn a_client_that_says_hello_does_not_wait_for_the_list_of_tools_to_be_made() {
+    let place = ProgramSandbox::new();
+    let split = place.command(&["mcp", "--tools", "split"]);
+    let mut client = StdioClient::spawn(split).without_checks();
+    // Then the program has started.
+    client.rpc(json!(0), "ping", json!({})).await;
+    let watch = Stopwatch::start();
+    initialize(&mut client, "2025-11-25").await;
+    let hello = watch.micros();
+    let watch = Stopwatch::start();
+    client.rpc(json!(1), "tools/list", json!({})).await;
+    let list = watch.micros();
+    assert!(hello * 2 < list, "{hello} µs for hello, {list} µs for the list");
+}
+
+/// Another reader of the pipe would be a thread that has to be woken for each message.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn pipes_of_a_client_are_opened_once_more_to_be_waited_for_like_connections() {
+    let place = ProgramSandbox::new();
+    let mut client = StdioClient::start(&place);
+    initialize(&mut client, "2025-11-25").await;
+    let folder = format!("/proc/{}/fd", client.pid().unwrap());
+    let open: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .collect();
+    for stream in 0..2 {
+        let pipe = fs::read_link(format!("/proc/{}/fd/{stream}", client.pid().unwrap())).unwrap();
+        assert!(pipe.to_string_lossy().starts_with("pipe:"), "{pipe:?}");
+        assert_eq!(open.iter().filter(|other| **other == pipe).count(), 2, "{stream}: {open:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_first_call_starts_a_daemon_which_stays() {
     let place = ProgramSandbox::new();
     let mut client = StdioClient::start(&place);
