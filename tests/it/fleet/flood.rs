@@ -21,7 +21,7 @@ const OTHERS: u128 = 100;
 
 /// How many times as long as half of the calls without a flood they may take here: the flood and the server that takes it
 /// have two cores to themselves, and the programs are not optimized. Calls that share the flood's way never end.
-const BESIDE_FLOOD: u128 = 30;
+const BESIDE_FLOOD: u128 = 20;
 
 /// How many calls of others there are in each flood.
 const CALLS: usize = 150;
