@@ -302,6 +302,8 @@ async fn badge_and_popup_show_a_recording_and_there_the_person_stops_or_discards
     let script = told["script"].as_str().unwrap();
     assert!(script.contains(".fill(param('NAME'));") && !script.contains("Send order"), "{script}");
 
+    // The order leads to another page, which what the person allows on this one would not hold for.
+    stage.hand.go(&stage.pages.url("/order.html")).await;
     stage.shows().await;
     stage.hand.click("h1").await;
     stage.press_shown("Discard").await;
