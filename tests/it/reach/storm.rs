@@ -1,6 +1,7 @@
 //! Processes on the way are stopped and killed at random: nothing runs twice, nothing is lost without a word.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -99,27 +100,29 @@ async fn reach_again(server: &SshServer, machines: &TwoMachines) -> PlaceRun {
     }
 }
 
-/// Stops and kills without end. The run that goes on, and how many blows there were.
+/// Stops and kills until it is over, and ends no blow half-way: what it has stopped goes on, and another `tabwire
+/// reach` runs in the place of one that it has killed. How many blows there were.
 async fn storm(
     (server, machines): (&SshServer, &TwoMachines),
-    run: &mut PlaceRun,
-    dice: &mut SeededRandom,
-    blows: &mut usize,
-) -> std::convert::Infallible {
-    loop {
+    mut run: PlaceRun,
+    mut dice: SeededRandom,
+    is_over: &AtomicBool,
+) -> (PlaceRun, usize) {
+    let mut blows = 0;
+    while !is_over.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(100 + dice.below(500))).await;
         let victim = match dice.below(4) {
             0 => machines.carrier(),
             1 => machines.home.daemon().map(|daemon| daemon.pid),
             2 => Some(run.pid()),
-            _ => ssh_of(run),
+            _ => ssh_of(&run),
         };
         let Some(victim) = victim else { continue };
-        *blows += 1;
+        blows += 1;
         if dice.below(2) == 0 {
             hit(victim, Signal::KILL);
             if victim == run.pid() {
-                *run = reach_again(server, machines).await;
+                run = reach_again(server, machines).await;
             }
         } else {
             hit(victim, Signal::STOP);
@@ -127,6 +130,7 @@ async fn storm(
             hit(victim, Signal::CONT);
         }
     }
+    (run, blows)
 }
 
 /// The calls of one agent, one after the other.
@@ -149,21 +153,24 @@ async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_i
     let seed = std::env::var("TABWIRE_CHAOS_SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or_else(testkit::any_seed);
     eprintln!("seed {seed}: repeat with TABWIRE_CHAOS_SEED={seed}");
-    let mut dice = SeededRandom::new(seed);
+    let dice = SeededRandom::new(seed);
     let machines = TwoMachines::new();
     machines.add_owner();
     let server = SshServer::start(&machines).await;
-    let mut run = PlaceRun::start(server.reach_with_program(&machines)).await;
+    let run = PlaceRun::start(server.reach_with_program(&machines)).await;
     let runs = ScriptRuns::default();
     let browser = AbortOnDropHandle::new(browser(&machines.home, &runs));
     let agent =
         || StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"])).without_checks();
     let agents = (0..AGENTS).map(|number| calls_of(number, agent()));
-    let mut blows = 0;
-    let fates = tokio::select! {
-        fates = futures_util::future::join_all(agents) => fates.concat(),
-        never = storm((&server, &machines), &mut run, &mut dice, &mut blows) => match never {},
+    let is_over = AtomicBool::new(false);
+    let all_calls = async {
+        let fates = futures_util::future::join_all(agents).await.concat();
+        is_over.store(true, Ordering::Relaxed);
+        fates
     };
+    let blows = storm((&server, &machines), run, dice, &is_over);
+    let (fates, (run, blows)) = tokio::join!(all_calls, blows);
     assert_eq!(fates.len(), CALLS);
     let mut words: HashMap<String, usize> = HashMap::new();
     for (script, fate) in &fates {
@@ -179,15 +186,14 @@ async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_i
     eprintln!("{blows} blows: {words:?}");
     let complete = words.get("Ended(\"complete\")").copied().unwrap_or_default();
     assert!(blows > 5 && complete > CALLS / 4, "{words:?}");
-    // A process that the last blow has stopped goes on, and so does the rest by itself.
-    for stopped in machines.home.processes().into_iter().chain(machines.far.processes()) {
-        hit(stopped, Signal::CONT);
-    }
     let mut client = agent();
+    let mut last = None;
     let goes_on = until(async || {
-        call(&mut client, "afterwards()").await == CallFate::Ended("complete".to_owned())
+        let fate = call(&mut client, "afterwards()").await;
+        last.insert(fate) == &CallFate::Ended("complete".to_owned())
     });
     let within = Duration::from_secs(45);
-    tokio::time::timeout(within, goes_on).await.expect("it goes on by itself");
-    drop(browser);
+    let waited = tokio::time::timeout(within, goes_on).await;
+    waited.unwrap_or_else(|_| panic!("it does not go on by itself: {last:?}"));
+    drop((browser, run));
 }
