@@ -39,7 +39,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use testkit::load::{self, verdict};
-use testkit::record::{BenchRecord, Figure, RecordPart, tables};
+use testkit::record::{BenchRecord, Figure, RecordPart, required, tables};
 
 /// Measures all figures of docs/performance.md.
 #[derive(Parser)]
@@ -188,5 +188,7 @@ fn told(figure: &Figure) -> String {
     let ratio =
         yardstick.as_ref().map(|beside| format!(", {:.2} × {}", beside.ratio.median, beside.what));
     let ratio = ratio.unwrap_or_default();
-    format!("{what}: {:.2} {unit}{p99}{ratio}; required {bound:?}", value.median)
+    let bound = bound.map(|bound| format!("; required {}", required(bound, unit)));
+    let bound = bound.unwrap_or_default();
+    format!("{what}: {:.2} {unit}{p99}{ratio}{bound}", value.median)
 }

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 pub use charts::{CHARTS, Chart};
-pub use tables::{in_brief, tables};
+pub use tables::{in_brief, required, tables};
 
 /// Where the record is kept, from the project's folder.
 pub const RECORD: &str = "benches/figures/figures.json";

@@ -142,7 +142,8 @@ fn cell(figure: &Figure) -> String {
     figure.p99.map_or_else(|| median.clone(), |p99| format!("{median} / {}", number(p99)))
 }
 
-fn required(bound: Bound, unit: &str) -> String {
+/// A bound in words, its figure in this unit.
+pub fn required(bound: Bound, unit: &str) -> String {
     match bound {
         Bound::Ratio(most) => format!("≤ {most} ×"),
         Bound::Median(most) => format!("≤ {} {unit}", number(most)),
