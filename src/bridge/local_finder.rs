@@ -16,7 +16,9 @@ use tokio::sync::{Mutex, watch};
 
 use super::daemon_finder::{BridgeClient, DaemonIdentity, FoundDaemon};
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
-use crate::home::{DaemonRecord, OwnersError, OwnersStamp, StateDirectory, StateDirectoryError};
+use crate::home::{
+    DaemonRecord, DaemonSighting, FileStamp, OwnersError, StateDirectory, StateDirectoryError,
+};
 use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
 use crate::os::{self, OpenOwnerOnly as _};
@@ -60,10 +62,26 @@ pub struct LocalTarget {
 }
 
 impl LocalTarget {
-    /// A look at the list of owners. `None`: the default owner is in none, and needs no look.
-    fn look_at_owners(&self, home: &StateDirectory) -> Option<OwnersStamp> {
+    /// The list that the owner is in. `None`: the default owner is in none.
+    fn owners_list(&self, home: &StateDirectory) -> Option<PathBuf> {
         let is_named = self.owner.as_str() != DEFAULT_OWNER;
-        is_named.then(|| OwnersStamp::of(&home.owners().path())).flatten()
+        is_named.then(|| home.owners().path())
+    }
+}
+
+/// A daemon that was found, and all that a call looks at before it is sent there.
+struct KnownDaemon {
+    found: FoundDaemon,
+    sighting: DaemonSighting,
+    owners: Option<PathBuf>,
+}
+
+impl KnownDaemon {
+    /// Asked before each call: the port of a daemon that has ended is anybody's, and what is sent there has the
+    /// token in it.
+    fn is_current(&self) -> bool {
+        let listed = self.owners.as_deref().and_then(FileStamp::of);
+        self.found.listed == listed && self.sighting.is_current()
     }
 }
 
@@ -72,7 +90,7 @@ pub(super) struct LocalDaemonFinder {
     target: LocalTarget,
     client: BridgeClient,
     http: HttpClient,
-    known: Mutex<Option<FoundDaemon>>,
+    known: Mutex<Option<KnownDaemon>>,
     /// The daemon that a call has found last.
     found: watch::Sender<Option<DaemonIdentity>>,
 }
@@ -85,7 +103,7 @@ impl LocalDaemonFinder {
     /// The daemon of this record, with the token that the owner's name has now.
     fn at(&self, record: DaemonRecord, home: &StateDirectory) -> Result<FoundDaemon, ForwardError> {
         // The look precedes the read: a change during the read is found by the next call.
-        let listed = self.target.look_at_owners(home);
+        let listed = self.target.owners_list(home).as_deref().and_then(FileStamp::of);
         // The default owner is in no list.
         let owner = match self.target.owner.as_str() {
             DEFAULT_OWNER => self.target.owner.clone(),
@@ -109,20 +127,12 @@ impl LocalDaemonFinder {
         if let Some(gone) = gone {
             self.has_ended(gone, DEATH).await;
         }
-        let home = StateDirectory::open(&self.target.home)?;
-        let running = home.running_daemon()?;
-        // Asked each time: the port of a daemon that has ended is anybody's, and what is sent
-        // there has the token in it.
-        let listed = self.target.look_at_owners(&home);
-        let is_running = |found: &&FoundDaemon| {
-            running.as_ref() == found.identity.record() && found.listed == listed
-        };
-        if let Some(found) =
-            known.as_ref().filter(|found| Some(&found.identity) != gone).filter(is_running)
-        {
-            return Ok(found.clone());
+        let is_other = |known: &&KnownDaemon| Some(&known.found.identity) != gone;
+        if let Some(known) = known.as_ref().filter(is_other).filter(|known| known.is_current()) {
+            return Ok(known.found.clone());
         }
-        let record = match running {
+        let home = StateDirectory::open(&self.target.home)?;
+        let record = match home.running_daemon()? {
             Some(record) => record,
             None => self.start(&home, self.target.port).await?,
         };
@@ -133,7 +143,12 @@ impl LocalDaemonFinder {
         if is_newer_version(SERVER_VERSION, &record.version) && self.is_free(&found).await {
             found = self.replace(&home, record).await?;
         }
-        *known = Some(found.clone());
+        let sighting = home.sight_daemon()?;
+        let sighting =
+            sighting.filter(|sighting| Some(sighting.record()) == found.identity.record());
+        let owners = self.target.owners_list(&home);
+        let found_now = found.clone();
+        *known = sighting.map(|sighting| KnownDaemon { found: found_now, sighting, owners });
         self.found.send_if_modified(|last| {
             last.replace(found.identity.clone()).as_ref() != Some(&found.identity)
         });
@@ -163,7 +178,7 @@ impl LocalDaemonFinder {
 
     /// Forgets where a daemon was.
     pub(super) async fn forget(&self, found: &FoundDaemon) {
-        self.known.lock().await.take_if(|known| known.identity == found.identity);
+        self.known.lock().await.take_if(|known| known.found.identity == found.identity);
     }
 
     /// Waits for a daemon to end; whether it has.

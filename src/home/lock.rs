@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::socket::SOCKET;
 use super::{
-    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, START_LOCK, StateDirectory, StateDirectoryError,
-    open_private, write_json,
+    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, FileStamp, START_LOCK, StateDirectory,
+    StateDirectoryError, open_private, write_json,
 };
 
 /// The attempts to take the daemon's lock, and the pause between them.
@@ -26,6 +26,14 @@ pub struct DaemonLock {
 #[derive(Debug)]
 pub struct StartLock {
     _file: File,
+}
+
+/// A daemon that was seen running, and how its record looked then.
+#[derive(Debug)]
+pub struct DaemonSighting {
+    dir: PathBuf,
+    stamp: FileStamp,
+    record: DaemonRecord,
 }
 
 impl StateDirectory {
@@ -67,17 +75,19 @@ impl StateDirectory {
     ///
     /// [`StateDirectoryError::Io`].
     pub fn has_daemon(&self) -> Result<bool, StateDirectoryError> {
-        let path = self.dir.join(DAEMON_LOCK);
-        // Without this, looking would leave a lock file in a directory that no daemon has used.
-        if !path.exists() {
-            return Ok(false);
-        }
-        let file = open_private(&path)?;
-        match file.try_lock_shared() {
-            Ok(()) => Ok(false),
-            Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(source)) => Err(StateDirectoryError::Io { path, source }),
-        }
+        has_daemon(&self.dir)
+    }
+
+    /// The running daemon of this directory, as [`running_daemon`](Self::running_daemon) says, to be looked at again.
+    ///
+    /// # Errors
+    ///
+    /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
+    pub fn sight_daemon(&self) -> Result<Option<DaemonSighting>, StateDirectoryError> {
+        // The look precedes the read: a daemon that comes during the read is found by the next look.
+        let Some(stamp) = FileStamp::of(&self.dir.join(DAEMON_RECORD)) else { return Ok(None) };
+        let record = self.running_daemon()?;
+        Ok(record.map(|record| DaemonSighting { dir: self.dir.clone(), stamp, record }))
     }
 
     /// The running daemon of this directory, once it has announced itself. The lock shows that the
@@ -103,6 +113,22 @@ impl StateDirectory {
     }
 }
 
+impl DaemonSighting {
+    /// The daemon.
+    #[must_use]
+    pub const fn record(&self) -> &DaemonRecord {
+        &self.record
+    }
+
+    /// Whether the same daemon still runs, and its directory is closed to others. A look costs a few system calls, and reads nothing.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let is_private = StateDirectory::has_dir(&self.dir).is_ok_and(|is_there| is_there);
+        let is_same = || FileStamp::of(&self.dir.join(DAEMON_RECORD)).as_ref() == Some(&self.stamp);
+        is_private && is_same() && has_daemon(&self.dir).is_ok_and(|runs| runs)
+    }
+}
+
 impl DaemonLock {
     /// Where the socket of the locked directory is.
     pub(super) fn socket_path(&self) -> PathBuf {
@@ -123,5 +149,51 @@ impl Drop for DaemonLock {
     fn drop(&mut self) {
         // A failure is harmless: nobody trusts a record without a lock.
         let _ = fs::remove_file(&self.record);
+    }
+}
+
+/// Whether a daemon runs on this directory.
+fn has_daemon(dir: &Path) -> Result<bool, StateDirectoryError> {
+    let path = dir.join(DAEMON_LOCK);
+    // Without this, looking would leave a lock file in a directory that no daemon has used.
+    if !path.exists() {
+        return Ok(false);
+    }
+    let file = open_private(&path)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(StateDirectoryError::Io { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::in_temporary;
+
+    fn record(port: u16) -> DaemonRecord {
+        DaemonRecord { port, pid: 7, version: "1.0.0".to_owned() }
+    }
+
+    #[test]
+    fn a_daemon_that_was_seen_counts_until_it_ends_and_no_later_one_passes_for_it() {
+        let (_dir, home) = in_temporary();
+        assert!(home.sight_daemon().unwrap().is_none());
+        let lock = home.try_lock_daemon().unwrap().unwrap();
+        assert!(home.sight_daemon().unwrap().is_none(), "it has not said where it listens");
+        lock.announce(&record(1)).unwrap();
+        let seen = home.sight_daemon().unwrap().unwrap();
+        assert_eq!((seen.record(), seen.is_current()), (&record(1), true));
+        // Killed: it leaves its record.
+        let left = fs::read(home.dir().join(DAEMON_RECORD)).unwrap();
+        drop(lock);
+        fs::write(home.dir().join(DAEMON_RECORD), left).unwrap();
+        assert!(!seen.is_current());
+        let lock = home.try_lock_daemon().unwrap().unwrap();
+        assert!(!seen.is_current(), "another one starts");
+        lock.announce(&record(1)).unwrap();
+        assert!(!seen.is_current(), "another one with the same record");
+        assert!(home.sight_daemon().unwrap().unwrap().is_current());
     }
 }

@@ -8,6 +8,7 @@ mod agent_files;
 mod browser_names;
 mod dashboard;
 mod drawings;
+mod file_stamp;
 mod files;
 mod legacy;
 mod local_files;
@@ -43,15 +44,16 @@ pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,
 };
+pub use file_stamp::FileStamp;
 pub use files::FileError;
 pub(crate) use files::{REDO_ENDINGS, move_damaged_database, rename_database};
 pub use legacy::{
     LegacyAnswer, LegacyApproval, LegacyApprover, LegacyFile, LegacyMode, PollingPolicy,
 };
 pub use local_files::{LocalFileStore, LocalFileStoreError};
-pub use lock::{DaemonLock, StartLock};
+pub use lock::{DaemonLock, DaemonSighting, StartLock};
 pub use noise::{NoiseFileError, NoiseFiles};
-pub use owners::{OwnersError, OwnersFile, OwnersStamp};
+pub use owners::{OwnersError, OwnersFile};
 pub use reach_runs::{ReachLock, ReachRun, reach_folder};
 pub use removal::StateDirectoryRemoval;
 pub use scopes::ScopesFile;

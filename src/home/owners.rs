@@ -1,9 +1,8 @@
 //! The list of owners in the state directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{StateDirectory, StateDirectoryError, lock_settings, read_rules, write_json_synced};
-use crate::os::{self, FileIdentity};
 use crate::proof;
 use crate::protocol::{
     FarOwnerChange, Owner, OwnerEntry, OwnerGeneration, OwnerKind, OwnerList, OwnerListError,
@@ -213,25 +212,6 @@ impl OwnersFile {
         let changed = change(&mut list)?;
         write_json_synced(&self.path(), &list)?;
         Ok(changed)
-    }
-}
-
-/// What a look at the file tells of it: every write puts a new file in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnersStamp {
-    identity: FileIdentity,
-    changed: (i64, i64),
-    size: u64,
-}
-
-impl OwnersStamp {
-    /// A look at a file; `None`: it is not there.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        let found = std::fs::metadata(path).ok()?;
-        let (identity, changed) =
-            (os::entry(path, &found).ok()?.identity, os::times(&found).changed);
-        Some(Self { identity, changed, size: found.len() })
     }
 }
 
