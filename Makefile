@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: fleet demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist dist-host packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -47,6 +47,7 @@ check: fmt extension clippy unit-quick
 test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample packing conformance clients collectors deny advisories fleet
 	@echo "all tests passed"
 
+full: TARGETS = windows-x64
 full: test demo-places controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
@@ -195,17 +196,36 @@ program:
 	CARGO="$(CARGO)" sh packaging/build.sh $(PROFILE)
 
 # The same, and the program with places over NATS besides: target/dist/tabwire-fleet.
-dist: program
+dist-host: program
 	CARGO="$(CARGO)" sh packaging/build.sh $(PROFILE) --features fleet --bin tabwire-fleet
 
-packages: program
+# The programs of TARGETS, as packaging/targets.py names them: target/RUST'S NAME/dist. Those for Windows need mingw-w64,
+# all others zig, which is fetched. Each is held to what its target promises, and those for macOS run nowhere here.
+TARGETS =
+EVERY_TARGET = linux-x64 linux-arm64 linux-x64-musl linux-arm64-musl darwin-arm64 darwin-x64 windows-x64
+DIST = $(addprefix dist-,$(or $(TARGETS),$(EVERY_TARGET)))
+
+dist: $(DIST)
+
+$(addprefix dist-,$(EVERY_TARGET)):
+	CARGO="$(CARGO)" sh packaging/build.sh --target $(@:dist-%=%) $(PROFILE)
+
+# This computer's program, and those of TARGETS besides, or in its place.
+HOST = $(shell python3 packaging/targets.py)
+
+packages:
+	$(if $(filter $(HOST),$(TARGETS)),,$(MAKE) program)
+	$(if $(TARGETS),$(MAKE) dist TARGETS="$(TARGETS)")
 	rm -rf $(PACKAGES)
-	CARGO="$(CARGO)" python3 packaging/pack.py --out $(PACKAGES) --program target/$(PROFILE)/tabwire $(ANY_SIZE)
+	CARGO="$(CARGO)" python3 packaging/pack.py --out $(PACKAGES) --profile $(PROFILE) $(ANY_SIZE) \
+		$(if $(filter $(HOST),$(TARGETS)),,--program target/$(PROFILE)/tabwire) $(addprefix --built ,$(TARGETS))
 
 PACKING_PYTHON = target/packing
 
-# Their installation by npm, pip, uv, dpkg, the script for downloads, and the unpacking of a bundle.
+# Their installation by npm, pip, uv, dpkg, the script for downloads, and the unpacking of a bundle; those for Windows by
+# Wine: make test-packages TARGETS=windows-x64.
 test-packages: packages $(PACKING_PYTHON)/bin/jsonschema tests/packaging/node_modules/.package-lock.json
+	$(if $(filter windows-%,$(TARGETS)),@sh scripts/need-wine.sh)
 	$(PACKING_PYTHON)/bin/python tests/packaging/test_packages.py
 
 # Nothing has to be built, so no scripts are run.
@@ -309,8 +329,9 @@ soak: nextest browser
 macos:
 	CARGO="$(CARGO)" sh scripts/check-macos.sh
 
-# The program for Windows, by mingw-w64: its unit tests and whole programs under Wine, and a Chromium of this system with it.
-windows: wine browser
+# The program for Windows, by mingw-w64: its unit tests and whole programs under Wine, a Chromium of this system with it,
+# and MCP's conformance suite, which is a program of this system and gets the same counts as there.
+windows: wine browser $(CONFORMANCE)/node_modules/.package-lock.json
 	CARGO="$(CARGO)" sh scripts/check-windows.sh
 
 browser:

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Builds the program that is published, for this computer: target/dist/tabwire. No path of this computer goes into
-# it, and the compiler is the one of packaging/rust-version: the same source gives the same bytes in each folder.
-# `build.sh PROFILE` builds another profile as cargo does; words behind that are cargo's. `build.sh --code-flags`
-# prints the compiler's flags for the code itself, for a measurement of the same program.
+# Builds the program that is published: `build.sh [--target NAME] [PROFILE [WORD...]]`. No path of this computer goes
+# into it, and the compiler is the one of packaging/rust-version: the same source gives the same bytes in each folder.
+# Without a target it is this computer's, target/PROFILE/tabwire; the names of others are in packaging/targets.py, and
+# the program is then target/RUST'S NAME/PROFILE/tabwire. Another profile than `dist` is built as cargo does. WORDS
+# are cargo's. `build.sh --code-flags` prints the compiler's flags for the code itself, for a measurement of the same
+# program.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,11 +17,21 @@ if [ "${1:-}" = --code-flags ]; then
 fi
 
 cargo=${CARGO:-cargo}
+target=
+if [ "${1:-}" = --target ]; then
+    target=$2
+    shift 2
+fi
 profile=${1:-dist}
 [ $# = 0 ] || shift
 wanted=$(cat packaging/rust-version)
 
 is_wanted() { [ "$(rustc --version 2>/dev/null | cut -d' ' -f2)" = "$wanted" ]; }
+
+# Cargo separates these flags by a sign of its own, so the name of a folder may have spaces.
+separator=$(printf '\037')
+flags=
+add_flag() { flags=$flags${flags:+$separator}$1; }
 
 if [ "$profile" = dist ]; then
     if ! is_wanted && command -v rustup >/dev/null 2>&1 && rustup toolchain list | grep -q "^$wanted"; then
@@ -27,9 +39,41 @@ if [ "$profile" = dist ]; then
     fi
     is_wanted || echo "build.sh: this is not Rust $wanted, so the bytes are not those of a release." \
         "For the same bytes: rustup toolchain install $wanted" >&2
-    crates=${CARGO_HOME:-$HOME/.cargo}
-    # Cargo separates these flags by a sign of its own, so the name of a folder may have spaces.
-    separator=$(printf '\037')
-    export CARGO_ENCODED_RUSTFLAGS="--remap-path-prefix=$crates=/cargo${separator}--remap-path-prefix=$PWD=/tabwire${separator}$code_flags"
+    add_flag "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
+    add_flag "--remap-path-prefix=$PWD=/tabwire"
+    add_flag "$code_flags"
 fi
-"$cargo" build --profile "$profile" --locked "$@"
+
+if [ -z "$target" ]; then
+    [ -z "$flags" ] || export CARGO_ENCODED_RUSTFLAGS="$flags"
+    exec "$cargo" build --profile "$profile" --locked "$@"
+fi
+
+rust=$(python3 packaging/targets.py "$target" rust)
+program=$(python3 packaging/targets.py "$target" program)
+rustup target add "$rust" >/dev/null 2>&1 || echo "build.sh: cannot add Rust's target $rust" >&2
+case $target in
+    windows-*)
+        sh scripts/need-mingw.sh
+        # The linker would write the time into the program.
+        add_flag -Clink-arg=-Wl,--no-insert-timestamp
+        set -- build --target "$rust" "$@"
+        ;;
+    *)
+        # Zig brings the C library of each system, in the oldest version that the program has to run with.
+        zig=$PWD/target/zig
+        [ -x "$zig/bin/cargo-zigbuild" ] || sh scripts/need-python.sh "$zig" packaging/requirements.txt
+        export PATH="$zig/bin:$PATH"
+        floor=$(python3 packaging/targets.py "$target" floor)
+        case $target in
+            darwin-*) export MACOSX_DEPLOYMENT_TARGET="$floor" ;;
+        esac
+        case $target in
+            linux-*-musl | darwin-*) set -- zigbuild --target "$rust" "$@" ;;
+            *) set -- zigbuild --target "$rust.$floor" "$@" ;;
+        esac
+        ;;
+esac
+[ -z "$flags" ] || export CARGO_ENCODED_RUSTFLAGS="$flags"
+"$cargo" "$@" --profile "$profile" --locked
+python3 packaging/floors.py "$target" "target/$rust/$profile/$program"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the packages of a built program: `pack.py --out DIR [--program PATH --target NAME]...`.
+"""Makes the packages of built programs: `pack.py --out DIR [--program PATH --target NAME]... [--built NAME]...`.
 
 Same input, same bytes: no time, user, folder or order of this computer goes into a package."""
 
@@ -99,6 +99,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder for the packages")
     parser.add_argument("--program", type=Path, action="append", default=[], help="a built program (repeatable)")
     parser.add_argument("--target", action="append", default=[], help="its target [default: this computer's]")
+    parser.add_argument("--built", action="append", default=[], help="a target that build.sh has built (repeatable)")
+    parser.add_argument("--profile", default="dist", help="its profile [default: dist]")
     parser.add_argument("--any-size", action="store_true", help="pack a build that is not for people, above the bounds")
     given = parser.parse_args()
     if given.target and len(given.target) != len(given.program):
@@ -107,9 +109,11 @@ def main() -> None:
     of = version()
     print(f"Tabwire {of} → {given.out}")
     out = PackageFolder(given.out, is_bounded=not given.any_size)
-    for target, path in zip(targets, given.program, strict=True):
-        pack_target(out, Program.read(target, path), of)
-    pack_common(out, targets, of)
+    programs = [Program.read(target, path) for target, path in zip(targets, given.program, strict=True)]
+    programs += [Program.built(target_named(name), given.profile) for name in given.built]
+    for program in programs:
+        pack_target(out, program, of)
+    pack_common(out, [program.target for program in programs], of)
 
 
 if __name__ == "__main__":

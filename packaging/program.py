@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import floors
 from archives import Entry
 from targets import Target, host_target
 
@@ -40,6 +41,19 @@ class Program:
         if not path.is_file():
             raise SystemExit(f"there is no program at {path}. Build it first: make program")
         return cls(target, path, path.read_bytes())
+
+    @classmethod
+    def built(cls, target: Target, profile: str) -> "Program":
+        """The one that `build.sh --target` has built, which asks for no more than its target promises."""
+        path = ROOT / "target" / target.rust / profile / target.program
+        if not path.is_file():
+            raise SystemExit(f"there is no program at {path}. Build it first: packaging/build.sh --target {target.name}")
+        program = cls.read(target, path)
+        try:
+            floors.check(target, program.content)
+        except floors.FloorError as error:
+            raise SystemExit(f"{path} is no program for {target.name}: {error}") from None
+        return program
 
     def glibc(self) -> tuple[int, int] | None:
         """The oldest GNU C library that it runs with; None: it needs none."""

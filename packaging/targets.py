@@ -1,5 +1,8 @@
-"""The one table of targets: every script reads the names of a target here."""
+#!/usr/bin/env python3
+"""The one table of targets: every script reads the names of a target here. `targets.py` prints the target of this
+computer, `targets.py NAME FIELD` a field of one."""
 
+import sys
 from dataclasses import dataclass
 
 
@@ -21,12 +24,16 @@ class Target:
     """The architecture in the tag of a wheel."""
     deb: str | None
     """The architecture of Debian; None: there is no package for it."""
-    mac_floor: str | None = None
-    """The oldest macOS."""
+    floor: str | None = None
+    """The oldest macOS, or the oldest GNU C library, that the program runs with."""
 
     @property
     def is_windows(self) -> bool:
         return self.node_os == "win32"
+
+    @property
+    def is_mac(self) -> bool:
+        return self.node_os == "darwin"
 
     @property
     def program(self) -> str:
@@ -41,8 +48,8 @@ class Target:
 
 
 TARGETS = [
-    Target("linux-x64", "x86_64-unknown-linux-gnu", "linux", "x64", "glibc", "x86_64", "amd64"),
-    Target("linux-arm64", "aarch64-unknown-linux-gnu", "linux", "arm64", "glibc", "aarch64", "arm64"),
+    Target("linux-x64", "x86_64-unknown-linux-gnu", "linux", "x64", "glibc", "x86_64", "amd64", "2.17"),
+    Target("linux-arm64", "aarch64-unknown-linux-gnu", "linux", "arm64", "glibc", "aarch64", "arm64", "2.17"),
     Target("linux-x64-musl", "x86_64-unknown-linux-musl", "linux", "x64", "musl", "x86_64", None),
     Target("linux-arm64-musl", "aarch64-unknown-linux-musl", "linux", "arm64", "musl", "aarch64", None),
     Target("darwin-arm64", "aarch64-apple-darwin", "darwin", "arm64", None, "arm64", None, "11.0"),
@@ -69,3 +76,15 @@ def host_target() -> Target:
     if cpu is None or system is None:
         raise SystemExit(f"there is no target for {platform.system()} on {platform.machine()}")
     return target_named(f"{system}-{cpu}")
+
+
+def main() -> None:
+    if len(sys.argv) == 1:
+        print(host_target().name)
+    else:
+        name, field = sys.argv[1:]
+        print(getattr(target_named(name), field) or "")
+
+
+if __name__ == "__main__":
+    main()

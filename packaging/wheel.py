@@ -13,8 +13,8 @@ def tags(program: Program) -> list[str]:
     target = program.target
     if target.is_windows:
         return [f"win_{target.wheel}"]
-    if target.node_os == "darwin":
-        major, minor = target.mac_floor.split(".")
+    if target.is_mac:
+        major, minor = target.floor.split(".")
         return [f"macosx_{major}_{minor}_{target.wheel}"]
     if target.node_libc == "musl":
         # It is static, so it runs beside either library.

@@ -1,5 +1,5 @@
 //! The daemon with the fixtures of the official MCP conformance suite beside its own tools, on
-//! any free port, for the state directory that `TABWIRE_HOME` names. It ends with `SIGTERM`.
+//! any free port, for the state directory that `TABWIRE_HOME` names. It ends with Ctrl+C, which every system has.
 
 mod fixtures;
 
@@ -13,7 +13,7 @@ use tabwire::daemon::{Daemon, DaemonSettings};
 use tabwire::home::UsualFolder;
 use tabwire::install::BrowserFolders;
 use tabwire::lifecycle::Limits;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::ctrl_c;
 use tokio_util::sync::CancellationToken;
 
 /// One whose parent was killed ends by itself.
@@ -35,14 +35,15 @@ async fn main() -> anyhow::Result<()> {
         browser_folders: BrowserFolders::default(),
         otlp: None,
     };
-    let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(settings).await?;
     writeln!(std::io::stdout(), "{}", json!({"port": daemon.port()}))?;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
     tokio::spawn(async move {
-        terminate.recv().await;
-        stop.cancel();
+        // One that cannot be asked ends when nobody has called for a while.
+        if ctrl_c().await.is_ok() {
+            stop.cancel();
+        }
     });
     daemon.serve(shutdown, Some(fixtures::extra_tools())).await?;
     Ok(())

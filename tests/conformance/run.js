@@ -67,7 +67,7 @@ async function startDaemon(program, home, signal) {
 async function end(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
-  child.kill('SIGTERM');
+  child.kill('SIGINT');
   const late = setTimeout(() => child.kill('SIGKILL'), LONGEST_END_MS);
   await ended;
   clearTimeout(late);

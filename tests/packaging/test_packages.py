@@ -21,7 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
 
+import floors
 import mcpb
+import npm
 import targets
 from program import Program, version
 from registry import PythonIndex, Registry
@@ -78,6 +80,14 @@ class PackageTest(unittest.TestCase):
         found = sorted(PACKAGES.glob(pattern))
         self.assertEqual(len(found), 1, f"{pattern} in {PACKAGES}: {found}")
         return found[0]
+
+    def host_wheel(self) -> Path:
+        """The wheel with this computer's program."""
+        def is_it(path: Path) -> bool:
+            return ("linux" in path.name, "musllinux" in path.name) == (HOST.node_os == "linux", HOST.node_libc == "musl")
+
+        [found] = filter(is_it, PACKAGES.glob(f"*_{HOST.wheel}.whl"))
+        return found
 
     def speaks_mcp(self, *command: object) -> None:
         """A client's first message is answered."""
@@ -156,7 +166,7 @@ class Wheel(PackageTest):
     def test_pip_installs_it_and_its_record_holds(self) -> None:
         python = self.place.home / "venv" / "bin" / "python"
         self.place.run(sys.executable, "-m", "venv", self.place.home / "venv")
-        self.place.run(python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", self.package("*.whl"))
+        self.place.run(python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", self.host_wheel())
         self.place.run(python, "-m", "pip", "check", "--disable-pip-version-check")
         self.is_version(self.place.home / "venv" / "bin" / "tabwire")
         self.speaks_mcp(self.place.home / "venv" / "bin" / "tabwire")
@@ -193,7 +203,7 @@ class Bundle(PackageTest):
     MCPB = ROOT / "tests" / "packaging" / "node_modules" / ".bin" / "mcpb"
 
     def test_the_bundle_unpacks_to_a_valid_manifest_and_a_program_that_answers(self) -> None:
-        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+        with zipfile.ZipFile(self.host_wheel()) as wheel:
             content = wheel.read(next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire")))
         name, packed = mcpb.bundle(Program(HOST, Path("tabwire"), content), VERSION)
         (self.place.home / name).write_bytes(packed)
@@ -223,7 +233,7 @@ class Deb(PackageTest):
         dpkg = ["dpkg", f"--instdir={root}", f"--admindir={admin}", "--force-depends", "--force-not-root",
                 f"--log={admin}/log", "--path-exclude=nothing"]
         self.place.environment["PATH"] += ":/sbin:/usr/sbin"
-        self.place.run(*dpkg, "--install", self.package("*.deb"))
+        self.place.run(*dpkg, "--install", self.package(f"*_{HOST.deb}.deb"))
         self.is_version(root / "usr" / "bin" / "tabwire")
         self.assertTrue((root / "usr/share/man/man1/tabwire.1.gz").is_file())
         self.assertTrue((root / "usr/share/bash-completion/completions/tabwire").is_file())
@@ -239,8 +249,9 @@ class Download(PackageTest):
         super().setUp()
         self.releases = self.place.home / "releases"
         self.releases.mkdir()
-        for pattern in ["*.tar.gz", "SHA256SUMS"]:
-            shutil.copy(self.package(pattern), self.releases)
+        self.archive = self.releases / f"tabwire-{VERSION}-{HOST.name}.tar.gz"
+        for name in [self.archive.name, "SHA256SUMS"]:
+            shutil.copy(self.package(name), self.releases)
 
         class Quiet(http.server.SimpleHTTPRequestHandler):
             def log_message(self, *_: object) -> None:
@@ -265,21 +276,104 @@ class Download(PackageTest):
         self.assertEqual(self.install().returncode, 0, "once more, over the old one")
 
     def test_a_file_that_is_not_the_one_in_the_sums_is_refused(self) -> None:
-        archive = next(self.releases.glob("*.tar.gz"))
-        archive.write_bytes(archive.read_bytes() + b"\0")
+        self.archive.write_bytes(self.archive.read_bytes() + b"\0")
         ran = self.install()
         self.assertEqual(ran.returncode, 1, ran)
         self.assertIn("Nothing was installed", ran.stderr)
         self.assertFalse((self.place.home / ".local").exists())
 
     def test_a_download_that_is_missing_is_named(self) -> None:
-        next(self.releases.glob("*.tar.gz")).unlink()
+        self.archive.unlink()
         ran = self.install()
         self.assertEqual(ran.returncode, 1, ran)
         self.assertIn("cannot download", ran.stderr)
 
 
+WINDOWS = targets.target_named("windows-x64")
+
+
+@unittest.skipUnless((PACKAGES / f"tabwire-{VERSION}-{WINDOWS.name}.zip").exists(), "nothing was packed for Windows")
+class Windows(PackageTest):
+    """What Windows gets, run by Wine."""
+
+    WINE = ROOT / "scripts" / "by-wine.sh"
+
+    def setUp(self) -> None:
+        super().setUp()
+        # The first start makes Wine's own folder.
+        self.by_wine("cmd", "/c", "exit", timeout=300)
+        prefix = Path(subprocess.run([self.WINE, "--path"], check=True, capture_output=True, text=True).stdout.strip())
+        self.drive = prefix / "drive_c"
+        # Wine takes the home directory from no variable.
+        [self.user] = [path for path in (self.drive / "users").iterdir() if path.name != "Public"]
+        self.made = [self.user / "AppData" / "Local" / "Tabwire", self.user / "Tabwire", self.user / ".cursor"]
+        self.remove_made()
+        self.addCleanup(subprocess.run, [self.WINE, "--end"], check=True, capture_output=True)
+        self.addCleanup(self.remove_made)
+
+    def remove_made(self) -> None:
+        for path in self.made:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def by_wine(self, *command: object, timeout: float = 120, **more: object) -> subprocess.CompletedProcess:
+        ran = subprocess.run([str(self.WINE), *map(str, command)], env=self.place.environment, capture_output=True,
+                             encoding="utf-8", timeout=timeout, cwd=self.place.home, **more)
+        if ran.returncode != 0:
+            raise AssertionError(f"{command} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+        return ran
+
+    def unix_path(self, path: str) -> Path:
+        """The file behind a path of Windows."""
+        return self.drive.parent / "dosdevices" / path[:2].lower() / path[3:].replace("\\", "/")
+
+    def unpacked(self) -> Path:
+        """The program of the archive for downloads, where a person has unpacked it."""
+        with zipfile.ZipFile(self.package(f"tabwire-{VERSION}-{WINDOWS.name}.zip")) as archive:
+            archive.extractall(self.place.home / "Downloads")
+        return self.place.home / "Downloads" / f"tabwire-{VERSION}-{WINDOWS.name}" / WINDOWS.program
+
+    def test_every_package_has_the_same_program_which_asks_for_libraries_of_windows_alone(self) -> None:
+        program = self.unpacked().read_bytes()
+        floors.check(WINDOWS, program)
+        with zipfile.ZipFile(self.package("*-win_amd64.whl")) as wheel:
+            self.assertEqual(wheel.read(f"tabwire-{VERSION}.data/scripts/{WINDOWS.program}"), program)
+        with tarfile.open(self.package(npm.file_name(WINDOWS.npm_package, VERSION))) as package:
+            self.assertEqual(package.extractfile(f"package/bin/{WINDOWS.program}").read(), program)
+            about = json.load(package.extractfile("package/package.json"))
+        self.assertEqual((about["os"], about["cpu"]), (["win32"], ["x64"]))
+        with zipfile.ZipFile(self.package(f"tabwire-{VERSION}-{WINDOWS.name}.mcpb")) as bundle:
+            self.assertEqual(bundle.read(f"server/{WINDOWS.program}"), program)
+        self.assertTrue((self.unpacked().parent / "LICENSE").is_file())
+
+    def test_what_a_download_installs_is_there_after_it_was_deleted_and_answers_a_client(self) -> None:
+        settings = self.user / ".cursor" / "mcp.json"
+        settings.parent.mkdir()
+        settings.write_text("{}")
+        program = self.unpacked()
+        self.assertEqual(self.by_wine(program, "--version").stdout, f"tabwire {VERSION}\n")
+        self.by_wine(program, "install", "--client", "cursor", "--json")
+        shutil.rmtree(program.parent)
+        entry = json.loads(settings.read_text())["mcpServers"]["tabwire"]
+        installed = self.unix_path(entry["command"])
+        self.assertTrue(installed.is_file(), entry)
+        ran = self.by_wine(installed, *entry["args"], input=INITIALIZE + "\n")
+        self.assertEqual(json.loads(ran.stdout.splitlines()[0])["result"]["serverInfo"]["name"], "tabwire")
+        self.by_wine(installed, "stop")
+        self.by_wine(installed, "uninstall")
+        self.assertEqual(json.loads(settings.read_text()).get("mcpServers", {}), {})
+
+
 class Contents(PackageTest):
+    def other_programs(self) -> dict[targets.Target, bytes]:
+        """The programs for other systems that were packed, in the table's order."""
+        found = {}
+        for target in targets.TARGETS:
+            name = PACKAGES / npm.file_name(target.npm_package, VERSION)
+            if target != HOST and name.exists():
+                with tarfile.open(name) as package:
+                    found[target] = package.extractfile(f"package/bin/{target.program}").read()
+        return found
+
     def test_every_package_has_its_sum(self) -> None:
         lines = self.package("SHA256SUMS").read_text().splitlines()
         sums = {name: value for value, name in (line.split("  ") for line in lines)}
@@ -291,12 +385,17 @@ class Contents(PackageTest):
     def test_the_same_input_gives_the_same_bytes(self) -> None:
         program = self.place.home / "elsewhere" / "tabwire"
         program.parent.mkdir()
-        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+        with zipfile.ZipFile(self.host_wheel()) as wheel:
             name = next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire"))
             program.write_bytes(wheel.read(name))
         program.chmod(0o755)
         again = self.place.home / "again"
-        pack = [sys.executable, ROOT / "packaging" / "pack.py", "--out", again, "--program", program, "--any-size"]
+        pack = [sys.executable, ROOT / "packaging" / "pack.py", "--out", again, "--any-size", "--program", program, "--target", HOST.name]
+        for target, content in self.other_programs().items():
+            other = program.parent / target.program / target.name
+            other.parent.mkdir(exist_ok=True)
+            other.write_bytes(content)
+            pack += ["--program", other, "--target", target.name]
         # With the home of this run: cargo, which says what is in a program, has its crates there.
         subprocess.run(pack, check=True, capture_output=True, timeout=120)
         for path in PACKAGES.iterdir():
@@ -312,7 +411,7 @@ class Contents(PackageTest):
         self.assertFalse([name for name in names if name.split("/")[0] in ["test", "types"]])
         # As the program itself unpacks it, but for the key and the settings of one computer.
         folder = self.place.home / "extension"
-        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+        with zipfile.ZipFile(self.host_wheel()) as wheel:
             name = next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire"))
             program = self.place.home / "tabwire"
             program.write_bytes(wheel.read(name))
@@ -325,8 +424,8 @@ class Contents(PackageTest):
     def test_all_versions_are_the_same(self) -> None:
         manifest = json.loads((ROOT / "extension-shim" / "manifest.json").read_text())
         self.assertEqual(manifest["version"], VERSION)
-        unversioned = ["SHA256SUMS", "install.sh", "server.json", "tabwire.rb"]
-        names = [path.name for path in PACKAGES.iterdir() if path.name not in unversioned]
+        unversioned = ["SHA256SUMS", "install.sh", "server.json", "tabwire.json", "tabwire.rb"]
+        names = [path.name for path in PACKAGES.iterdir() if path.name not in unversioned and path.suffix != ".yaml"]
         self.assertEqual([name for name in names if VERSION not in name], [])
         server = json.loads(self.package("server.json").read_text())
         versions = {server["version"], *(package["version"] for package in server["packages"])}
@@ -336,12 +435,13 @@ class Contents(PackageTest):
         server = json.loads(self.package("server.json").read_text())
         with tarfile.open(self.package(f"tabwire-{VERSION}.tgz")) as package:
             npm = json.load(package.extractfile("package/package.json"))
-        with zipfile.ZipFile(self.package("*.whl")) as wheel:
+        with zipfile.ZipFile(self.host_wheel()) as wheel:
             metadata = wheel.read(f"tabwire-{VERSION}.dist-info/METADATA").decode()
         self.assertEqual(server["name"], npm["mcpName"])
         self.assertIn(f"<!-- mcp-name: {server['name']} -->", metadata)
         self.assertLessEqual(len(server["description"]), 100)
-        named = [(package["registryType"], package["identifier"]) for package in server["packages"]]
+        named = [(package["registryType"], package["identifier"]) for package in server["packages"]
+                 if package["registryType"] != "mcpb"]
         self.assertEqual(named, [("npm", npm["name"]), ("pypi", "tabwire")])
 
     def test_the_formula_names_each_archive_with_its_sum(self) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from license_expression import get_spdx_licensing
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
 
+import floors
 import formats
 import manifests
 import sizes
@@ -129,6 +131,92 @@ class Sizes(unittest.TestCase):
         sizes.check("a package", sizes.PACKAGE, sizes.PACKAGE)
         with self.assertRaises(SystemExit):
             sizes.check("a package", sizes.PACKAGE + 1, sizes.PACKAGE)
+
+
+def windows_program(*libraries: str) -> bytes:
+    """The beginning of a program for Windows that imports these."""
+    names = b"".join(name.encode() + b"\0" for name in libraries)
+    table_size = 20 * (len(libraries) + 1)
+    at, table = 0x1000 + table_size, b""
+    for name in libraries:
+        table += struct.pack("<IIIII", 0, 0, 0, at, 0)
+        at += len(name) + 1
+    content = table + bytes(20) + names
+    options = struct.pack("<H", 0x20B) + bytes(110) + bytes(8) + struct.pack("<II", 0x1000, table_size)
+    header = b"PE\0\0" + struct.pack("<HHIIIHH", 0x8664, 1, 0, 0, 0, len(options), 0)
+    begin = 64 + len(header) + len(options) + 40
+    section = struct.pack("<8sIIII", b".idata", len(content), 0x1000, len(content), begin) + bytes(16)
+    return b"MZ" + bytes(58) + struct.pack("<I", 64) + header + options + section + content
+
+
+def linux_program(kind: int = 3, *, has_interpreter: bool = True, text: bytes = b"GLIBC_2.2.5 GLIBC_2.17") -> bytes:
+    header = b"\x7fELF\x02" + bytes(11) + struct.pack("<HHIQQQIHHH", kind, 62, 1, 0, 64, 0, 0, 64, 56, 1)
+    return header.ljust(64, b"\0") + struct.pack("<I", 3 if has_interpreter else 1).ljust(56, b"\0") + text
+
+
+def mac_program(library: str = "/usr/lib/libSystem.B.dylib", oldest: int = 11 << 16) -> bytes:
+    """The beginning of a program for macOS with a signature of its one page."""
+    name = library.encode().ljust(64, b"\0")
+    commands = struct.pack("<IIIIII", 0xC, 24 + len(name), 24, 0, 0, 0) + name
+    commands += struct.pack("<IIIIII", 0x32, 24, 1, oldest, oldest, 0)
+    end = 32 + len(commands) + 16
+    commands += struct.pack("<IIII", 0x1D, 16, end, 0)
+    page = struct.pack("<IIIIIIII", 0xFEEDFACF, 0, 0, 2, 3, len(commands), 0, 0) + commands
+    directory = struct.pack(">IIIIIIIII4B", 0xFADE0C02, 0, 0, 0, 40, 0, 0, 1, end, 32, 2, 0, 12) + hashlib.sha256(page).digest()
+    return page + struct.pack(">IIIII", 0xFADE0CC0, 0, 1, 0, 20) + directory
+
+
+class Floors(unittest.TestCase):
+    """A program that asks its system for more than was promised is refused before it is packed."""
+
+    def refused(self, name: str, program: bytes, reason: str) -> None:
+        with self.assertRaises(floors.FloorError) as refused:
+            floors.check(targets.target_named(name), program)
+        self.assertIn(reason, str(refused.exception))
+
+    def test_a_program_for_windows_needs_libraries_of_windows_alone(self) -> None:
+        of_windows = windows_program("KERNEL32.dll", "ws2_32.dll", "api-ms-win-core-synch-l1-2-0.dll")
+        self.assertIn("3 libraries", floors.check(targets.target_named("windows-x64"), of_windows))
+        self.refused("windows-x64", windows_program("KERNEL32.dll", "libgcc_s_seh-1.dll"), "it needs libgcc_s_seh-1.dll,")
+        self.refused("windows-x64", linux_program(), "no program for Windows")
+
+    def test_a_program_for_linux_runs_with_the_oldest_library_and_moves_in_memory(self) -> None:
+        self.assertIn("from 2.17 on", floors.check(targets.target_named("linux-x64"), linux_program()))
+        self.refused("linux-arm64", linux_program(text=b"GLIBC_2.18"), "version 2.18 of the GNU C library, above 2.17")
+        self.refused("linux-x64", linux_program(text=b"libgcc_s.so.1"), "libgcc_s.so.1")
+        self.refused("linux-x64", linux_program(kind=2), "no PIE")
+        self.refused("linux-x64", windows_program(), "no program of 64 bits for Linux")
+
+    def test_a_program_for_musl_needs_nothing(self) -> None:
+        self.assertIn("static", floors.check(targets.target_named("linux-x64-musl"), linux_program(has_interpreter=False)))
+        self.refused("linux-x64-musl", linux_program(), "needs a C library")
+
+    def test_a_program_for_macos_is_signed_and_runs_on_the_oldest_one(self) -> None:
+        signed = mac_program()
+        self.assertIn("11.0 on, 1 signed pages", floors.check(targets.target_named("darwin-arm64"), signed))
+        self.refused("darwin-arm64", mac_program(oldest=15 << 16), "its oldest macOS is 15.0, and not 11.0")
+        self.refused("darwin-x64", signed, "and not 10.12")
+        self.refused("darwin-arm64", mac_program("/opt/homebrew/lib/libz.dylib"), "it needs /opt/homebrew/lib/libz.dylib,")
+        self.refused("darwin-arm64", signed[:110] + b"X" + signed[111:], "page 0")
+
+    def test_what_was_built_for_another_system_is_not_packed(self) -> None:
+        folder = Folder()
+        self.addCleanup(folder.aside.cleanup)
+        source = folder.path / "source"
+        shutil.copytree(ROOT, source, ignore=NOT_COPIED)
+        ran = folder.pack([], "--built", "windows-x64", source=source)
+        self.assertIn("packaging/build.sh --target windows-x64", ran.stderr)
+        built = source / "target" / "x86_64-pc-windows-gnu" / "dist" / "tabwire.exe"
+        built.parent.mkdir(parents=True)
+        built.write_bytes(linux_program())
+        ran = folder.pack([], "--built", "windows-x64", source=source)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn("tabwire.exe is no program for windows-x64", ran.stderr)
+        self.assertFalse(folder.out.exists())
+        built.write_bytes(windows_program("kernel32.dll"))
+        ran = folder.pack([], "--built", "windows-x64", source=source)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn(f"tabwire-{VERSION}-windows-x64.zip", folder.contents())
 
 
 class Formats(unittest.TestCase):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 WINE = os.environ["TABWIRE_WINE"]
 PROGRAM = Path(os.environ["TABWIRE_PROGRAM"])
-PREFIX = Path(os.environ["WINEPREFIX"])
+PREFIX = Path(subprocess.run([WINE, "--path"], check=True, capture_output=True, text=True).stdout.strip())
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 # How long a program may take that starts while others are at work, in seconds.
@@ -135,6 +135,17 @@ class WindowsTest(unittest.TestCase):
         result = json.loads(text)["result"]
         return json.loads(result["content"][0]["text"].split("\n")[-1]) if "structuredContent" not in result else result["structuredContent"]
 
+    def speak(self, messages: list[dict], *words: str) -> tuple[subprocess.Popen, list[dict]]:
+        bridge = subprocess.Popen([WINE, str(PROGRAM), "mcp", *words], env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
+        self.addCleanup(end, bridge)
+        answers = []
+        for message in messages:
+            bridge.stdin.write(json.dumps(message) + "\n")
+            bridge.stdin.flush()
+            answers.append(json.loads(bridge.stdout.readline()))
+        return bridge, answers
+
 
 class Daemon(WindowsTest):
     def test_it_starts_says_so_and_ends_when_it_is_asked(self) -> None:
@@ -191,18 +202,21 @@ class Daemon(WindowsTest):
         self.assertIn(str(self.port), ran.stderr)
 
 
-class Bridge(WindowsTest):
-    def speak(self, messages: list[dict]) -> tuple[subprocess.Popen, list[dict]]:
-        bridge = subprocess.Popen([WINE, str(PROGRAM), "mcp"], env=self.environment, stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
-        self.addCleanup(end, bridge)
-        answers = []
-        for message in messages:
-            bridge.stdin.write(json.dumps(message) + "\n")
-            bridge.stdin.flush()
-            answers.append(json.loads(bridge.stdout.readline()))
-        return bridge, answers
+class FarMachine(WindowsTest):
+    def test_carry_says_that_there_are_no_sockets_and_where_to_run_it(self) -> None:
+        ran = self.run_program("carry", "box", check=False, stdin=subprocess.DEVNULL)
+        self.assertEqual(ran.returncode, 1, ran)
+        self.assertIn("has no sockets in a folder. Run the command in WSL2", ran.stderr)
 
+    def test_a_bridge_to_another_machine_tells_its_client_that_there_is_no_socket(self) -> None:
+        bridge, [answer] = self.speak([HEALTH], "--connect", "box")
+        said = json.dumps(answer)
+        self.assertIn("`box` does not reach the browser: there is no socket", said)
+        bridge.stdin.close()
+        self.assertEqual(bridge.wait(LONG), 0)
+
+
+class Bridge(WindowsTest):
     def test_it_answers_a_client_and_starts_a_daemon_that_outlives_it_and_holds_no_pipe_of_the_client(self) -> None:
         bridge, (initialized, listed, asked) = self.speak([INITIALIZE, LIST_TOOLS, HEALTH])
         self.assertIn("result", asked)

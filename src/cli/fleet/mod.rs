@@ -52,7 +52,7 @@ use elsewhere::{
 
 /// The sentence of the usual program.
 #[cfg(not(feature = "fleet"))]
-pub(super) const NEEDS_FLEET: &str = "places over NATS are in the program tabwire-fleet, which does all that tabwire does besides: `make dist` in Tabwire's source builds it";
+pub(super) const NEEDS_FLEET: &str = "places over NATS are in the program tabwire-fleet, which does all that tabwire does besides: `make dist-host` in Tabwire's source builds it";
 
 #[cfg(not(feature = "fleet"))]
 const ELSEWHERE: &str = "This program connects to nowhere: `tabwire-fleet` has the command. docs/places.md has the set-up.\n\nExamples:\n  tabwire-fleet places init acme\n  tabwire-fleet join acme.join    `tabwire join`, `tabwire leave` and `tabwire places` name that program";

@@ -29,7 +29,8 @@ pub(crate) struct AsyncUnixListener(Infallible);
 pub(crate) struct AsyncUnixStream(Infallible);
 
 fn unsupported<T>() -> io::Result<T> {
-    Err(io::ErrorKind::Unsupported.into())
+    const REASON: &str = "on Windows Tabwire has no sockets in a folder. Run the command in WSL2 or on another system; on this one, leave out --connect and --socket";
+    Err(io::Error::new(io::ErrorKind::Unsupported, REASON))
 }
 
 impl UnixListener {

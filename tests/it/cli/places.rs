@@ -28,7 +28,7 @@ async fn the_usual_program_names_the_one_that_has_places_and_does_nothing() {
         let ran = place.run(words).await;
         assert_eq!(ran.code, Some(1), "{words:?}: {ran:?}");
         assert!(
-            ran.stderr.contains("tabwire-fleet") && ran.stderr.contains("`make dist`"),
+            ran.stderr.contains("tabwire-fleet") && ran.stderr.contains("`make dist-host`"),
             "{ran:?}"
         );
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
