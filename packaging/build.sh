@@ -65,13 +65,23 @@ case $target in
         [ -x "$zig/bin/cargo-zigbuild" ] || sh scripts/need-python.sh "$zig" packaging/requirements.txt
         export PATH="$zig/bin:$PATH"
         floor=$(python3 packaging/targets.py "$target" floor)
-        case $target in
-            darwin-*) export MACOSX_DEPLOYMENT_TARGET="$floor" ;;
-        esac
-        case $target in
-            linux-*-musl | darwin-*) set -- zigbuild --target "$rust" "$@" ;;
-            *) set -- zigbuild --target "$rust.$floor" "$@" ;;
-        esac
+        ;;
+esac
+case $target in
+    linux-*-musl)
+        # Rust brings this C library itself, and links a program that moves in memory; Zig's linker does not.
+        compiler=$zig/$(python3 packaging/targets.py "$target" wheel)-linux-musl
+        sh scripts/zig-compiler.sh "$zig" "$(basename "$compiler")"
+        name=$(echo "$rust" | tr - _)
+        export "CC_$name=$compiler/cc" "AR_$name=$compiler/ar"
+        add_flag -Clinker=rust-lld
+        add_flag -Clinker-flavor=ld.lld
+        set -- build --target "$rust" "$@"
+        ;;
+    linux-*) set -- zigbuild --target "$rust.$floor" "$@" ;;
+    darwin-*)
+        export MACOSX_DEPLOYMENT_TARGET="$floor"
+        set -- zigbuild --target "$rust" "$@"
         ;;
 esac
 [ -z "$flags" ] || export CARGO_ENCODED_RUSTFLAGS="$flags"

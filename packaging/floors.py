@@ -92,7 +92,7 @@ MAC_PROGRAM, MAC_LIBRARY, MAC_OLDEST, MAC_BUILD, MAC_SIGNATURE = 0xFEEDFACF, 0xC
 SIGNATURES, CODE_DIRECTORY = 0xFADE0CC0, 0xFADE0C02
 
 
-def check_mac(program: bytes, floor: str) -> str:
+def check_mac(program: bytes, floor: str, must_be_signed: bool) -> str:
     if struct.unpack_from("<I", program)[0] != MAC_PROGRAM:
         raise FloorError("it is no program of 64 bits for macOS")
     libraries, oldest, signature, place = set(), None, None, 32
@@ -111,8 +111,10 @@ def check_mac(program: bytes, floor: str) -> str:
         raise FloorError(f"it needs {', '.join(unknown)}, which not every macOS has")
     if oldest != floor:
         raise FloorError(f"its oldest macOS is {oldest}, and not {floor}")
-    if signature is None:
+    if signature is None and must_be_signed:
         raise FloorError("it has no signature, so macOS would not start it")
+    if signature is None:
+        return f"macOS from {oldest} on, not signed"
     return f"macOS from {oldest} on, {pages_signed(program, signature)} signed pages"
 
 
@@ -142,7 +144,8 @@ def check(target: Target, program: bytes) -> str:
     if target.is_windows:
         return check_windows(program)
     if target.is_mac:
-        return check_mac(program, target.floor)
+        # macOS starts a program without a signature on the processors of Intel only.
+        return check_mac(program, target.floor, must_be_signed=target.node_cpu == "arm64")
     return check_linux(program, target.floor)
 
 

@@ -9,23 +9,9 @@ target=aarch64-apple-darwin
 tools=target/zig
 
 rustup target add "$target"
-[ -x "$tools/bin/python" ] || sh scripts/need-python.sh "$tools" scripts/macos-requirements.txt
-
-here=$(pwd)/$tools
-# Names the target in its own words, and none of those that cargo's build scripts pass.
-cat >"$tools/cc" <<END
-#!/bin/sh
-for argument; do
-    shift
-    case \$argument in
-    --target=* | -mmacosx-version-min=*) ;;
-    *) set -- "\$@" "\$argument" ;;
-    esac
-done
-exec "$here/bin/python" -m ziglang cc -target aarch64-macos "\$@"
-END
-printf '#!/bin/sh\nexec "%s/bin/python" -m ziglang ar "$@"\n' "$here" >"$tools/ar"
-chmod 755 "$tools/cc" "$tools/ar"
+[ -x "$tools/bin/cargo-zigbuild" ] || sh scripts/need-python.sh "$tools" packaging/requirements.txt
+sh scripts/zig-compiler.sh "$tools" aarch64-macos
+here=$(pwd)/$tools/aarch64-macos
 
 CC_aarch64_apple_darwin=$here/cc AR_aarch64_apple_darwin=$here/ar \
     "$cargo" clippy --locked --all-targets --target "$target" -- --deny warnings

@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import threading
 import unittest
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -89,6 +90,19 @@ class PackageTest(unittest.TestCase):
         [found] = filter(is_it, PACKAGES.glob(f"*_{HOST.wheel}.whl"))
         return found
 
+    def npm_registry(self) -> Registry:
+        """The registry that npm asks in this test."""
+        registry = Registry(PACKAGES)
+        self.addCleanup(registry.close)
+        self.place.environment |= {
+            "npm_config_registry": registry.url,
+            "npm_config_cache": str(self.place.home / ".npm"),
+            "npm_config_update_notifier": "false",
+            "npm_config_audit": "false",
+            "npm_config_fund": "false",
+        }
+        return registry
+
     def speaks_mcp(self, *command: object) -> None:
         """A client's first message is answered."""
         ran = self.place.run(*command, "mcp", input=INITIALIZE + "\n")
@@ -118,15 +132,7 @@ class PackageTest(unittest.TestCase):
 class Npm(PackageTest):
     def setUp(self) -> None:
         super().setUp()
-        self.registry = Registry(PACKAGES)
-        self.addCleanup(self.registry.close)
-        self.place.environment |= {
-            "npm_config_registry": self.registry.url,
-            "npm_config_cache": str(self.place.home / ".npm"),
-            "npm_config_update_notifier": "false",
-            "npm_config_audit": "false",
-            "npm_config_fund": "false",
-        }
+        self.registry = self.npm_registry()
 
     def test_a_global_installation_runs_with_and_without_scripts(self) -> None:
         for flags in [[], ["--ignore-scripts"]]:
@@ -289,6 +295,44 @@ class Download(PackageTest):
         self.assertIn("cannot download", ran.stderr)
 
 
+# What runs a program for another processor, and the C library that it needs.
+QEMU = {
+    targets.target_named("linux-arm64"): ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+    targets.target_named("linux-arm64-musl"): ["qemu-aarch64"],
+    targets.target_named("linux-x64-musl"): [],
+}
+
+
+class OtherLinux(PackageTest):
+    """The archives for downloads of other kinds of Linux, those for another processor by QEMU."""
+
+    def test_each_has_a_program_that_serves_says_how_it_is_and_stops(self) -> None:
+        archives = {target: PACKAGES / f"tabwire-{VERSION}-{target.name}.tar.gz" for target in QEMU if target != HOST}
+        packed = {target: archive for target, archive in archives.items() if archive.exists()}
+        if not packed:
+            self.skipTest("nothing was packed for another Linux")
+        for target, archive in packed.items():
+            by = QEMU[target]
+            with self.subTest(target=target.name):
+                self.assertTrue(not by or shutil.which(by[0]), "install qemu-user, and for the GNU C library libc6-arm64-cross")
+                with tarfile.open(archive) as opened:
+                    opened.extractall(self.place.home / "unpacked", filter="data")
+                program = [*by, self.place.home / "unpacked" / f"tabwire-{VERSION}-{target.name}" / "tabwire"]
+                self.is_version(*program)
+                daemon = subprocess.Popen([*map(str, program), "serve", "--json"], env=self.place.environment,
+                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                try:
+                    record = json.loads(daemon.stdout.readline())
+                    with urllib.request.urlopen(f"http://127.0.0.1:{record['port']}/health", timeout=60) as answer:
+                        self.assertEqual(answer.status, 200)
+                    self.assertTrue(json.loads(self.place.run(*program, "stop", "--json").stdout)["stopped"])
+                    self.assertEqual(daemon.wait(60), 0)
+                finally:
+                    daemon.kill()
+                    daemon.wait()
+                    daemon.stdout.close()
+
+
 WINDOWS = targets.target_named("windows-x64")
 
 
@@ -327,10 +371,12 @@ class Windows(PackageTest):
         return self.drive.parent / "dosdevices" / path[:2].lower() / path[3:].replace("\\", "/")
 
     def unpacked(self) -> Path:
-        """The program of the archive for downloads, where a person has unpacked it."""
+        """The program of the archive for downloads, where Explorer unpacks one that is started in it."""
+        temporary = self.user / "AppData" / "Local" / "Temp"
         with zipfile.ZipFile(self.package(f"tabwire-{VERSION}-{WINDOWS.name}.zip")) as archive:
-            archive.extractall(self.place.home / "Downloads")
-        return self.place.home / "Downloads" / f"tabwire-{VERSION}-{WINDOWS.name}" / WINDOWS.program
+            archive.extractall(temporary)
+        self.made.append(temporary / f"tabwire-{VERSION}-{WINDOWS.name}")
+        return self.made[-1] / WINDOWS.program
 
     def test_every_package_has_the_same_program_which_asks_for_libraries_of_windows_alone(self) -> None:
         program = self.unpacked().read_bytes()
@@ -344,6 +390,15 @@ class Windows(PackageTest):
         with zipfile.ZipFile(self.package(f"tabwire-{VERSION}-{WINDOWS.name}.mcpb")) as bundle:
             self.assertEqual(bundle.read(f"server/{WINDOWS.program}"), program)
         self.assertTrue((self.unpacked().parent / "LICENSE").is_file())
+
+    def test_npm_and_pip_choose_it_for_a_computer_with_windows(self) -> None:
+        registry = self.npm_registry()
+        self.place.run("npm", "install", "--os", "win32", "--cpu", "x64", "--prefix", self.place.home / "npm", "tabwire")
+        programs = [name for name in registry.fetched if "cli" in name]
+        self.assertEqual(programs, [npm.file_name(WINDOWS.npm_package, VERSION)])
+        self.place.run(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-index", "--find-links",
+                       PACKAGES, "--platform", "win_amd64", "--only-binary", ":all:", "--dest", self.place.home / "pip", "tabwire")
+        self.assertEqual([path.name for path in (self.place.home / "pip").iterdir()], [self.package("*-win_amd64.whl").name])
 
     def test_what_a_download_installs_is_there_after_it_was_deleted_and_answers_a_client(self) -> None:
         settings = self.user / ".cursor" / "mcp.json"
