@@ -329,7 +329,7 @@ async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
         match bind((Ipv6Addr::LOCALHOST, port).into()) {
             Ok(v6) => return Ok((port, vec![v4, v6])),
             // Another program there would get our clients' requests to `localhost`.
-            Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
+            Err(source) if os::may_be_taken(&source) => {
                 tries += 1;
                 if wanted != 0 || tries == PORT_TRIES {
                     return Err(not_bound(port, source).await);
@@ -342,17 +342,18 @@ async fn listen(wanted: u16) -> Result<(u16, Vec<TcpListener>), StartError> {
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A daemon that was just ended leaves connections behind that keep its port for a minute.
-    // Elsewhere this would let two programs have the same port.
-    socket.set_reuseaddr(true)?;
+    os::prepare_listener(&socket)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
 async fn not_bound(port: u16, source: io::Error) -> StartError {
     if source.kind() == io::ErrorKind::AddrInUse {
-        StartError::PortTaken { port, holder: PortHolder::find(port).await }
-    } else {
-        StartError::Listen { port, source }
+        return StartError::PortTaken { port, holder: PortHolder::find(port).await };
+    }
+    let holder = if os::may_be_taken(&source) { PortHolder::find_any(port).await } else { None };
+    match holder {
+        Some(holder) => StartError::PortTaken { port, holder },
+        None => StartError::Listen { port, source },
     }
 }

@@ -26,7 +26,8 @@ use calls::ProcessUser;
 
 pub(crate) use no_follow::FolderHandle;
 pub(crate) use ports::{
-    ConnectionTable, has_unread_bytes, is_passing, listening_program, may_connect, owner_of_stream,
+    ConnectionTable, has_unread_bytes, is_passing, listening_program, may_be_taken, may_connect,
+    owner_of_stream, prepare_listener,
 };
 pub(crate) use processes::{
     ParentProcess, StopSignals, ask_process_to_end, is_administrator, is_crash, is_group_running,

@@ -190,6 +190,8 @@ class Floors(unittest.TestCase):
     def test_a_program_for_musl_needs_nothing(self) -> None:
         self.assertIn("static", floors.check(targets.target_named("linux-x64-musl"), linux_program(has_interpreter=False)))
         self.refused("linux-x64-musl", linux_program(), "needs a C library")
+        self.refused("linux-x64-musl", linux_program(kind=2, has_interpreter=False), "no PIE")
+        self.assertIn("static", floors.check(targets.target_named("linux-arm64-musl"), linux_program(kind=2, has_interpreter=False)))
 
     def test_a_program_for_macos_is_signed_and_runs_on_the_oldest_one(self) -> None:
         signed = mac_program()

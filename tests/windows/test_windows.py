@@ -201,6 +201,14 @@ class Daemon(WindowsTest):
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn(str(self.port), ran.stderr)
 
+    def test_two_daemons_never_have_one_port(self) -> None:
+        # Windows would share it, unless a program says that it wants it alone. Wine does not tell whose it is.
+        self.serve()
+        other = self.environment | {"TABWIRE_HOME": windows_path(self.scratch / "other")}
+        ran = subprocess.run([WINE, str(PROGRAM), "serve"], env=other, capture_output=True, timeout=LONG, encoding="utf-8")
+        self.assertEqual(ran.returncode, 69, ran)
+        self.assertIn(f"port {self.port} is in use by another program", ran.stderr)
+
 
 class FarMachine(WindowsTest):
     def test_carry_says_that_there_are_no_sockets_and_where_to_run_it(self) -> None:

@@ -8,11 +8,22 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Uid, geteuid, getuid};
-use tokio::net::UnixStream;
+use tokio::net::{TcpSocket, UnixStream};
 
 #[cfg(target_os = "linux")]
 use super::sock_diag::SockDiagClient;
 use crate::os::{ConnectionOwner, PortOwner};
+
+/// Prepares a socket that will listen. A daemon that was just ended leaves connections behind that would keep its port for a
+/// minute.
+pub(crate) fn prepare_listener(socket: &TcpSocket) -> io::Result<()> {
+    socket.set_reuseaddr(true)
+}
+
+/// Whether a socket cannot have its address because another program may have it.
+pub(crate) fn may_be_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
+}
 
 /// The system's table of connections and their users.
 #[derive(Debug, Default)]

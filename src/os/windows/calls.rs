@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::windows::io::{AsHandle, AsRawHandle as _, FromRawHandle as _, OwnedHandle};
+use std::os::windows::io::{
+    AsHandle, AsRawHandle as _, AsRawSocket, FromRawHandle as _, OwnedHandle,
+};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
@@ -21,7 +23,9 @@ use windows_sys::Win32::NetworkManagement::IpHelper::{
     GetExtendedTcpTable, MIB_TCP6ROW_OWNER_PID, MIB_TCPROW_OWNER_PID, TCP_TABLE_CLASS,
     TCP_TABLE_OWNER_PID_CONNECTIONS, TCP_TABLE_OWNER_PID_LISTENER,
 };
-use windows_sys::Win32::Networking::WinSock::{AF_INET, AF_INET6};
+use windows_sys::Win32::Networking::WinSock::{
+    AF_INET, AF_INET6, SO_EXCLUSIVEADDRUSE, SOCKET_ERROR, SOL_SOCKET, setsockopt,
+};
 use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW,
     GetNamedSecurityInfoW, SDDL_REVISION_1, SE_FILE_OBJECT, SetNamedSecurityInfoW,
@@ -500,6 +504,23 @@ pub(super) struct TcpRow {
     pub(super) local: (IpAddr, u16),
     pub(super) remote_port: u16,
     pub(super) process: u32,
+}
+
+/// Keeps the address that a socket will have from all other programs.
+pub(super) fn keep_address(socket: &impl AsRawSocket) -> io::Result<()> {
+    let on = 1_i32;
+    let socket = usize::try_from(socket.as_raw_socket()).map_err(io::Error::other)?;
+    // SAFETY: the value has the length that goes with it, and the socket is open.
+    let set = unsafe {
+        setsockopt(
+            socket,
+            SOL_SOCKET,
+            SO_EXCLUSIVEADDRUSE,
+            (&raw const on).cast(),
+            size_of::<i32>() as i32,
+        )
+    };
+    if set == SOCKET_ERROR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The connections over IPv4 or IPv6, as the address says.

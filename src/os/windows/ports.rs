@@ -5,10 +5,23 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use rustix::net::RecvFlags;
+use tokio::net::TcpSocket;
 
 use super::AsyncUnixStream;
 use super::calls::{self, OpenedProcess};
 use crate::os::{ConnectionOwner, PortOwner};
+
+/// Prepares a socket that will listen: no other program may have its address, before or after. Windows lets two programs
+/// have the same one unless a program says so, and the second may be another user's.
+pub(crate) fn prepare_listener(socket: &TcpSocket) -> io::Result<()> {
+    calls::keep_address(socket)
+}
+
+/// Whether a socket cannot have its address because another program may have it. Access is also denied to a port that the
+/// system keeps for itself.
+pub(crate) fn may_be_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
+}
 
 /// The system's table of connections and their users.
 #[derive(Debug, Default)]
