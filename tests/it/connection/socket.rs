@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::process::{Signal, Uid, geteuid};
-use rustix::thread::set_thread_res_uid;
+use rustix::process::{Signal, geteuid};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use testkit::{ProgramSandbox, StdioClient, TestDaemon, authorized, signal, soon};
+use testkit::{ProgramSandbox, StdioClient, TestDaemon, authorized, become_user, signal, soon};
 
 fn socket_of(home: &Path) -> PathBuf {
     home.join("daemon.sock")
@@ -143,11 +142,12 @@ async fn a_daemon_starts_without_a_socket_where_a_file_a_link_or_a_long_path_is_
 /// Connects as another user and sends a request. Returns the bytes that came back; `None`: this process
 /// cannot be another user.
 pub(crate) fn sent_by_another_user(path: &Path, request: &str) -> Option<Vec<u8>> {
-    let nobody = Uid::from_raw(65_534);
+    const NOBODY: u32 = 65_534;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            // Of this thread alone, and it ends with it.
-            set_thread_res_uid(nobody, nobody, nobody).ok()?;
+            if !become_user(NOBODY) {
+                return None;
+            }
             let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
             // It may be closed already.
             let _ = stream.write_all(request.as_bytes());

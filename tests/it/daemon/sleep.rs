@@ -7,13 +7,12 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tabwire::protocol::{OwnerKind, RunClock, Timestamp};
 
 use testkit::{
     ExtensionBuilder, McpClient, ProgramSandbox, RawAnswer, RawConnection, TestDaemon, authorized,
-    signal, until,
+    passes, signal,
 };
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -56,13 +55,6 @@ fn assert_too_late(answer: &RawAnswer) {
     assert_eq!((answer.status, &told["error"]), (412, &json!("too_late")), "{told}");
     assert_eq!(told["may_have_run"], false, "{told}");
     assert!(told["hint"].as_str().is_some_and(|hint| hint.contains("Call again")), "{told}");
-}
-
-/// Until so much time has passed by the clock that counts sleep.
-async fn passes(length: Duration) {
-    let read = || Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap();
-    let began = read();
-    until(async || read() - began > length).await;
 }
 
 #[tokio::test]

@@ -5,8 +5,6 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use rustix::process::Uid;
-use rustix::thread::set_thread_res_uid;
 use serde_json::{Value, json};
 use tabwire::edge::{EdgeServer, PeerUser};
 use tabwire::hub::Hub;
@@ -18,7 +16,7 @@ use tabwire::tools::ToolSet;
 use testkit::PollingExtension;
 use testkit::{
     ExtensionBuilder, McpClient, RawAnswer, RawConnection, RowReport, StateDir, TestDaemon,
-    authorized,
+    authorized, become_user,
 };
 
 const TRIES: usize = 100;
@@ -46,9 +44,8 @@ fn drawing() -> Value {
 /// if `linger` is zero. Whether it could be done.
 fn send_and_close(port: u16, request: String, linger: Option<Duration>) -> bool {
     let sending = std::thread::spawn(move || {
-        // Of this thread alone: the socket belongs to whom the thread is.
-        let nobody = Uid::from_raw(NOBODY);
-        if set_thread_res_uid(nobody, nobody, nobody).is_err() {
+        // The socket belongs to whom the thread is.
+        if !become_user(NOBODY) {
             return false;
         }
         for _ in 0..TRIES {

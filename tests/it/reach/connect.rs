@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use testkit::{
     DeliveredCommand, ExtensionBuilder, FakeExtension, ServedDaemon, StdioClient, Stopwatch, body,
-    signal, soon, until,
+    passes, signal, soon, until,
 };
 
 use super::place_run::{PlaceRun, TwoMachines};
@@ -49,13 +48,6 @@ fn error(result: &Value) -> (String, bool) {
     assert!(told["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{told}");
     let may_have_run = told["may_have_run"].as_bool().unwrap_or_else(|| panic!("{told}"));
     (told["error"].as_str().unwrap_or_default().to_owned(), may_have_run)
-}
-
-/// Until so much time has passed by the clock that counts sleep.
-async fn passes(length: Duration) {
-    let read = || Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap();
-    let began = read();
-    until(async || read() - began > length).await;
 }
 
 #[tokio::test]

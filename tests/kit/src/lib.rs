@@ -22,6 +22,7 @@ mod handshake;
 mod health;
 pub mod load;
 mod mcp_client;
+mod other_user;
 mod pages;
 mod polling;
 mod ports;
@@ -62,6 +63,7 @@ pub use mcp_client::{
     HttpAnswer, LEGACY, MODERN, McpClient, TOOLS, modern_meta, phases, split_tools, tasks_meta,
     views_extension,
 };
+pub use other_user::become_user;
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};
 pub use ports::free_port;
@@ -80,5 +82,5 @@ pub use scratch::scratch_folder;
 pub use session::{ExtensionSession, HttpExtension, answering, commands};
 pub use stand_in::{FakeDaemon, HeldRequest};
 pub use terminal::Terminal;
-pub use time::{FrozenClock, LOOK, Stopwatch, soon, until};
+pub use time::{FrozenClock, LOOK, Stopwatch, passes, soon, until};
 pub use worker::{kill_busy_page, kill_pages, kill_worker};

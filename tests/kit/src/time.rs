@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// How long anything that should happen at once may take on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
@@ -113,4 +115,17 @@ impl Stopwatch {
         let took = self.0.elapsed();
         assert!(took < Duration::from_millis(millis), "{what} took {took:?}, over {millis} ms");
     }
+}
+
+/// The clock that goes on while the machine sleeps.
+#[cfg(target_os = "linux")]
+const WITH_SLEEP: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const WITH_SLEEP: ClockId = ClockId::Monotonic;
+
+/// Until so much time has passed by the clock that counts sleep.
+pub async fn passes(length: Duration) {
+    let read = || Duration::try_from(clock_gettime(WITH_SLEEP)).unwrap();
+    let began = read();
+    until(async || read() - began > length).await;
 }
