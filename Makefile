@@ -207,6 +207,7 @@ DIST = $(addprefix dist-,$(or $(TARGETS),$(EVERY_TARGET)))
 
 dist: $(DIST)
 
+.PHONY: $(addprefix dist-,$(EVERY_TARGET))
 $(addprefix dist-,$(EVERY_TARGET)):
 	CARGO="$(CARGO)" sh packaging/build.sh --target $(@:dist-%=%) $(PROFILE)
 

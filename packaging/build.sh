@@ -69,7 +69,7 @@ case $target in
 esac
 case $target in
     linux-*-musl)
-        # Rust brings this C library itself, and links a program that moves in memory; Zig's linker does not.
+        # Rust brings this C library itself. Its linker makes a program that moves in memory (but for ARM); Zig's does not.
         compiler=$zig/$(python3 packaging/targets.py "$target" wheel)-linux-musl
         sh scripts/zig-compiler.sh "$zig" "$(basename "$compiler")"
         name=$(echo "$rust" | tr - _)
