@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: fleet demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist dist-host packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist dist-host packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach storm-places
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -48,7 +48,7 @@ test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample pa
 	@echo "all tests passed"
 
 full: TARGETS = windows-x64
-full: test demo-places controls chaos windows test-packages same-program soak agents
+full: test demo-places storm-places controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:
@@ -138,6 +138,11 @@ fleet: nextest nats
 	if [ -x $(OLD_NATS) ]; then export TABWIRE_OLD_NATS_SERVER="$(CURDIR)/$(OLD_NATS)"; fi; \
 		$(NEXTEST) --features tabwire/fleet --lib --test it --success-output final \
 		--filterset 'test(/^fleet::|^cli::(connect|places|fleet)::|^hostile::tenants::/)'
+
+# Homes, agents and servers of a team are killed and stopped for five minutes. TABWIRE_CHAOS_SEED repeats a run.
+storm-places: nextest nats
+	TABWIRE_STORM_SECONDS=300 $(NEXTEST) --features tabwire/fleet --test it --no-capture \
+		--filterset 'test(/^fleet::storm::/)'
 
 nats:
 	@test -x $(NATS)/bin/nats-server || sh scripts/need-python.sh $(NATS) tests/fleet/requirements.txt \

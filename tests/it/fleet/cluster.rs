@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::protocol::{TabScope, Timestamp};
 use testkit::{
     AutoExtension, ExtensionBuilder, ProgramSandbox, ServedDaemon, StdioClient, Stopwatch, body,
-    free_port, soon, until,
+    free_port, signal, soon, until,
 };
 
 use super::nats::{OperatorServer, nats_program};
@@ -21,18 +23,30 @@ const ROUTE_PORT_ABOVE: u16 = 2_000;
 /// The number of servers, and of places.
 const COUNT: usize = 3;
 
+/// The state of a connection that stands, in `/proc/net/tcp`.
+const ESTABLISHED: &str = "01";
+
+/// Required: within this time a call in flight has its answer once its server stands still, in ms.
+const ANSWERED: u64 = 15_000;
+
+/// Home and agent leave a server that stands still after 15 s, and may try it once more.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Required: within this time calls by other servers go on, in ms.
+const OTHERS: u64 = 1_000;
+
 /// The team, from the operator's folder on: its servers, and its places, which have joined.
 pub(crate) struct TeamCluster {
     operator: ProgramSandbox,
     program: PathBuf,
-    ports: Vec<u16>,
-    servers: Vec<Option<OperatorServer>>,
+    pub(super) ports: Vec<u16>,
+    pub(super) servers: Vec<Option<OperatorServer>>,
     pub(crate) places: Vec<TeamPlace>,
 }
 
 /// A person's machine.
 pub(crate) struct TeamPlace {
-    name: String,
+    pub(super) name: String,
     pub(crate) sandbox: ProgramSandbox,
     pub(crate) daemon: Option<ServedDaemon>,
 }
@@ -104,7 +118,7 @@ impl TeamCluster {
         self.operator.path().join("acme")
     }
 
-    async fn start_server(&mut self, number: usize) {
+    pub(super) async fn start_server(&mut self, number: usize) {
         let (conf, port) = (format!("nats-{}.conf", number + 1), self.ports[number]);
         let server = OperatorServer::start(&self.program, &self.dir(), &conf, port).await;
         say(format!("server {} runs on port {port}, process {}", number + 1, server.pid()));
@@ -117,12 +131,52 @@ impl TeamCluster {
         say(format!("server {} is killed", number + 1));
     }
 
+    /// Has all servers read their users anew.
+    pub(super) fn reload(&self) {
+        self.servers.iter().flatten().for_each(OperatorServer::reload);
+    }
+
+    /// Grants a place to a new agent of this name, which the servers know after their next reload.
+    pub(super) async fn grant(&self, agent: &str, place: usize) {
+        let (name, out) = (self.places[place].name.as_str(), format!("acme/{agent}.nk"));
+        let words = ["places", "grant", agent, name, "--dir", "acme", "--out", &out];
+        run(&self.operator, &words).await;
+    }
+
+    /// By which server a process is connected: its index. `None`: it connects just now.
+    pub(super) fn server_of(&self, process: u32) -> Option<usize> {
+        let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten();
+        let sockets: Vec<PathBuf> =
+            files.filter_map(|file| std::fs::read_link(file.path()).ok()).collect();
+        let connections = std::fs::read_to_string("/proc/net/tcp").ok()?;
+        connections.lines().skip(1).find_map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let (remote, state, inode) = (words.get(2)?, words.get(3)?, words.get(9)?);
+            let socket = PathBuf::from(format!("socket:[{inode}]"));
+            if *state != ESTABLISHED || !sockets.contains(&socket) {
+                return None;
+            }
+            let port = u16::from_str_radix(remote.rsplit_once(':')?.1, 16).ok()?;
+            self.ports.iter().position(|known| *known == port)
+        })
+    }
+
+    /// By which server the home of a place is connected.
+    fn server_of_home(&self, place: usize) -> Option<usize> {
+        self.server_of(self.places[place].daemon.as_ref()?.pid())
+    }
+
+    /// What the agent `ci` connects to for a place, by this server first, and with what.
+    pub(super) fn way(&self, place: usize, server: usize) -> (String, String) {
+        let address =
+            format!("nats://127.0.0.1:{}/{}", self.ports[server], self.places[place].name);
+        (address, self.dir().join("ci.nk").display().to_string())
+    }
+
     /// The agent `ci` at a place, by this server first.
     pub(crate) fn agent(&self, place: usize, server: usize) -> TeamAgent {
         let sandbox = ProgramSandbox::new();
-        let address =
-            format!("nats://127.0.0.1:{}/{}", self.ports[server], self.places[place].name);
-        let creds = self.dir().join("ci.nk").display().to_string();
+        let (address, creds) = self.way(place, server);
         let words = ["mcp", "--connect", &address, "--creds", &creds];
         let bridge = StdioClient::spawn(fleet(&sandbox, &words)).without_checks();
         TeamAgent { way: format!("ci → {address}"), bridge, _sandbox: sandbox }
@@ -147,8 +201,15 @@ impl TeamPlace {
         let since = Timestamp::from_unix_micros(0);
         let owner = sandbox.home().owners().owner_of_agent("ci@acme", &name, since, || true);
         sandbox.home().scopes().choose(&owner.unwrap().unwrap(), TabScope::Shared).unwrap();
-        let daemon = sandbox.serve_by(fleet(&sandbox, &["serve", "--json"])).await;
-        Self { name, sandbox, daemon: Some(daemon) }
+        let mut place = Self { name, sandbox, daemon: None };
+        place.serve().await;
+        place
+    }
+
+    /// Starts its daemon, with the home in it.
+    pub(super) async fn serve(&mut self) {
+        let words = ["serve", "--json", "--limit", "calls_per_minute=0"];
+        self.daemon = Some(self.sandbox.serve_by(fleet(&self.sandbox, &words)).await);
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -165,7 +226,7 @@ impl TeamPlace {
     /// Kills its daemon, as if the machine had lost power.
     pub(crate) async fn kill(&mut self) {
         let daemon = self.daemon.take().unwrap();
-        testkit::signal(daemon.pid(), rustix::process::Signal::KILL);
+        signal(daemon.pid(), Signal::KILL);
         daemon.end().await;
         say(format!("place {} is killed", self.name));
     }
@@ -188,6 +249,10 @@ fn hops(told: &Value, whole_ms: f64) -> String {
 }
 
 impl TeamAgent {
+    fn pid(&self) -> u32 {
+        self.bridge.pid().unwrap()
+    }
+
     /// Calls, and says where the call went and what each hop took.
     pub(crate) async fn call(&mut self, title: &str, mut arguments: Value) -> Value {
         arguments["trace"] = true.into();
@@ -271,5 +336,70 @@ async fn a_team_s_calls_go_on_by_another_server_of_its_cluster_and_its_other_pla
     let goes_on =
         async || agents[2].call("another place", script("3")).await["result"]["value"] == "qa-3";
     soon("a call of another place", until(goes_on)).await;
+    team.end().await;
+}
+
+/// An agent of another place than the first, with this server neither on its way nor on its home's.
+async fn agent_beside(team: &mut TeamCluster, server: usize) -> TeamAgent {
+    // Homes and agents take the servers in any order.
+    while team.server_of_home(1).is_none_or(|own| own == server) {
+        team.places[1].kill().await;
+        team.places[1].serve().await;
+        soon("the home", until(async || team.server_of_home(1).is_some())).await;
+    }
+    loop {
+        let mut agent = team.agent(1, server);
+        agent.until_there().await;
+        if team.server_of(agent.pid()).is_some_and(|own| own != server) {
+            return agent;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_by_a_server_that_stands_still_ends_in_time_the_next_goes_by_another_and_others_do_not_wait()
+ {
+    let Some(mut team) = TeamCluster::start().await else { return };
+    let place = &team.places[0];
+    let mut slow =
+        ExtensionBuilder::at(place.port(), &place.sandbox.home()).sharing(&[7]).connect().await;
+    let mut agent = team.agent(0, 0);
+    agent.until_there().await;
+    let server = team.server_of_home(0).unwrap();
+    let mut beside = agent_beside(&mut team, server).await;
+    let _browser = team.places[1].browser().await;
+    beside.call("before", script("1")).await;
+    agent.begin(script("work()")).await;
+    let command = slow.command().await;
+    slow.claim(&command).await;
+    let stopped = team.servers[server].as_ref().unwrap().pid();
+    signal(stopped, Signal::STOP);
+    let watch = Stopwatch::start();
+    let told = beside.call("beside a server that stands still", script("2")).await;
+    watch.assert_under(OTHERS, "a call by the other servers");
+    assert_eq!(told["result"]["value"], "qa-2", "{told}");
+    slow.complete(&command, &json!({"value": 7})).await;
+    let told = agent.result().await;
+    watch.assert_under(ANSWERED, "a call in flight");
+    // The client of NATS takes about as long to leave the server as the call may take.
+    let is_lost = told["error"] == "place_lost" && told["may_have_run"] == true;
+    assert!(is_lost || told["result"]["value"] == 7, "{told}");
+    let browser = slow.auto(|_| json!({"value": 8}));
+    let mut tries = 0;
+    let goes_on = async || {
+        tries += 1;
+        let told = agent.call("by another server", script(&format!("again_{tries}()"))).await;
+        told["result"]["value"] == 8
+    };
+    let waited = tokio::time::timeout(LEFT, until(goes_on)).await;
+    waited.expect("the home and the agent leave a server that stands still");
+    signal(stopped, Signal::CONT);
+    for place in 0..2 {
+        let who = if place == 0 { &mut agent } else { &mut beside };
+        let told = who.call("once the server goes on", script("4")).await;
+        assert_eq!(told["status"], "complete", "{told}");
+    }
+    let runs = browser.runs();
+    assert_eq!(runs.values().max(), Some(&1), "{runs:?}");
     team.end().await;
 }

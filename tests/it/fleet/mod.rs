@@ -8,6 +8,7 @@ mod hostile;
 mod joined;
 mod nats;
 mod servers;
+mod storm;
 mod trouble;
 
 use std::path::PathBuf;

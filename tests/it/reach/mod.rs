@@ -8,7 +8,7 @@ mod outward;
 pub(crate) mod place_run;
 mod slow;
 pub(crate) mod ssh;
-mod storm;
+pub(crate) mod storm;
 mod wsl;
 
 use std::path::{Path, PathBuf};

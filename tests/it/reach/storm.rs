@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{
     DeliveredCommand, ExtensionBuilder, ProgramSandbox, SeededRandom, StdioClient, body, until,
 };
@@ -23,13 +23,17 @@ const CALLS: usize = 200;
 const AGENTS: usize = 4;
 
 /// For how long a process stands still.
-const STILL: Duration = Duration::from_millis(700);
+pub(crate) const STILL: Duration = Duration::from_millis(700);
 
 /// How often each script was run.
-type ScriptRuns = Arc<Mutex<HashMap<String, usize>>>;
+pub(crate) type ScriptRuns = Arc<Mutex<HashMap<String, usize>>>;
 
 /// A browser that connects again whenever it can, and runs all that comes.
-fn browser(home: &ProgramSandbox, runs: &ScriptRuns) -> JoinHandle<()> {
+pub(crate) fn browser(
+    home: &ProgramSandbox,
+    tabs: &'static [i64],
+    runs: &ScriptRuns,
+) -> JoinHandle<()> {
     let (state, runs, path) = (home.home(), runs.clone(), home.path().to_owned());
     tokio::spawn(async move {
         loop {
@@ -37,7 +41,7 @@ fn browser(home: &ProgramSandbox, runs: &ScriptRuns) -> JoinHandle<()> {
             let record = home.running_daemon().ok().flatten();
             if let Some(record) = record
                 && let Some(mut extension) =
-                    ExtensionBuilder::at(record.port, &state).sharing(&[7]).try_open().await
+                    ExtensionBuilder::at(record.port, &state).sharing(tabs).try_open().await
                 && extension.try_hello().await.is_some()
                 && extension.try_ready(&[]).await.is_some()
             {
@@ -54,7 +58,7 @@ fn browser(home: &ProgramSandbox, runs: &ScriptRuns) -> JoinHandle<()> {
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum CallFate {
+pub(crate) enum CallFate {
     /// It ended: its command's state.
     Ended(String),
     /// It was refused, and has not run.
@@ -67,7 +71,11 @@ async fn call(agent: &mut StdioClient, script: &str) -> CallFate {
     let arguments = json!({"action": "execute_js", "script": script, "tab_id": 7, "wait_ms": 8_000, "trace": true});
     let params = json!({"name": "interact", "arguments": arguments});
     let request = json!({"jsonrpc": "2.0", "id": script, "method": "tools/call", "params": params});
-    let answer = agent.try_rpc(&request).await.expect("the bridge has ended");
+    fate_of(&agent.try_rpc(&request).await.expect("the bridge has ended"))
+}
+
+/// What an answer says of its call.
+pub(crate) fn fate_of(answer: &Value) -> CallFate {
     let told = body(&answer["result"]);
     let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
     if answer["result"]["isError"] != true || !text("status").is_empty() {
@@ -84,7 +92,7 @@ async fn call(agent: &mut StdioClient, script: &str) -> CallFate {
 }
 
 /// Sends a signal to a process that may have ended by itself meanwhile.
-fn hit(process: u32, how: Signal) {
+pub(crate) fn hit(process: u32, how: Signal) {
     let pid = process.try_into().ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process(pid, how);
@@ -148,18 +156,24 @@ async fn calls_of(agent: usize, mut client: StdioClient) -> Vec<(String, CallFat
     fates
 }
 
-#[tokio::test]
-async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_is_lost_silently() {
+/// The dice of a storm: the same again if `TABWIRE_CHAOS_SEED` has its seed.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests can repeat a storm")]
+pub(crate) fn storm_dice() -> SeededRandom {
     let seed = std::env::var("TABWIRE_CHAOS_SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or_else(testkit::any_seed);
     eprintln!("seed {seed}: repeat with TABWIRE_CHAOS_SEED={seed}");
-    let dice = SeededRandom::new(seed);
+    SeededRandom::new(seed)
+}
+
+#[tokio::test]
+async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_is_lost_silently() {
+    let dice = storm_dice();
     let machines = TwoMachines::new();
     machines.add_owner();
     let server = SshServer::start(&machines).await;
     let run = PlaceRun::start(server.reach_with_program(&machines)).await;
     let runs = ScriptRuns::default();
-    let browser = AbortOnDropHandle::new(browser(&machines.home, &runs));
+    let browser = AbortOnDropHandle::new(browser(&machines.home, &[7], &runs));
     let agent =
         || StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"])).without_checks();
     let agents = (0..AGENTS).map(|number| calls_of(number, agent()));

@@ -303,12 +303,9 @@ impl StdioClient {
 
     /// Sends a request and waits for its answer; `None` if the bridge was killed.
     pub async fn try_rpc(&mut self, request: &Value) -> Option<Value> {
-        let line = format!("{request}\n");
-        self.input.as_mut()?.write_all(line.as_bytes()).await.ok()?;
+        self.try_send(request).await?;
         loop {
-            let line = tokio::time::timeout(LONGEST_CALL, self.output.next_line()).await;
-            let line = line.expect("a call hangs").ok()??;
-            let message: Value = serde_json::from_str(&line).ok()?;
+            let message = self.try_read().await?;
             if message["id"] == request["id"] {
                 if self.checks_answers {
                     check_answer(request, &message);
@@ -316,6 +313,18 @@ impl StdioClient {
                 return Some(message);
             }
         }
+    }
+
+    /// Sends a message; `None` if the bridge was killed.
+    pub async fn try_send(&mut self, message: &Value) -> Option<()> {
+        let line = format!("{message}\n");
+        self.input.as_mut()?.write_all(line.as_bytes()).await.ok()
+    }
+
+    /// The next message, which may take as long as a call; `None` if the bridge was killed.
+    pub async fn try_read(&mut self) -> Option<Value> {
+        let line = tokio::time::timeout(LONGEST_CALL, self.output.next_line()).await;
+        serde_json::from_str(&line.expect("a call hangs").ok()??).ok()
     }
 
     /// Sends bytes as they are.
