@@ -20,7 +20,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::agent_call::{AgentTask, AnswerBrokeOff, BegunAnswer};
 use super::call::{FleetCallEnd, FleetRefusal, HELLO_SILENCE, PlaceLives};
-use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, HelloError, lives};
+use super::connect::{
+    FleetConnectError, FleetConnection, HelloAnswer, HelloError, ServerOrder, lives,
+};
 use super::keys::{AgentKey, PlaceId};
 use super::message::{self, FleetCallId, HEADERS_ROOM};
 use super::subjects;
@@ -115,7 +117,9 @@ impl FleetAgent {
         let AgentKey { owner, servers, seed, .. } = &self.0.key;
         let inbox = subjects::inbox(owner.as_str());
         let name = format!("tabwire agent {owner}");
-        let mut opened = FleetConnection::open(servers, seed.expose(), &inbox, &name).await?;
+        let mut opened =
+            FleetConnection::open(servers, seed.expose(), &inbox, &name, ServerOrder::AsListed)
+                .await?;
         opened.hear_again(subjects::again(self.0.place.as_str())).await;
         Ok(known.insert(opened).clone())
     }

@@ -82,6 +82,15 @@ impl FleetConnectError {
     }
 }
 
+/// Which server is tried first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerOrder {
+    /// The first of the list, each time; the others stand in for it.
+    AsListed,
+    /// Any, so that many homes spread over all.
+    Any,
+}
+
 /// A connection, which comes back by itself. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct FleetConnection {
@@ -100,6 +109,7 @@ impl FleetConnection {
         seed: &str,
         inbox: &str,
         name: &str,
+        order: ServerOrder,
     ) -> Result<Self, FleetConnectError> {
         let (refusals, _) = broadcast::channel(REFUSALS);
         let (connects, mut connected) = watch::channel(0);
@@ -116,6 +126,9 @@ impl FleetConnection {
                 note(&heard, &connects, event);
                 std::future::ready(())
             });
+        if order == ServerOrder::AsListed {
+            options = options.retain_servers_order();
+        }
         if !needs_tls {
             // A server that this one names may be on another machine.
             options = options.ignore_discovered_servers();

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::call::HELLO_SILENCE;
-use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, is_life};
+use super::connect::{FleetConnectError, FleetConnection, HelloAnswer, ServerOrder, is_life};
 use super::flood::HELLO_BYTES;
 use super::home_call::WaitingReply;
 use super::home_owner::OwnerTasks;
@@ -88,7 +88,14 @@ pub async fn run_home(
     loop {
         let inbox = subjects::home_inbox(key.place.as_str());
         let name = format!("tabwire place {}", key.place);
-        let why = match FleetConnection::open(&key.servers, key.seed.expose(), &inbox, &name).await
+        let why = match FleetConnection::open(
+            &key.servers,
+            key.seed.expose(),
+            &inbox,
+            &name,
+            ServerOrder::Any,
+        )
+        .await
         {
             Ok(connection) => {
                 pause = PAUSE;

@@ -166,14 +166,14 @@ impl TeamCluster {
         self.server_of(self.places[place].daemon.as_ref()?.pid())
     }
 
-    /// What the agent `ci` connects to for a place, by this server first, and with what.
+    /// What the agent `ci` connects to for a place by this address, and with what.
     pub(super) fn way(&self, place: usize, server: usize) -> (String, String) {
         let address =
             format!("nats://127.0.0.1:{}/{}", self.ports[server], self.places[place].name);
         (address, self.dir().join("ci.nk").display().to_string())
     }
 
-    /// The agent `ci` at a place, by this server first.
+    /// The agent `ci` at a place, by this server while it is there.
     pub(crate) fn agent(&self, place: usize, server: usize) -> TeamAgent {
         let sandbox = ProgramSandbox::new();
         let (address, creds) = self.way(place, server);
@@ -341,19 +341,15 @@ async fn a_team_s_calls_go_on_by_another_server_of_its_cluster_and_its_other_pla
 
 /// An agent of another place than the first, with this server neither on its way nor on its home's.
 async fn agent_beside(team: &mut TeamCluster, server: usize) -> TeamAgent {
-    // Homes and agents take the servers in any order.
+    // Homes take the servers in any order.
     while team.server_of_home(1).is_none_or(|own| own == server) {
         team.places[1].kill().await;
         team.places[1].serve().await;
         soon("the home", until(async || team.server_of_home(1).is_some())).await;
     }
-    loop {
-        let mut agent = team.agent(1, server);
-        agent.until_there().await;
-        if team.server_of(agent.pid()).is_some_and(|own| own != server) {
-            return agent;
-        }
-    }
+    let mut agent = team.agent(1, (server + 1) % COUNT);
+    agent.until_there().await;
+    agent
 }
 
 #[tokio::test]
@@ -365,6 +361,7 @@ async fn a_call_by_a_server_that_stands_still_ends_in_time_the_next_goes_by_anot
         ExtensionBuilder::at(place.port(), &place.sandbox.home()).sharing(&[7]).connect().await;
     let mut agent = team.agent(0, 0);
     agent.until_there().await;
+    assert_eq!(team.server_of(agent.pid()), Some(0), "the server that its address names");
     let server = team.server_of_home(0).unwrap();
     let mut beside = agent_beside(&mut team, server).await;
     let _browser = team.places[1].browser().await;
