@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::engine::RecordedHistory;
-use crate::home::{FileStamp, OwnersError, OwnersFile, StateDirectory, StateDirectoryError};
+use crate::home::{OwnersError, OwnersFile, StateDirectory, StateDirectoryError, StateFileStamp};
 use crate::hub::{ClockSample, Hub};
 use crate::journal;
 use crate::past_acts::PastActFile;
@@ -100,7 +100,7 @@ struct LiveOwnersState {
     hub: Hub,
     file: OwnersFile,
     /// The look at the file that was read last.
-    seen: Mutex<Option<FileStamp>>,
+    seen: Mutex<Option<StateFileStamp>>,
     list: watch::Sender<Arc<OwnerList>>,
 }
 
@@ -146,7 +146,7 @@ impl LiveOwners {
     ///
     /// [`StateDirectoryError`]: the list stays as it was read last.
     pub fn refresh(&self) -> Result<(), StateDirectoryError> {
-        let Some(stamp) = FileStamp::of(&self.0.file.path()) else { return Ok(()) };
+        let Some(stamp) = StateFileStamp::of(&self.0.file.path()) else { return Ok(()) };
         let mut seen = self.lock();
         if seen.as_ref() == Some(&stamp) {
             return Ok(());
@@ -181,7 +181,7 @@ impl LiveOwners {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<FileStamp>> {
+    fn lock(&self) -> MutexGuard<'_, Option<StateFileStamp>> {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use super::far::{FarClock, FarDaemonFinder, FarTarget};
 use super::local_finder::{LocalDaemonFinder, LocalTarget};
 use super::request::{ForwardError, HttpClient, http};
 use crate::daemon_connector::DaemonConnector;
-use crate::home::{DaemonRecord, FileStamp};
+use crate::home::{DaemonRecord, StateFileStamp};
 use crate::protocol::BrowserName;
 use crate::tools::ToolSurface;
 
@@ -93,7 +93,7 @@ pub(super) struct FoundDaemon {
     /// `None`: the token is at home.
     pub(super) authorization: Option<String>,
     /// The look at the list of owners with which the token was made; `None`: it is in no list.
-    pub(super) listed: Option<FileStamp>,
+    pub(super) listed: Option<StateFileStamp>,
     pub(super) client: BridgeClient,
     /// The clock of a daemon on another machine, by which a call says until when it may come.
     pub(super) clock: Option<FarClock>,

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, watch};
 use super::daemon_finder::{BridgeClient, DaemonIdentity, FoundDaemon};
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::home::{
-    DaemonRecord, DaemonSighting, FileStamp, OwnersError, StateDirectory, StateDirectoryError,
+    DaemonRecord, DaemonSighting, OwnersError, StateDirectory, StateDirectoryError, StateFileStamp,
 };
 use crate::install::SERVICE;
 use crate::mcp::{LEGACY_VERSIONS, body_of};
@@ -80,7 +80,7 @@ impl KnownDaemon {
     /// Asked before each call: the port of a daemon that has ended is anybody's, and what is sent there has the
     /// token in it.
     fn is_current(&self) -> bool {
-        let listed = self.owners.as_deref().and_then(FileStamp::of);
+        let listed = self.owners.as_deref().and_then(StateFileStamp::of);
         self.found.listed == listed && self.sighting.is_current()
     }
 }
@@ -103,7 +103,7 @@ impl LocalDaemonFinder {
     /// The daemon of this record, with the token that the owner's name has now.
     fn at(&self, record: DaemonRecord, home: &StateDirectory) -> Result<FoundDaemon, ForwardError> {
         // The look precedes the read: a change during the read is found by the next call.
-        let listed = self.target.owners_list(home).as_deref().and_then(FileStamp::of);
+        let listed = self.target.owners_list(home).as_deref().and_then(StateFileStamp::of);
         // The default owner is in no list.
         let owner = match self.target.owner.as_str() {
             DEFAULT_OWNER => self.target.owner.clone(),

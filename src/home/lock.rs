@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::socket::SOCKET;
 use super::{
-    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, FileStamp, START_LOCK, StateDirectory,
-    StateDirectoryError, open_private, write_json,
+    DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, START_LOCK, StateDirectory, StateDirectoryError,
+    StateFileStamp, open_private, write_json,
 };
 
 /// The attempts to take the daemon's lock, and the pause between them.
@@ -32,7 +32,7 @@ pub struct StartLock {
 #[derive(Debug)]
 pub struct DaemonSighting {
     dir: PathBuf,
-    stamp: FileStamp,
+    stamp: StateFileStamp,
     record: DaemonRecord,
 }
 
@@ -85,7 +85,9 @@ impl StateDirectory {
     /// [`StateDirectoryError::Io`] and [`StateDirectoryError::Damaged`].
     pub fn sight_daemon(&self) -> Result<Option<DaemonSighting>, StateDirectoryError> {
         // The look precedes the read: a daemon that comes during the read is found by the next look.
-        let Some(stamp) = FileStamp::of(&self.dir.join(DAEMON_RECORD)) else { return Ok(None) };
+        let Some(stamp) = StateFileStamp::of(&self.dir.join(DAEMON_RECORD)) else {
+            return Ok(None);
+        };
         let record = self.running_daemon()?;
         Ok(record.map(|record| DaemonSighting { dir: self.dir.clone(), stamp, record }))
     }
@@ -124,7 +126,8 @@ impl DaemonSighting {
     #[must_use]
     pub fn is_current(&self) -> bool {
         let is_private = StateDirectory::has_dir(&self.dir).is_ok_and(|is_there| is_there);
-        let is_same = || FileStamp::of(&self.dir.join(DAEMON_RECORD)).as_ref() == Some(&self.stamp);
+        let is_same =
+            || StateFileStamp::of(&self.dir.join(DAEMON_RECORD)).as_ref() == Some(&self.stamp);
         is_private && is_same() && has_daemon(&self.dir).is_ok_and(|runs| runs)
     }
 }

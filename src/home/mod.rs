@@ -8,7 +8,6 @@ mod agent_files;
 mod browser_names;
 mod dashboard;
 mod drawings;
-mod file_stamp;
 mod files;
 mod legacy;
 mod local_files;
@@ -20,6 +19,7 @@ mod removal;
 mod scopes;
 mod site_rules;
 mod socket;
+mod state_file_stamp;
 mod store;
 mod tenants;
 mod unpacked;
@@ -44,7 +44,6 @@ pub use drawings::{
     DRAWINGS_BYTES_MAX, DRAWINGS_MAX, DamagedDrawing, DrawingList, DrawingStore, DrawingsError,
     KeptDrawing,
 };
-pub use file_stamp::FileStamp;
 pub use files::FileError;
 pub(crate) use files::{REDO_ENDINGS, move_damaged_database, rename_database};
 pub use legacy::{
@@ -60,6 +59,7 @@ pub use scopes::ScopesFile;
 pub use site_rules::{SiteRulesError, SiteRulesFile};
 pub(crate) use socket::socket_in;
 pub use socket::{DaemonSocket, DaemonSocketError, SOCKET_PATH_MAX};
+pub use state_file_stamp::StateFileStamp;
 pub use store::{NAME_MAX, StoreError, StoredValue, VALUE_MAX, VALUES_MAX, ValueName, ValueStore};
 pub use tenants::{TenantCallState, TenantFiles, TenantsLock};
 pub use unpacked::{

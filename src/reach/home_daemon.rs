@@ -20,7 +20,7 @@ use super::answers::{failure, json_response};
 use super::{BODY_MAX, CARRIER_PATH, HOME_PATH, MCP_PATH, headers};
 use crate::bridge::{DAEMON_LOST, LocalDaemon};
 use crate::daemon_connector::DaemonConnector;
-use crate::home::{DaemonRecord, FileStamp, StateDirectory};
+use crate::home::{DaemonRecord, StateDirectory, StateFileStamp};
 use crate::protocol::{
     BRIDGE_HEADER, Owner, OwnerListError, SERVER_VERSION, is_newer_version, versions_fit,
 };
@@ -46,7 +46,7 @@ struct HomeDaemonState {
     /// The daemon that was found last, and the token there: a daemon of another secret is another one.
     known: Mutex<Option<(DaemonRecord, HeaderValue)>>,
     /// The last look at the list of owners, and why the owner's token counted for nothing by it.
-    listed: Mutex<Option<(FileStamp, Option<OwnerListError>)>>,
+    listed: Mutex<Option<(StateFileStamp, Option<OwnerListError>)>>,
     calls: AtomicU64,
 }
 
@@ -176,7 +176,7 @@ impl HomeDaemon {
     /// Why the owner's token counts for nothing. `None`: it does count, or nobody can say. The daemon would
     /// take a token that counts no more for a guess.
     fn counts_no_more(&self) -> Option<OwnerListError> {
-        let stamp = FileStamp::of(&self.0.home.owners().path())?;
+        let stamp = StateFileStamp::of(&self.0.home.owners().path())?;
         let mut listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, why)) = listed.as_ref().filter(|(known, _)| *known == stamp) {
             return why.clone();

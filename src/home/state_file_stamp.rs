@@ -6,13 +6,13 @@ use crate::os::{self, FileIdentity};
 
 /// What a look at a file of the state directory tells of it: every write puts a new file in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileStamp {
+pub struct StateFileStamp {
     identity: FileIdentity,
     changed: (i64, i64),
     size: u64,
 }
 
-impl FileStamp {
+impl StateFileStamp {
     /// A look at a file; `None`: it is not there.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
