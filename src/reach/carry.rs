@@ -6,9 +6,9 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -43,12 +43,8 @@ pub enum CarryError {
     Io(#[from] io::Error),
 }
 
-/// Bodies of calls up to this size, in bytes, are read before they are carried: head and body leave as one packet, for
-/// which each program on the way wakes once.
-const READ_FIRST: u64 = 16 * 1024;
-
-/// The body of a call or of an answer.
-type CarriedBody = BoxBody<Bytes, hyper::Error>;
+/// The body of an answer.
+type AnswerBody = BoxBody<Bytes, hyper::Error>;
 
 /// How many calls are carried: those that wait leave room for others.
 #[derive(Clone)]
@@ -113,7 +109,7 @@ pub async fn carry(
 }
 
 /// Takes connections without end.
-async fn accept(listener: &AsyncUnixListener, home: &SendRequest<CarriedBody>) -> io::Result<()> {
+async fn accept(listener: &AsyncUnixListener, home: &SendRequest<Incoming>) -> io::Result<()> {
     let calls = CarriedCalls::new();
     // They end with the line.
     let mut connections = JoinSet::new();
@@ -129,7 +125,7 @@ async fn accept(listener: &AsyncUnixListener, home: &SendRequest<CarriedBody>) -
 
 async fn serve_connection(
     stream: AsyncUnixStream,
-    home: SendRequest<CarriedBody>,
+    home: SendRequest<Incoming>,
     calls: CarriedCalls,
 ) {
     let carrying = service_fn(|call| {
@@ -147,9 +143,9 @@ async fn serve_connection(
 
 async fn carry_call(
     call: Request<Incoming>,
-    mut home: SendRequest<CarriedBody>,
+    mut home: SendRequest<Incoming>,
     calls: &CarriedCalls,
-) -> Response<CarriedBody> {
+) -> Response<AnswerBody> {
     if (call.method(), call.uri().path()) == (&Method::GET, CARRIER_PATH) {
         return json_response(StatusCode::OK, &json!({"version": SERVER_VERSION}));
     }
@@ -166,7 +162,6 @@ async fn carry_call(
         );
     };
     let (parts, body) = call.into_parts();
-    let Ok(body) = read_first_if_small(body).await else { return lost(false) };
     let mut carried = Request::new(body);
     *carried.method_mut() = parts.method;
     *carried.headers_mut() = headers::of_call(&parts.headers);
@@ -192,19 +187,8 @@ async fn carry_call(
     }
 }
 
-/// # Errors
-///
-/// The rest of the body does not come.
-async fn read_first_if_small(body: Incoming) -> Result<CarriedBody, hyper::Error> {
-    if body.size_hint().exact().is_none_or(|size| size > READ_FIRST) {
-        return Ok(body.boxed());
-    }
-    let bytes = body.collect().await?.to_bytes();
-    Ok(Full::new(bytes).map_err(|never| match never {}).boxed())
-}
-
 /// The line broke before the answer came.
-fn lost(may_have_run: bool) -> Response<CarriedBody> {
+fn lost(may_have_run: bool) -> Response<AnswerBody> {
     let (code, message) = match may_have_run {
         true => (PLACE_LOST, "The line to the browser's machine broke before the answer came"),
         false => (PLACE_OFFLINE, "The line to the browser's machine is broken"),
