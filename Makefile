@@ -207,14 +207,11 @@ dist-host: program
 # The programs of TARGETS, as packaging/targets.py names them: target/RUST'S NAME/dist. Those for Windows need mingw-w64,
 # all others zig, which is fetched. Each is held to what its target promises, and those for macOS run nowhere here.
 TARGETS =
-EVERY_TARGET = linux-x64 linux-arm64 linux-x64-musl linux-arm64-musl darwin-arm64 darwin-x64 windows-x64
-DIST = $(addprefix dist-,$(or $(TARGETS),$(EVERY_TARGET)))
 
-dist: $(DIST)
-
-.PHONY: $(addprefix dist-,$(EVERY_TARGET))
-$(addprefix dist-,$(EVERY_TARGET)):
-	CARGO="$(CARGO)" sh packaging/build.sh --target $(@:dist-%=%) $(PROFILE)
+dist:
+	for target in $(or $(TARGETS),$$(python3 packaging/targets.py --all)); do \
+		CARGO="$(CARGO)" sh packaging/build.sh --target $$target $(PROFILE) || exit; \
+	done
 
 # This computer's program, and those of TARGETS besides, or in its place.
 HOST = $(shell python3 packaging/targets.py)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The one table of targets: every script reads the names of a target here. `targets.py` prints the target of this
-computer, `targets.py NAME FIELD` a field of one."""
+computer, `targets.py --all` all of them, `targets.py NAME FIELD` a field of one."""
 
 import sys
 from dataclasses import dataclass
@@ -81,6 +81,8 @@ def host_target() -> Target:
 def main() -> None:
     if len(sys.argv) == 1:
         print(host_target().name)
+    elif sys.argv[1:] == ["--all"]:
+        print(*(target.name for target in TARGETS))
     else:
         name, field = sys.argv[1:]
         print(getattr(target_named(name), field) or "")

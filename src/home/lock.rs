@@ -122,13 +122,12 @@ impl DaemonSighting {
         &self.record
     }
 
-    /// Whether the same daemon still runs, and its directory is closed to others. A look costs a few system calls, and reads nothing.
+    /// Whether the same daemon still runs, and its directory is closed to others. A look reads no file.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        let is_private = StateDirectory::has_dir(&self.dir).is_ok_and(|is_there| is_there);
-        let is_same =
-            || StateFileStamp::of(&self.dir.join(DAEMON_RECORD)).as_ref() == Some(&self.stamp);
-        is_private && is_same() && has_daemon(&self.dir).is_ok_and(|runs| runs)
+        matches!(StateDirectory::has_dir(&self.dir), Ok(true))
+            && StateFileStamp::of(&self.dir.join(DAEMON_RECORD)).as_ref() == Some(&self.stamp)
+            && matches!(has_daemon(&self.dir), Ok(true))
     }
 }
 

@@ -339,6 +339,17 @@ async fn a_team_s_calls_go_on_by_another_server_of_its_cluster_and_its_other_pla
     team.end().await;
 }
 
+#[tokio::test]
+async fn an_agent_takes_the_server_that_its_address_names() {
+    let Some(team) = TeamCluster::start().await else { return };
+    for server in 0..COUNT {
+        let mut agent = team.agent(0, server);
+        agent.until_there().await;
+        assert_eq!(team.server_of(agent.pid()), Some(server));
+    }
+    team.end().await;
+}
+
 /// An agent of another place than the first, with this server neither on its way nor on its home's.
 async fn agent_beside(team: &mut TeamCluster, server: usize) -> TeamAgent {
     // Homes take the servers in any order.
@@ -361,7 +372,6 @@ async fn a_call_by_a_server_that_stands_still_ends_in_time_the_next_goes_by_anot
         ExtensionBuilder::at(place.port(), &place.sandbox.home()).sharing(&[7]).connect().await;
     let mut agent = team.agent(0, 0);
     agent.until_there().await;
-    assert_eq!(team.server_of(agent.pid()), Some(0), "the server that its address names");
     let server = team.server_of_home(0).unwrap();
     let mut beside = agent_beside(&mut team, server).await;
     let _browser = team.places[1].browser().await;

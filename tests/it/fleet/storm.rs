@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{ProgramSandbox, SeededRandom, StdioClient, Stopwatch, until};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::cluster::TeamCluster;
 use crate::cli::places::fleet;
-use crate::reach::storm::{CallFate, STILL, ScriptRuns, browser, fate_of, hit, storm_dice};
+use crate::reach::storm::{
+    CallFate, STILL, ScriptRuns, browser, check_runs, fate_of, hit, script_call, storm_dice,
+};
 
 /// For how long things break, in seconds, unless `TABWIRE_STORM_SECONDS` says otherwise.
 const SECONDS: u64 = 20;
@@ -32,9 +34,6 @@ const APART: Duration = Duration::from_millis(120);
 
 /// How many calls of an agent wait for their answers at most.
 const OPEN_MAX: usize = 8;
-
-/// For how long a call waits for its result, in ms.
-const WAIT_MS: u64 = 8_000;
 
 /// Required: within this time a call is answered, whatever breaks, in ms.
 const ANSWERED: u128 = 15_000;
@@ -122,12 +121,7 @@ impl StormAgent<'_> {
     }
 
     fn request(&self, script: &str) -> Value {
-        let tab = TABS[self.number / PLACES];
-        let arguments = json!({
-            "action": "execute_js", "script": script, "tab_id": tab, "wait_ms": WAIT_MS, "trace": true,
-        });
-        let params = json!({"name": "interact", "arguments": arguments});
-        json!({"jsonrpc": "2.0", "id": script, "method": "tools/call", "params": params})
+        script_call(script, TABS[self.number / PLACES])
     }
 
     /// Calls until the storm is over and all is answered.
@@ -289,19 +283,8 @@ fn others_of(blow: &StruckBlow, calls: &[StormCall]) -> Vec<u128> {
 
 /// Panics if a call ran twice, or was told what is not so.
 fn check_fates(calls: &[StormCall], runs: &ScriptRuns) {
-    let runs = runs.lock().unwrap();
     for StormCall { script, fate, asked, answered, .. } in calls {
-        let count = runs.get(script).copied().unwrap_or_default();
-        assert!(count <= 1, "{script} ran {count} times, and was told {fate:?}");
-        match fate {
-            Some(CallFate::Ended(status)) if status == "complete" => {
-                assert_eq!(count, 1, "{script}");
-            }
-            Some(CallFate::NotRun(code)) => {
-                assert_eq!(count, 0, "{script} ran, and was told {code}");
-            }
-            Some(CallFate::Ended(_) | CallFate::MayHaveRun(_)) | None => {}
-        }
+        check_runs(script, fate.as_ref(), runs);
         let took = answered - asked;
         assert!(took <= ANSWERED, "{script} at {asked} ms took {took} ms: {fate:?}");
     }

@@ -68,10 +68,25 @@ pub(crate) enum CallFate {
 }
 
 async fn call(agent: &mut StdioClient, script: &str) -> CallFate {
-    let arguments = json!({"action": "execute_js", "script": script, "tab_id": 7, "wait_ms": 8_000, "trace": true});
+    fate_of(&agent.try_rpc(&script_call(script, 7)).await.expect("the bridge has ended"))
+}
+
+/// Panics if a script ran twice, or if that is not so which its agent was told; `None`: it was told nothing.
+pub(crate) fn check_runs(script: &str, told: Option<&CallFate>, runs: &ScriptRuns) {
+    let count = runs.lock().unwrap().get(script).copied().unwrap_or_default();
+    assert!(count <= 1, "{script} ran {count} times, and was told {told:?}");
+    match told {
+        Some(CallFate::Ended(status)) if status == "complete" => assert_eq!(count, 1, "{script}"),
+        Some(CallFate::NotRun(code)) => assert_eq!(count, 0, "{script} ran, and was told {code}"),
+        Some(CallFate::Ended(_) | CallFate::MayHaveRun(_)) | None => {}
+    }
+}
+
+/// The call of a script in a tab, which waits for 8 s.
+pub(crate) fn script_call(script: &str, tab: i64) -> Value {
+    let arguments = json!({"action": "execute_js", "script": script, "tab_id": tab, "wait_ms": 8_000, "trace": true});
     let params = json!({"name": "interact", "arguments": arguments});
-    let request = json!({"jsonrpc": "2.0", "id": script, "method": "tools/call", "params": params});
-    fate_of(&agent.try_rpc(&request).await.expect("the bridge has ended"))
+    json!({"jsonrpc": "2.0", "id": script, "method": "tools/call", "params": params})
 }
 
 /// What an answer says of its call.
@@ -109,7 +124,7 @@ async fn reach_again(server: &SshServer, machines: &TwoMachines) -> PlaceRun {
 }
 
 /// Stops and kills until it is over, and ends no blow half-way: what it has stopped goes on, and another `tabwire
-/// reach` runs in the place of one that it has killed. How many blows there were.
+/// reach` runs in the place of one that it has killed. The run that goes on, and how many blows there were.
 async fn storm(
     (server, machines): (&SshServer, &TwoMachines),
     mut run: PlaceRun,
@@ -188,13 +203,7 @@ async fn whatever_is_stopped_and_killed_on_the_way_no_call_runs_twice_and_none_i
     assert_eq!(fates.len(), CALLS);
     let mut words: HashMap<String, usize> = HashMap::new();
     for (script, fate) in &fates {
-        let count = runs.lock().unwrap().get(script).copied().unwrap_or_default();
-        assert!(count <= 1, "{script} ran {count} times, and was told {fate:?}");
-        match fate {
-            CallFate::Ended(status) if status == "complete" => assert_eq!(count, 1, "{script}"),
-            CallFate::NotRun(code) => assert_eq!(count, 0, "{script} ran, and was told {code}"),
-            CallFate::Ended(_) | CallFate::MayHaveRun(_) => {}
-        }
+        check_runs(script, Some(fate), &runs);
         *words.entry(format!("{fate:?}")).or_default() += 1;
     }
     eprintln!("{blows} blows: {words:?}");
