@@ -24,6 +24,8 @@ mod cost;
 mod growth;
 #[path = "figures/machine.rs"]
 mod machine;
+#[path = "figures/page.rs"]
+mod page;
 #[path = "figures/path.rs"]
 mod path;
 #[path = "figures/program.rs"]
@@ -32,6 +34,8 @@ mod program;
 mod rate;
 #[path = "browser/real.rs"]
 mod real;
+#[path = "figures/watched.rs"]
+mod watched;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -89,6 +93,10 @@ enum Part {
     Browsers,
     /// A call beside more and more kept commands
     Kept,
+    /// A call beside a viewer of the dashboard and a collector
+    Watched,
+    /// The dashboard in a real browser
+    Page,
     /// Starts of the programs
     Start,
     /// Memory and sizes
@@ -164,6 +172,8 @@ impl Part {
             Self::Burst => rate::measure_burst(extent).await,
             Self::Browsers => growth::beside_browsers(extent).await,
             Self::Kept => growth::beside_kept(extent).await,
+            Self::Watched => watched::measure(extent).await,
+            Self::Page => page::measure(extent).await,
             Self::Start => program::starts(extent).await,
             Self::Memory => program::memory(extent).await,
             Self::Browser => program::in_browser(extent).await,

@@ -75,6 +75,7 @@ impl Viewing {
             let wide = self.hand.read("document.documentElement.scrollWidth <= innerWidth").await;
             assert_eq!(wide, true, "nothing is beyond the screen at {width}");
         }
+        self.hand.set_view(1440, 900, "light").await;
     }
 
     pub(super) async fn end(self) {
@@ -187,6 +188,32 @@ async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
 }
 
 #[tokio::test]
+async fn the_person_sees_how_far_a_job_is_and_stops_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    // It takes long to read, and no room on the disk.
+    std::fs::File::create(&path).unwrap().set_len(1 << 36).unwrap();
+    let roots = vec![folder.path().to_owned()];
+    let daemon = TestDaemon::with(|settings| settings.monitor_roots = roots).await;
+    let mut viewing = Viewing::begin_with(daemon).await;
+    let begun = viewing.agent.call("wksm_monitor_sync", json!({"path": path})).await;
+    let id = begun["data"]["job_id"].as_str().unwrap().to_owned();
+    viewing.shows("Processing 0 of 1 files").await;
+    let named = viewing.hand.accessible("#job-list progress", "aria-label").await;
+    let (_, role, name) = &named[0];
+    assert_eq!((role.as_str(), name.as_str()), ("progressbar", "wksm_monitor_sync of painter"));
+    let so_far = "document.querySelector('#job-list progress').value";
+    let before = viewing.hand.read(so_far).await;
+    viewing.becomes(&format!("{so_far} > {before}")).await;
+    viewing.is_accessible().await;
+    viewing.hand.click(&format!("#list [data-id={id}]")).await;
+    viewing.hand.click("#stop").await;
+    viewing.becomes("document.querySelector('#jobs').hidden").await;
+    assert_eq!(viewing.agent.outcome(&id).await["status"], "cancelled");
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn the_person_denies_a_site_there_and_only_they_lift_it() {
     let mut viewing = Viewing::begin().await;
     // The sites come with the tabs.
@@ -198,6 +225,7 @@ async fn the_person_denies_a_site_there_and_only_they_lift_it() {
     viewing.hand.type_text("no site").await;
     viewing.hand.click("#denying-yes").await;
     viewing.shows("Write a host such as").await;
+    viewing.is_accessible().await;
     viewing.hand.press("Escape", 1).await;
     viewing.becomes("!document.querySelector('#denying').open").await;
     let rules = async |viewing: &Viewing| {
@@ -228,6 +256,7 @@ async fn one_confirmed_click_stops_everything_and_agents_may_go_on() {
     viewing.becomes("!document.querySelector('#stop-all').disabled").await;
     viewing.hand.click("#stop-all").await;
     viewing.shows("Agents can send new commands").await;
+    viewing.is_accessible().await;
     viewing.hand.press("Escape", 1).await;
     viewing.becomes("!document.querySelector('#stopping').open").await;
     viewing.becomes("document.querySelector('#n-running').textContent === '2'").await;

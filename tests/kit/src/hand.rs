@@ -330,17 +330,29 @@ impl BrowserUser {
         self.go(url).await;
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) async fn send(&mut self, method: &str, params: Value) {
         self.asked += 1;
         let mut question = json!({"id": self.asked, "method": method, "params": params});
         if !self.session.is_empty() {
             question["sessionId"] = json!(self.session);
         }
         self.socket.send(Message::text(question.to_string())).await.unwrap();
+    }
+
+    /// An answer, or an event; `method`: what it is waited for.
+    pub(super) async fn message(&mut self, method: &str) -> Value {
         loop {
             let message = soon(method, self.socket.next()).await.unwrap().unwrap();
-            let Message::Text(text) = message else { continue };
-            let answer: Value = serde_json::from_str(&text).unwrap();
+            if let Message::Text(text) = message {
+                return serde_json::from_str(&text).unwrap();
+            }
+        }
+    }
+
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params).await;
+        loop {
+            let answer = self.message(method).await;
             // A tab that closes by what was asked of it answers nothing any more.
             let is_closed = answer["method"] == "Target.detachedFromTarget"
                 && answer["params"]["sessionId"] == self.session;

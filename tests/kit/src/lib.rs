@@ -23,6 +23,7 @@ mod health;
 pub mod load;
 mod mcp_client;
 mod other_user;
+mod page_trace;
 mod pages;
 mod polling;
 mod ports;
@@ -64,6 +65,7 @@ pub use mcp_client::{
     views_extension,
 };
 pub use other_user::become_user;
+pub use page_trace::PageTask;
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};
 pub use ports::free_port;
