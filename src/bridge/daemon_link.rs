@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::HeaderMap;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -13,6 +14,7 @@ use super::listener::NoticeListener;
 use super::local_finder::FAREWELL;
 use super::request::{CallHeaders, ForwardError, HttpClient, read_answer, request};
 use crate::mcp::{self, CANCELLED, CallInProgress, RequestId};
+use crate::protocol::{COMMAND_HEADER, CorrelationId};
 
 /// How often a call is sent at most.
 const TRIES: u32 = 3;
@@ -46,6 +48,8 @@ pub(super) struct OutgoingCall {
     /// When its line came, by the clock that counts sleep.
     pub(super) came: Duration,
     pub(super) in_progress: CallInProgress<()>,
+    /// The command that it has submitted, as soon as the daemon has said so.
+    pub(super) command: Option<CorrelationId>,
     /// Where its progress goes.
     pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
@@ -64,6 +68,14 @@ impl DaemonLink {
         let http = target.http();
         let (listener, handshake) = (NoticeListener::default(), ClientHandshake::default());
         Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
+    }
+
+    /// The error of a call that has no answer in its time.
+    pub(super) fn timed_out(&self, timeout: Duration, was_sent: bool) -> ForwardError {
+        match &self.finder {
+            DaemonFinder::Far(far) => far.timed_out(timeout, was_sent),
+            DaemonFinder::Local(_) => ForwardError::TimedOut { timeout, was_sent },
+        }
     }
 
     /// Sends a call and waits for its answer. `None`: it was cancelled.
@@ -130,6 +142,9 @@ impl DaemonLink {
             was_sent: !error.is_connect(),
         })?;
         self.finder.note_clock(response.headers());
+        if let Some(id) = told_command(response.headers()) {
+            call.command = Some(id);
+        }
         // Dropping wakes the next submission just as sending would.
         drop(call.accepted.take());
         let answer = read_answer(response, Some(&mut call.progress));
@@ -165,6 +180,7 @@ impl DaemonLink {
                 | ForwardError::TimedOut { .. }
                 | ForwardError::Offline { .. }
                 | ForwardError::PlaceLost { .. }
+                | ForwardError::PlaceTimedOut { .. }
                 | ForwardError::Refused { .. },
             ) => false,
         }
@@ -202,4 +218,11 @@ impl DaemonLink {
             tracing::warn!("the daemon could not be told that a call is cancelled");
         }
     }
+}
+
+/// The command that an early answer names.
+fn told_command(headers: &HeaderMap) -> Option<CorrelationId> {
+    // It stands in a sentence for the model, and may come from another machine.
+    let id = headers.get(COMMAND_HEADER)?.to_str().ok().filter(|id| CorrelationId::is_one(id))?;
+    Some(id.into())
 }

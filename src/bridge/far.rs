@@ -237,6 +237,10 @@ impl FarDaemonFinder {
         ForwardError::Offline { place: self.target.place.clone(), why: why.into() }
     }
 
+    pub(super) fn timed_out(&self, timeout: Duration, was_sent: bool) -> ForwardError {
+        ForwardError::PlaceTimedOut { place: self.target.place.clone(), timeout, was_sent }
+    }
+
     fn lost(&self) -> ForwardError {
         ForwardError::PlaceLost { place: self.target.place.clone() }
     }
@@ -340,6 +344,11 @@ impl DaemonLink {
             let found = match far.find().await {
                 Ok(found) => found,
                 Err(why) if pauses.first_loss.is_none() => return Err(why),
+                // A program on the way has waited for the place itself: what is left of the pauses helps nobody.
+                Err(ForwardError::Refused { body }) if is_broken_line(&body) => {
+                    let refused = ForwardError::Refused { body };
+                    return Err(if may_have_run { far.lost() } else { refused });
+                }
                 Err(why) => {
                     if pauses.rest().await {
                         continue;
@@ -379,7 +388,8 @@ impl DaemonLink {
                     | ForwardError::NoOwner(_)
                     | ForwardError::TimedOut { .. }
                     | ForwardError::Offline { .. }
-                    | ForwardError::PlaceLost { .. },
+                    | ForwardError::PlaceLost { .. }
+                    | ForwardError::PlaceTimedOut { .. },
                 ) => return answer,
             };
             far.forget_clock();

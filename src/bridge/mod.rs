@@ -380,6 +380,7 @@ impl StdioBridge {
             only_reads,
             came: os::time_with_sleep(),
             in_progress,
+            command: None,
             progress,
             accepted,
         };
@@ -406,7 +407,7 @@ impl ForwardedCall {
         let exchanged = tokio::select! {
             // The deadline first: a call whose time is over when its turn comes is not sent.
             biased;
-            () = deadline => Err(ForwardError::TimedOut { timeout, was_sent }),
+            () = deadline => Err(daemon.timed_out(timeout, was_sent)),
             exchanged = exchange => exchanged,
         };
         let text = match exchanged {
@@ -432,7 +433,7 @@ fn failed(
     generation: ProtocolGeneration,
     surface: &ToolSurface,
 ) -> String {
-    let body = why.to_json(call.submits(), surface);
+    let body = why.to_json((call.submits(), call.command.as_ref()), surface);
     mcp::failure(&body, &call.method, &call.id, generation)
 }
 

@@ -1,5 +1,6 @@
 //! A request to the daemon, its answer, and the reasons for a missing one.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,8 +18,8 @@ use super::events::{EventReader, ProgressLines};
 use crate::daemon_connector::DaemonConnector;
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
-    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER,
-    JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER, WAIT_HEADER,
+    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CorrelationId, EARLY_HEADER,
+    IDEMPOTENCY_HEADER, JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER, WAIT_HEADER,
 };
 use crate::tools::{ToolSurface, lost_call, with_calls_of};
 
@@ -35,6 +36,9 @@ pub(crate) const PLACE_OFFLINE: &str = "place_offline";
 
 /// The code of a call whose line to that machine broke before the answer came.
 pub(crate) const PLACE_LOST: &str = "place_lost";
+
+/// The code of a call that the machine with the browser has not answered in its time.
+pub(crate) const PLACE_TIMEOUT: &str = "place_timeout";
 
 /// The code of a call that the daemon did not answer.
 pub(crate) const DAEMON_LOST: &str = "daemon_lost";
@@ -91,6 +95,16 @@ pub(super) enum ForwardError {
         /// The place, as the person named it.
         place: String,
     },
+    /// The machine with the browser took too long.
+    #[error("`{place}` did not answer within {} s", .timeout.as_secs())]
+    PlaceTimedOut {
+        /// The place, as the person named it.
+        place: String,
+        /// How long it had.
+        timeout: Duration,
+        /// Whether the call was sent.
+        was_sent: bool,
+    },
     /// The daemon rejected the request unread.
     #[error("the Tabwire daemon refused the request")]
     Refused {
@@ -101,8 +115,12 @@ pub(super) enum ForwardError {
 
 impl ForwardError {
     /// The failed tool call's result, with the next step. `submits`: whether to call again
-    /// could do the same thing twice.
-    pub(super) fn to_json(&self, submits: bool, surface: &ToolSurface) -> Value {
+    /// could do the same thing twice; `command`: the one that it has submitted, if that is known.
+    pub(super) fn to_json(
+        &self,
+        (submits, command): (bool, Option<&CorrelationId>),
+        surface: &ToolSurface,
+    ) -> Value {
         let code = match self {
             Self::NoDaemon(_) => "no_daemon",
             Self::NoOwner(_) => "not_allowed",
@@ -110,14 +128,34 @@ impl ForwardError {
             Self::TimedOut { .. } => "daemon_timeout",
             Self::Offline { .. } => PLACE_OFFLINE,
             Self::PlaceLost { .. } => PLACE_LOST,
+            Self::PlaceTimedOut { .. } => PLACE_TIMEOUT,
             Self::Refused { body } => return body.clone(),
         };
-        let hint = with_calls_of(self.hint(submits), surface);
-        if let Self::Offline { .. } | Self::PlaceLost { .. } = self {
-            let may_have_run = matches!(self, Self::PlaceLost { .. });
-            return lost_call(code, self.to_string(), hint.into_owned(), may_have_run);
+        if let Some(may_have_run) = self.may_have_run() {
+            let command = command.filter(|_| may_have_run);
+            let hint = match command {
+                Some(id) => Cow::Owned(hint_of_accepted(id)),
+                None => self.hint(submits).into(),
+            };
+            let hint = with_calls_of(&hint, surface).into_owned();
+            return lost_call(code, self.to_string(), hint, (may_have_run, command.cloned()));
         }
+        let hint = with_calls_of(self.hint(submits), surface);
         json!({"error": code, "message": self.to_string(), "hint": hint})
+    }
+
+    /// Whether a call to another machine that has no answer may have run. `None`: it is none, or has an answer.
+    const fn may_have_run(&self) -> Option<bool> {
+        match self {
+            Self::Offline { .. } => Some(false),
+            Self::PlaceLost { .. } => Some(true),
+            Self::PlaceTimedOut { was_sent, .. } => Some(*was_sent),
+            Self::NoDaemon(_)
+            | Self::NoOwner(_)
+            | Self::Lost { .. }
+            | Self::TimedOut { .. }
+            | Self::Refused { .. } => None,
+        }
     }
 
     /// The daemon refused the request and said nothing that can be read.
@@ -142,6 +180,7 @@ impl ForwardError {
             | Self::TimedOut { .. }
             | Self::Offline { .. }
             | Self::PlaceLost { .. }
+            | Self::PlaceTimedOut { .. }
             | Self::Refused { .. }) => other,
         }
     }
@@ -154,10 +193,11 @@ impl ForwardError {
                 "Ask the user whether `tabwire reach` runs on the machine with the browser, then call again. \
                  `tabwire doctor --connect` here finds the broken part."
             }
-            Self::PlaceLost { .. } if !submits => {
+            Self::PlaceLost { .. } | Self::PlaceTimedOut { was_sent: true, .. } if !submits => {
                 "The call may have taken effect: look before you call again."
             }
             Self::PlaceLost { .. }
+            | Self::PlaceTimedOut { was_sent: true, .. }
             | Self::Lost { was_sent: true, .. }
             | Self::TimedOut { was_sent: true, .. }
                 if submits =>
@@ -168,9 +208,18 @@ impl ForwardError {
             Self::Lost { .. }
             | Self::TimedOut { .. }
             | Self::PlaceLost { .. }
+            | Self::PlaceTimedOut { .. }
             | Self::Refused { .. } => "Call again.",
         }
     }
+}
+
+/// The next step of a call whose command is known, though its answer is lost.
+fn hint_of_accepted(id: &CorrelationId) -> String {
+    format!(
+        "The daemon has accepted the command, so do not call again: once the place answers, \
+         observe({{what:\"command_result\", correlation_id:\"{id}\"}}) says how it ended."
+    )
 }
 
 /// The headers that say who the client is.
@@ -287,7 +336,7 @@ mod tests {
             ForwardError::refused(502),
         ];
         for (why, submits) in all.iter().flat_map(|why| [(why, true), (why, false)]) {
-            let told = why.to_json(submits, &ToolSurface::default());
+            let told = why.to_json((submits, None), &ToolSurface::default());
             for field in ["error", "message", "hint"] {
                 assert!(told[field].as_str().is_some_and(|text| !text.is_empty()), "{told}");
             }
@@ -297,7 +346,7 @@ mod tests {
     #[test]
     fn a_submission_that_may_have_reached_a_daemon_is_not_to_be_called_again_blindly() {
         let hints_at_the_page = |why: ForwardError, submits: bool| {
-            let hint = why.to_json(submits, &ToolSurface::default())["hint"].to_string();
+            let hint = why.to_json((submits, None), &ToolSurface::default())["hint"].to_string();
             hint.contains("may have accepted")
         };
         let late = |was_sent| ForwardError::TimedOut { timeout: Duration::from_secs(10), was_sent };

@@ -7,10 +7,14 @@ use std::str::FromStr;
 use anyhow::bail;
 use clap::Args;
 
+#[cfg(feature = "fleet")]
+use super::{ExitFailure, NO_TLS};
 use crate::bridge::{DaemonTarget, FarTarget, FarWay, TargetDaemon};
 use crate::config::DaemonLocation;
 #[cfg(feature = "fleet")]
-use crate::fleet::{AgentKey, FleetAgent, FleetNameError, NatsAddress, NatsAddressError, PlaceId};
+use crate::fleet::{
+    AgentKey, FleetAgent, FleetConnectError, FleetNameError, NatsAddress, NatsAddressError, PlaceId,
+};
 use crate::install::{CONNECT_FLAG, CREDS_FLAG};
 use crate::reach::{FarAddress, FarAddressError, far_socket};
 
@@ -145,6 +149,40 @@ impl ConnectFlag {
             agent: None,
         }))
     }
+}
+
+/// Does work by this way, and ends it with the reason and an exit code of its own once the servers there do not prove
+/// by TLS whose they are: a person has to mend that, and no other try does.
+pub(super) async fn unless_without_tls<T>(
+    far: Option<FarChoice>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    #[cfg(feature = "fleet")]
+    if let Some(agent) = far.and_then(|far| far.agent) {
+        let refused = async {
+            let refused = agent.connect().await.map_err(|why| exit_without_tls(&why));
+            match refused {
+                Err(Some(failure)) => failure,
+                // Calls tell of any other error themselves.
+                Ok(()) | Err(None) => std::future::pending().await,
+            }
+        };
+        return tokio::select! {
+            // First: else the call connects, too, and its own error comes before this one.
+            biased;
+            failure = refused => Err(failure.into()),
+            done = work => done,
+        };
+    }
+    #[cfg(not(feature = "fleet"))]
+    drop(far);
+    work.await
+}
+
+/// The failure of a command whose servers do not prove by TLS whose they are. `None`: it is another error.
+#[cfg(feature = "fleet")]
+pub(super) fn exit_without_tls(why: &FleetConnectError) -> Option<ExitFailure> {
+    why.is_of_tls().then(|| ExitFailure { code: NO_TLS, message: why.to_string() })
 }
 
 impl FarChoice {

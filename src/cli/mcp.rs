@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::connect::FarChoice;
+use super::connect::{FarChoice, unless_without_tls};
 use super::install::{self, lasting_program};
 use super::owner::{NewOwnerConsent, owner_to_use};
 use super::{logs, read_owner};
@@ -32,12 +32,14 @@ pub(super) async fn mcp(
 ) -> anyhow::Result<ExitCode> {
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(|| format!("{UNNAMED}-{}", proof::random_hex::<4>()));
-    let usual = match connect {
+    let usual = match &connect {
         Some(far) => far.target(location, client)?,
         None => local_target(location, owner, client)?,
     };
     let target = bridge::DaemonTarget { browser, job_notifications, surface, ..usual };
-    bridge::run(target, os::standard_input(), os::standard_output()).await?;
+    let running =
+        async { Ok(bridge::run(target, os::standard_input(), os::standard_output()).await?) };
+    unless_without_tls(connect, running).await?;
     Ok(ExitCode::SUCCESS)
 }
 

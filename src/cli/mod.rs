@@ -52,7 +52,7 @@ use crate::demo;
 use crate::home::StateDirectory;
 use crate::install::native_host::is_call_of_browser;
 use crate::proof::{DEFAULT_OWNER, valid_owner};
-use crate::protocol::{BrowserName, Owner};
+use crate::protocol::{BrowserName, CorrelationId, Owner};
 use crate::terminal::{OutputError, print_line};
 use crate::tools::ToolSurface;
 use connect::ConnectFlag;
@@ -68,6 +68,9 @@ const NEEDS_PERSON: u8 = 77;
 /// Exit code: another program uses the port.
 const UNAVAILABLE: u8 = 69;
 
+/// Exit code: the NATS servers of a place do not prove by TLS that they are its team's.
+const NO_TLS: u8 = 78;
+
 const AFTER_HELP: &str = "\
 Exit codes:
   0   success (also: a daemon already runs; the reader of the output closed it)
@@ -78,6 +81,7 @@ Exit codes:
   75  the wait ended before the command did (`call`)
   77  the command would widen what agents may do, and no person agreed: run it in a
       terminal, or add --unattended
+  78  no TLS with NATS servers off this machine, or not of this key (`mcp`, `call`, `join`)
   130 Ctrl+C cancelled the command (`call`)
 
 Environment:
@@ -486,9 +490,8 @@ fn arguments() -> Vec<OsString> {
 }
 
 fn correlation_id(text: &str) -> Result<String, &'static str> {
-    let fits = (1..=128).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    fits.then(|| text.to_owned())
+    CorrelationId::is_one(text)
+        .then(|| text.to_owned())
         .ok_or("ids have letters, digits and _ only; `tabwire commands` lists them")
 }
 
@@ -624,9 +627,17 @@ mod tests {
                 "README lacks `tabwire {name}`"
             );
         }
-        for code in
-            [0, 1, 2, NOT_RUNNING, UNAVAILABLE, call::PENDING, NEEDS_PERSON, call::INTERRUPTED]
-        {
+        for code in [
+            0,
+            1,
+            2,
+            NOT_RUNNING,
+            UNAVAILABLE,
+            call::PENDING,
+            NEEDS_PERSON,
+            NO_TLS,
+            call::INTERRUPTED,
+        ] {
             assert!(AFTER_HELP.contains(&format!("\n  {code} ")), "{code}");
         }
     }

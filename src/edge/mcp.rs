@@ -21,7 +21,7 @@ use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -39,7 +39,7 @@ use crate::mcp::{
     RpcNotification, RpcReply,
 };
 use crate::protocol::{
-    EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
+    COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
 };
 use crate::tools::{NowOrLater, SurfaceError, ToolSurface};
 use answer::AnswerDelivery;
@@ -124,12 +124,15 @@ async fn post(
         if let (NowOrLater::Now(_), Some(id)) = (&outcome, &submitted) {
             edge.tools.hub().orders_written(id).await;
         }
+        let told_early = submitted.clone().filter(|_| early);
         let given_up_by_closing =
             submitted.filter(|_| generation == ProtocolGeneration::Modern && !early);
-        (AnswerDelivery::new(edge, caller, given_up_by_closing, job_call), progress, outcome)
+        let delivery = AnswerDelivery::new(edge, caller, given_up_by_closing, job_call);
+        (delivery, told_early, progress, outcome)
     };
-    let (delivery, progress, outcome) = FinishOnDrop { rest: Some(Box::pin(handled)), tasks }.await;
-    match outcome {
+    let handled = FinishOnDrop { rest: Some(Box::pin(handled)), tasks };
+    let (delivery, told_early, progress, outcome) = handled.await;
+    let mut response = match outcome {
         NowOrLater::Now(done) => delivery.respond(done, generation),
         NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
             // An answer that is there already goes out as JSON, which every client reads.
@@ -140,7 +143,12 @@ async fn post(
             None if early => delivery.respond_early(later),
             None => delivery.respond(later.await, generation),
         },
+    };
+    let id = told_early.and_then(|id| HeaderValue::from_str(id.as_str()).ok());
+    if let Some(id) = id {
+        response.headers_mut().insert(COMMAND_HEADER, id);
     }
+    response
 }
 
 /// A call whose body is there.

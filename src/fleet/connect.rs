@@ -80,6 +80,12 @@ impl FleetConnectError {
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
+
+    /// Whether the servers do not prove by TLS that they are the tenant's.
+    #[must_use]
+    pub const fn is_of_tls(&self) -> bool {
+        matches!(self, Self::Tls(_) | Self::Certificates(_))
+    }
 }
 
 /// Which server is tried first.
@@ -114,7 +120,7 @@ impl FleetConnection {
         let (refusals, _) = broadcast::channel(REFUSALS);
         let (connects, mut connected) = watch::channel(0);
         let heard = refusals.clone();
-        let needs_tls = servers.require_tls() || servers.ca.is_some();
+        let needs_tls = servers.needs_tls();
         let mut options = ConnectOptions::with_nkey(seed.to_owned())
             .custom_inbox_prefix(inbox)
             .name(name)

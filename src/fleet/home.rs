@@ -77,6 +77,22 @@ pub struct HomePassage {
     pub owner_of: OwnerLookup,
 }
 
+/// Connects once as the home of a place, and takes no call.
+///
+/// # Errors
+///
+/// [`FleetConnectError`].
+pub async fn try_home(key: &PlaceKey) -> Result<(), FleetConnectError> {
+    connect(key).await.map(|_| ())
+}
+
+async fn connect(key: &PlaceKey) -> Result<FleetConnection, FleetConnectError> {
+    let inbox = subjects::home_inbox(key.place.as_str());
+    let name = format!("tabwire place {}", key.place);
+    let seed = key.seed.expose();
+    FleetConnection::open(&key.servers, seed, &inbox, &name, ServerOrder::Any).await
+}
+
 /// Takes calls for a place until that is of no use any more: the error says why. Nothing that passes by itself ends it.
 pub async fn run_home(
     key: &PlaceKey,
@@ -86,17 +102,7 @@ pub async fn run_home(
     let home = Arc::new(PlaceHome::new(key, passage));
     let mut pause = PAUSE;
     loop {
-        let inbox = subjects::home_inbox(key.place.as_str());
-        let name = format!("tabwire place {}", key.place);
-        let why = match FleetConnection::open(
-            &key.servers,
-            key.seed.expose(),
-            &inbox,
-            &name,
-            ServerOrder::Any,
-        )
-        .await
-        {
+        let why = match connect(key).await {
             Ok(connection) => {
                 pause = PAUSE;
                 let silence = tell_of_silence(connection.clone(), &state);

@@ -214,6 +214,12 @@ impl TenantServers {
     pub fn require_tls(&self) -> bool {
         self.addresses.iter().any(|address| !address.is_loopback())
     }
+
+    /// Whether they are spoken to by TLS: it is required, or the key names who vouches for them.
+    #[must_use]
+    pub fn needs_tls(&self) -> bool {
+        self.require_tls() || self.ca.is_some()
+    }
 }
 
 /// The secret half of a key of NATS. It is in no debug output.

@@ -19,7 +19,7 @@ mod users_file;
 
 pub use agent::FleetAgent;
 pub use connect::FleetConnectError;
-pub use home::{HomePassage, OwnerLookup, PlaceHomeState, run_home};
+pub use home::{HomePassage, OwnerLookup, PlaceHomeState, run_home, try_home};
 pub use keys::{
     AgentKey, AgentName, FleetKeyError, FleetNameError, KEY_BYTES_MAX, NatsAddress,
     NatsAddressError, NkeySeed, PlaceId, PlaceKey, TenantName, TenantServers,

@@ -18,6 +18,10 @@ pub const USERS_MAX: usize = 10_000;
 const HEAD: &str = "# The users of the NATS servers, written by `tabwire-fleet places`. Change nothing here by hand.\nauthorization {\n  users [\n";
 const FOOT: &str = "  ]\n}\n";
 
+/// The user of servers that have no others: an empty list lets everybody in without a key. Nobody has the secret of this
+/// one, and it may do nothing.
+const NOBODY: &str = "    {\"nkey\":\"UABTKLD7GT24JCT3BKNXMC4SSZSZ7EFNAWHRIP7YDO6EIYAXDDNBLPEQ\",\"permissions\":{\"publish\":{\"deny\":[\">\"]},\"subscribe\":{\"deny\":[\">\"]}}}\n";
+
 /// A place or an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetUser {
@@ -243,6 +247,9 @@ impl FleetUsers {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = HEAD.to_owned();
+        if self.0.is_empty() {
+            text += NOBODY;
+        }
         for user in &self.0 {
             let line = serde_json::to_string(&user.line()).unwrap_or_default();
             let _ = writeln!(text, "    {line}");
@@ -260,6 +267,7 @@ impl FleetUsers {
         let lines = text.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix(FOOT));
         let framed = "the first or the last lines differ";
         let lines = lines.ok_or(FleetUsersError::Line { line: last, why: framed.into() })?;
+        let lines = if lines == NOBODY { "" } else { lines };
         let mut users = Self::default();
         for (at, line) in lines.lines().enumerate() {
             let bad = |why: String| FleetUsersError::Line { line: first + at, why: why.into() };

@@ -163,6 +163,13 @@ impl CorrelationId {
         random.get(..SHOWN_CHARS).unwrap_or(random)
     }
 
+    /// Whether a text has the form of an id: 1 to 128 letters, digits and `_`.
+    #[must_use]
+    pub fn is_one(text: &str) -> bool {
+        (1..=128).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    }
+
     /// Whether an id or its random part starts with this text.
     #[must_use]
     pub fn begins(id: &str, beginning: &str) -> bool {

@@ -148,6 +148,10 @@ pub const DOCTOR_CLIENT: &str = "doctor";
 /// command is accepted. The value does not matter.
 pub const EARLY_HEADER: &str = "x-tabwire-early";
 
+/// The header of such an early answer with the id of the command, which its caller may have to ask for by another
+/// call: the rest of the answer can be lost on a long way.
+pub const COMMAND_HEADER: &str = "x-tabwire-command";
+
 /// The header with a call's idempotency key. A cancel names the call by the same key. A bridge
 /// sets the header on every call that submits a command.
 pub const IDEMPOTENCY_HEADER: &str = "x-tabwire-idempotency-key";

@@ -5,8 +5,8 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 
 use crate::protocol::{
-    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CLOCK_HEADER, EARLY_HEADER,
-    IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
+    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CLOCK_HEADER, COMMAND_HEADER,
+    EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
 };
 
 /// Those of a call.
@@ -28,8 +28,13 @@ const OF_CALLS: [HeaderName; 14] = [
 ];
 
 /// Those of an answer.
-const OF_ANSWERS: [HeaderName; 4] =
-    [ALLOW, CONTENT_TYPE, RETRY_AFTER, HeaderName::from_static(CLOCK_HEADER)];
+const OF_ANSWERS: [HeaderName; 5] = [
+    ALLOW,
+    CONTENT_TYPE,
+    RETRY_AFTER,
+    HeaderName::from_static(CLOCK_HEADER),
+    HeaderName::from_static(COMMAND_HEADER),
+];
 
 /// The headers of a call that are carried.
 pub(crate) fn of_call(given: &HeaderMap) -> HeaderMap {

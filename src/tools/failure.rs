@@ -77,13 +77,21 @@ pub(super) struct LostCall {
     failure: CallFailure,
     /// Whether it may have been carried out all the same.
     may_have_run: bool,
+    /// The command that it has submitted, if the daemon said so before the answer was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation_id: Option<CorrelationId>,
 }
 
 /// The failure of such a call, as JSON.
 #[must_use]
-pub fn lost_call(code: &'static str, message: String, hint: String, may_have_run: bool) -> Value {
+pub fn lost_call(
+    code: &'static str,
+    message: String,
+    hint: String,
+    (may_have_run, correlation_id): (bool, Option<CorrelationId>),
+) -> Value {
     let failure = CallFailure::new(code, message, hint);
-    serde_json::to_value(LostCall { failure, may_have_run }).unwrap_or_default()
+    serde_json::to_value(LostCall { failure, may_have_run, correlation_id }).unwrap_or_default()
 }
 
 /// No command has this id.

@@ -21,5 +21,6 @@ mod mcp;
 mod polling;
 mod reach;
 mod simulation;
+mod storm;
 mod systems;
 mod type_names;

@@ -18,7 +18,7 @@ use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
 use serde_json::{Map, Value};
 
-use super::connect::ConnectFlag;
+use super::connect::{ConnectFlag, unless_without_tls};
 use super::mcp::{client_name, target};
 use super::output_file::check_new;
 use super::{Cli, ExitFailure, correlation_id, logs, print_error, trace};
@@ -138,13 +138,15 @@ pub(super) async fn run(
     }
     logs::to_stderr("warn");
     let client = client.unwrap_or_else(default_client);
-    let target = match far.chosen()? {
+    let far = far.chosen()?;
+    let target = match &far {
         Some(far) => far.target(location, client)?,
         None => target(location, client)?,
     };
     let named_after = named_after(&tool, &given);
     let printing = AnswerPrinter { json, out: out.as_deref(), named_after: &named_after };
-    let code = match CallFollower::start(target, tool, given, wait)?.follow().await? {
+    let following = CallFollower::start(target, tool, given, wait)?.follow();
+    let code = match unless_without_tls(far, following).await? {
         CallEnd::Answered(answer) => {
             return Ok(if printing.print(answer)? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }

@@ -8,13 +8,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::connect::exit_without_tls;
 use crate::cli::owner::{list_of, tell_daemon};
 use crate::cli::person::{UnattendedFlag, can_ask, nobody_to_ask, require_consent_to_reversible};
 use crate::config::DaemonLocation;
-use crate::fleet::{KEY_BYTES_MAX, PlaceKey, TenantName};
+use crate::fleet::{KEY_BYTES_MAX, PlaceKey, TenantName, try_home};
 use crate::home::{StateDirectory, StateDirectoryRemoval, TenantFiles};
 use crate::protocol::Owner;
-use crate::terminal::{clean, print_line};
+use crate::terminal::{ProgressNotice, clean, print_line};
 
 pub(super) const JOIN_HELP: &str = "The operator of the team gives you a line or a file, which is a secret. It is read from the terminal or the\nfile, never from the arguments, which other programs see. What the agents may do here you decide: each\nsite needs your word in the popup.\n\nExamples:\n  tabwire-fleet join                    paste the line; `tabwire join` names this program\n  tabwire-fleet join qa-17.join --tenant acme";
 
@@ -47,7 +48,7 @@ pub(in crate::cli) struct LeaveArguments {
     json: bool,
 }
 
-pub(super) fn join(
+pub(super) async fn join(
     location: &DaemonLocation,
     JoinArguments { file, tenant, consent, json }: JoinArguments,
 ) -> anyhow::Result<ExitCode> {
@@ -60,6 +61,7 @@ pub(super) fn join(
     list_of(&home)?;
     let (tenants, tenant) = (home.tenants(), key.tenant.clone());
     check_free(&tenants, &tenant)?;
+    check_tls(&key).await?;
     let words = warning(&tenant, &key);
     writeln!(io::stderr(), "{words}")?;
     let what = format!("the agents of {tenant} use the browser as place {}", key.place);
@@ -98,6 +100,18 @@ fn warning(tenant: &TenantName, key: &PlaceKey) -> String {
         key.place,
         clean(&servers.join(", "))
     )
+}
+
+/// Servers that do not prove by TLS whose they are get no place. Of those that are not reached now the home tells later.
+async fn check_tls(key: &PlaceKey) -> anyhow::Result<()> {
+    if !key.servers.needs_tls() {
+        return Ok(());
+    }
+    let _progress = ProgressNotice::start("asking the team's servers for their certificate");
+    match try_home(key).await.map_err(|why| exit_without_tls(&why)) {
+        Err(Some(failure)) => Err(failure.into()),
+        Ok(()) | Err(None) => Ok(()),
+    }
 }
 
 /// A tenant is bound to its servers at `join`: no other key takes its name.

@@ -82,7 +82,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     match command {
         FleetCommand::Places(given) => places::run(given),
-        FleetCommand::Join(given) => join::join(location, given),
+        FleetCommand::Join(given) => join::join(location, given).await,
         FleetCommand::Leave(given) => join::leave(location, given).await,
     }
 }

@@ -36,10 +36,12 @@ async fn the_usual_program_names_the_one_that_has_places_and_does_nothing() {
     assert!(!place.path().join("acme").exists() && place.daemon().is_none());
 }
 
-/// A run of `tabwire-fleet` in a sandbox.
+/// A run of `tabwire-fleet` in a sandbox: of the build beside the tests, unless `TABWIRE_FLEET_PROGRAM` names another.
 #[cfg(feature = "fleet")]
 pub(crate) fn fleet(place: &ProgramSandbox, arguments: &[&str]) -> Command {
-    let mut command = place.command_of(env!("CARGO_BIN_EXE_tabwire-fleet"), arguments);
+    let named = std::env::var("TABWIRE_FLEET_PROGRAM");
+    let program = named.as_deref().unwrap_or(env!("CARGO_BIN_EXE_tabwire-fleet"));
+    let mut command = place.command_of(program, arguments);
     command.current_dir(place.path());
     command
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rcgen::{CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, KeyPair};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tabwire::protocol::{TabScope, Timestamp};
@@ -13,7 +14,11 @@ use testkit::{
     free_port, signal, soon, until,
 };
 
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpStream;
+
 use super::nats::{OperatorServer, nats_program};
+use super::servers::authority;
 use super::{done, script};
 use crate::cli::places::fleet;
 
@@ -70,7 +75,7 @@ async fn run(place: &ProgramSandbox, words: &[&str]) {
 }
 
 /// Free ports of the loopback whose ports for the cluster are free, too.
-fn cluster_ports() -> Vec<u16> {
+pub(super) fn cluster_ports() -> Vec<u16> {
     let mut ports: Vec<u16> = Vec::new();
     while ports.len() < COUNT {
         let port = free_port();
@@ -88,12 +93,25 @@ fn cluster_ports() -> Vec<u16> {
 impl TeamCluster {
     /// `None`: there is no server for this computer, which is said.
     pub(crate) async fn start() -> Option<Self> {
+        Self::start_by(None).await
+    }
+
+    /// The same; by TLS, with certificates of this authority.
+    async fn start_by(authority: Option<&CertifiedIssuer<'static, KeyPair>>) -> Option<Self> {
         let program = nats_program()?;
         let (operator, ports) = (ProgramSandbox::new(), cluster_ports());
         let addresses: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         let servers = addresses.iter().flat_map(|address| ["--server", address.as_str()]);
-        run(&operator, &["places", "init", "acme"].into_iter().chain(servers).collect::<Vec<_>>())
-            .await;
+        let mut words: Vec<_> = ["places", "init", "acme"].into_iter().chain(servers).collect();
+        if let Some(authority) = authority {
+            std::fs::write(operator.path().join("authority.pem"), authority.pem()).unwrap();
+            words.extend(["--ca", "authority.pem"]);
+            words.extend(["--cert", "server-cert.pem", "--key", "server-key.pem"]);
+        }
+        run(&operator, &words).await;
+        if let Some(authority) = authority {
+            write_certificate(&operator.path().join("acme"), authority);
+        }
         let names: Vec<_> = (1..=COUNT).map(|number| format!("qa-{number}")).collect();
         for name in &names {
             let out = format!("acme/{name}.join");
@@ -162,7 +180,7 @@ impl TeamCluster {
     }
 
     /// By which server the home of a place is connected.
-    fn server_of_home(&self, place: usize) -> Option<usize> {
+    pub(super) fn server_of_home(&self, place: usize) -> Option<usize> {
         self.server_of(self.places[place].daemon.as_ref()?.pid())
     }
 
@@ -187,6 +205,18 @@ impl TeamCluster {
             daemon.stop().await;
         }
     }
+}
+
+/// Writes a certificate for servers on the loopback, and its key.
+fn write_certificate(dir: &Path, authority: &CertifiedIssuer<'static, KeyPair>) {
+    let own = KeyPair::generate().unwrap();
+    let mut about = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    // Each server is the others' client, too.
+    about.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = about.signed_by(&own, authority).unwrap();
+    std::fs::write(dir.join("server-cert.pem"), certificate.pem()).unwrap();
+    std::fs::write(dir.join("server-key.pem"), own.serialize_pem()).unwrap();
 }
 
 impl TeamPlace {
@@ -217,7 +247,7 @@ impl TeamPlace {
     }
 
     /// A browser that answers every command with the name of the place.
-    async fn browser(&self) -> AutoExtension {
+    pub(super) async fn browser(&self) -> AutoExtension {
         let builder = ExtensionBuilder::at(self.port(), &self.sandbox.home());
         let name = self.name.clone();
         builder.sharing(&[7]).connect().await.auto(move |_| json!({"value": name}))
@@ -336,6 +366,51 @@ async fn a_team_s_calls_go_on_by_another_server_of_its_cluster_and_its_other_pla
     let goes_on =
         async || agents[2].call("another place", script("3")).await["result"]["value"] == "qa-3";
     soon("a call of another place", until(goes_on)).await;
+    team.end().await;
+}
+
+/// What a server says of itself first, to clients or, 2000 above, to other servers.
+async fn first_words(port: u16) -> String {
+    let mut words = BufReader::new(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+    let mut line = String::new();
+    soon("the server's first words", words.read_line(&mut line)).await.unwrap();
+    line
+}
+
+#[tokio::test]
+async fn in_a_cluster_with_tls_agents_homes_and_servers_speak_by_it_and_calls_outlive_a_server() {
+    let Some(mut team) = TeamCluster::start_by(Some(&authority())).await else { return };
+    for port in &team.ports {
+        let words = first_words(*port).await;
+        assert!(words.contains("\"tls_required\":true"), "{words}");
+        // Servers begin with TLS, so one that speaks plainly hears nothing, and is closed.
+        assert_eq!(first_words(port + ROUTE_PORT_ABOVE).await, "");
+    }
+    let _browser = team.places[0].browser().await;
+    let mut agent = team.agent(0, 0);
+    agent.until_there().await;
+    // By two servers, so that the route between them carries the call.
+    while team.server_of_home(0).is_none_or(|own| own == 0) {
+        team.places[0].kill().await;
+        team.places[0].serve().await;
+        soon("the home", until(async || team.server_of_home(0).is_some())).await;
+    }
+    let _browser = team.places[0].browser().await;
+    agent.until_there().await;
+    let told = agent.call("by two servers", script("1")).await;
+    assert_eq!(told["result"]["value"], "qa-1", "{told}");
+    for killed in [0, team.server_of_home(0).unwrap()] {
+        team.kill_server(killed).await;
+        let mut tries = 0;
+        let goes_on = async || {
+            tries += 1;
+            let told =
+                agent.call("by another server", script(&format!("{killed} + {tries}"))).await;
+            told["result"]["value"] == "qa-1"
+        };
+        soon("calls by the servers that are left", until(goes_on)).await;
+        team.start_server(killed).await;
+    }
     team.end().await;
 }
 

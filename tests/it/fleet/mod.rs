@@ -4,10 +4,13 @@ mod calls;
 pub(crate) mod cluster;
 mod cost;
 mod flood;
+mod half_made;
 mod hostile;
 mod joined;
 mod nats;
+mod scale;
 mod servers;
+mod slow;
 mod storm;
 mod trouble;
 

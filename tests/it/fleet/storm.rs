@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::cluster::TeamCluster;
 use crate::cli::places::fleet;
-use crate::reach::storm::{
+use crate::storm::{
     CallFate, STILL, ScriptRuns, browser, check_runs, fate_of, hit, script_call, storm_dice,
 };
 
@@ -37,6 +37,9 @@ const OPEN_MAX: usize = 8;
 
 /// Required: within this time a call is answered, whatever breaks, in ms.
 const ANSWERED: u128 = 15_000;
+
+/// A call that is not answered by then never is, in ms.
+const LOST: u128 = 2 * ANSWERED;
 
 /// Required: within this time the others go on, in ms.
 const OTHERS: u128 = 1_000;
@@ -141,7 +144,13 @@ impl StormAgent<'_> {
                 return (bridge, calls);
             }
             tokio::select! {
-                _ = ticks.tick() => if !is_over && open.len() < OPEN_MAX {
+                _ = ticks.tick() => {
+                    let now = self.watch.since.millis();
+                    let lost = open.iter().find(|(_, asked)| now - **asked > LOST);
+                    assert!(lost.is_none(), "{lost:?} ms has no answer at {now} ms");
+                    if is_over || open.len() >= OPEN_MAX {
+                        continue;
+                    }
                     n_asked += 1;
                     let script = format!("call_{}_{n_asked}()", self.number);
                     // One that is killed is noticed below.

@@ -68,11 +68,40 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
     agent.ask(&"b".into(), "interact", script("more()")).await;
     let command = browser.command().await;
     browser.claim(&command).await;
+    // The next in turn goes once the agent knows that this one was accepted.
+    agent.ask(&"c".into(), "interact", script("next()")).await;
+    let both = until(async || {
+        let told = agent.call_raw("observe", json!({"what": "pending_commands"})).await;
+        body(&told).to_string().matches("\"correlation_id\"").count() == 2
+    });
+    soon("the next in turn", both).await;
     machine.kill_home().await;
     let watch = Stopwatch::start();
     let told = agent.late_answer(&"b".into()).await;
     assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
+    // It had been accepted: once the place is there again, its result is there under this id.
+    let told = body(&told["result"]);
+    assert_eq!(told["correlation_id"], json!(command.id), "{told}");
+    assert!(told["hint"].as_str().unwrap().contains("command_result"), "{told}");
     assert!(watch.micros() < 15_000_000, "{} µs", watch.micros());
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_in_its_time_ends_with_place_timeout_and_may_have_run() {
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine, browser, caller, .. } = stage;
+    let _browser = browser.auto(|_| json!({"value": 1}));
+    let mut agent = caller.mcp();
+    agent.call("interact", script("1")).await;
+    // The home takes the call, and the daemon behind it says nothing any more.
+    signal(machine.daemon.pid(), Signal::STOP);
+    agent.ask(&"a".into(), "observe", json!({"what": "tabs"})).await;
+    let told = agent.late_answer(&"a".into()).await;
+    signal(machine.daemon.pid(), Signal::CONT);
+    assert_eq!(failure(&told), ("place_timeout".to_owned(), Some(true)), "{told}");
+    let told = body(&told["result"]);
+    assert!(told["message"].as_str().unwrap().contains("within 10 s"), "{told}");
+    assert!(told["hint"].as_str().unwrap().contains("look before you call again"), "{told}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ mod outward;
 pub(crate) mod place_run;
 mod slow;
 pub(crate) mod ssh;
-pub(crate) mod storm;
+mod storm;
 mod wsl;
 
 use std::path::{Path, PathBuf};
@@ -30,10 +30,10 @@ const PIPE: usize = 64 * 1024;
 const PLACE: &str = "box";
 
 /// How many bytes the longest results here have: escaped they are a little below the 7.5 MiB that a result may have.
-const LONGEST: usize = 115 * 1024 * 65;
+pub(crate) const LONGEST: usize = 115 * 1024 * 65;
 
 /// A text of so many bytes at most, in lines: parts of results end at line ends.
-fn long_text(length: usize) -> String {
+pub(crate) fn long_text(length: usize) -> String {
     let line = "0123456789abcdefghijklmnopqrstuvwxyz-0123456789abcdefghijklmnopq\n";
     line.repeat(length / line.len())
 }

@@ -1,72 +1,15 @@
 //! A slow line: a real `sshd` behind 1 Mbit/s and 200 ms there and back.
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{DeliveredCommand, ExtensionBuilder, StdioClient};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio::time::{Sleep, sleep};
+use testkit::{DeliveredCommand, ExtensionBuilder, SlowLine, StdioClient};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::place_run::{PlaceRun, TwoMachines};
 use super::ssh::SshServer;
 use super::{LONGEST, long_text};
-
-/// How many bytes pass in a second: 1 Mbit.
-const RATE: f64 = 125_000.0;
-
-/// How long a byte is on its way.
-const ONE_WAY: Duration = Duration::from_millis(100);
-
-/// How many bytes are taken at a time, and how many of these wait on the way: 64 KiB, as in a router.
-const PART: usize = 1024;
-const PARTS: usize = 64;
-
-/// One direction of a slow line.
-async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
-    let (queue, mut waiting) = mpsc::channel::<(Pin<Box<Sleep>>, Vec<u8>)>(PARTS);
-    let taking = async move {
-        loop {
-            let mut part = vec![0; PART];
-            let Ok(read @ 1..) = from.read(&mut part).await else { return };
-            part.truncate(read);
-            if queue.send((Box::pin(sleep(ONE_WAY)), part)).await.is_err() {
-                return;
-            }
-        }
-    };
-    let giving = async move {
-        while let Some((arrives, part)) = waiting.recv().await {
-            arrives.await;
-            #[expect(clippy::cast_precision_loss, reason = "at most a part")]
-            let takes = Duration::from_secs_f64(part.len() as f64 / RATE);
-            if to.write_all(&part).await.is_err() {
-                return;
-            }
-            sleep(takes).await;
-        }
-    };
-    tokio::join!(taking, giving);
-}
-
-/// A port behind which a slow line leads to another.
-async fn slow_line(port: u16) -> (u16, AbortOnDropHandle<()>) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let slow = listener.local_addr().unwrap().port();
-    let serving = tokio::spawn(async move {
-        while let Ok((near, _)) = listener.accept().await {
-            let far = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-            let (near_from, near_to) = near.into_split();
-            let (far_from, far_to) = far.into_split();
-            tokio::spawn(async { tokio::join!(pass(near_from, far_to), pass(far_from, near_to)) });
-        }
-    });
-    (slow, AbortOnDropHandle::new(serving))
-}
 
 /// A result of so many bytes comes whole, and calls beside it are answered.
 async fn comes_whole(length: usize) {
@@ -76,8 +19,8 @@ async fn comes_whole(length: usize) {
     let shim = ExtensionBuilder::at(daemon.port, &machines.home.home()).sharing(&[7]);
     let extension = shim.connect().await;
     let server = SshServer::start(&machines).await;
-    let (port, _line) = slow_line(server.port()).await;
-    server.lead_by(port);
+    let line = SlowLine::to(server.port()).await;
+    server.lead_by(line.port());
     let _run = PlaceRun::start(server.reach_far_away(&machines)).await;
     let mut beside = StdioClient::spawn(machines.far.command(&["mcp", "--connect", "box"]));
     let long = long_text(length);

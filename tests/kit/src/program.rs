@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -193,12 +193,18 @@ pub fn cli_of(daemon: &super::TestDaemon, arguments: &[&str]) -> Command {
 
 /// Runs a command to its end.
 pub async fn finish(mut command: Command) -> ProgramOutput {
-    let output = soon("the program's end", command.output()).await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    ProgramOutput {
-        code: output.status.code(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
+    ProgramOutput::of(soon("the program's end", command.output()).await.unwrap())
+}
+
+impl ProgramOutput {
+    /// The same as text.
+    pub fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 }
 
