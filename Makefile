@@ -19,7 +19,7 @@ NEXTEST = $(CARGO) nextest run --locked --workspace
 BUILT = $(CARGO) test --locked --workspace --no-run --quiet
 
 .PHONY: fleet demo check test full fmt clippy docs extension unit unit-quick doctests browsers hostile conformance clients \
-	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist dist-host packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach storm-places
+	controls chaos soak agents collectors deny advisories miniwob miniwob-sample program dist dist-host packages test-packages packing same-program bench bench-each bench-peers screenshots macos windows wine browser xvfb systemd sshd nextest cargo-deny demo-reach demo-places nats bench-reach bench-places storm-places
 
 demo: browser
 	$(CARGO) build --release --locked
@@ -40,6 +40,14 @@ bench-reach: nextest sshd
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
 		$(NEXTEST) --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
 
+# What the way to a team's places costs by two servers, the largest result over a slow line with small calls beside it,
+# and calls to any of 9,999 places on three servers beside calls to one of ten. TABWIRE_PLACES names another number.
+bench-places: nextest nats
+	$(CARGO) build --release --locked --features fleet
+	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire-fleet" TABWIRE_FLEET_PROGRAM="$(CURDIR)/target/release/tabwire-fleet" \
+		$(NEXTEST) --features tabwire/fleet --test it --run-ignored only --no-capture \
+		--filterset 'test(/^fleet::(cost|slow|scale)::/)'
+
 # The order: what is quick and says most comes first.
 check: fmt extension clippy unit-quick
 	@echo "all checks passed"
@@ -48,7 +56,7 @@ test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample pa
 	@echo "all tests passed"
 
 full: TARGETS = windows-x64
-full: test demo-places storm-places controls chaos windows test-packages same-program soak agents
+full: test demo-places storm-places bench-places controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:
