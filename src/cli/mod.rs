@@ -69,6 +69,7 @@ const NEEDS_PERSON: u8 = 77;
 const UNAVAILABLE: u8 = 69;
 
 /// Exit code: the NATS servers of a place do not prove by TLS that they are its team's.
+#[cfg(any(feature = "fleet", test))]
 const NO_TLS: u8 = 78;
 
 const AFTER_HELP: &str = "\

@@ -36,7 +36,7 @@ use super::http_error::{HttpError, json_response};
 use crate::hub::{Caller, RequestContext};
 use crate::mcp::{
     self, IncomingMessage, McpHeaders, ProtocolGeneration, RpcAnswer, RpcError, RpcErrorKind,
-    RpcNotification, RpcReply,
+    RpcNotification, RpcReply, RpcRequest,
 };
 use crate::protocol::{
     COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
@@ -103,10 +103,21 @@ async fn post(
     if request.method == mcp::LISTEN && generation == ProtocolGeneration::Modern {
         return stream::subscribe(&edge, &caller, &headers, &request).await;
     }
+    let context = RequestContext { key, ..limit.context() };
+    answer((edge, caller), (request, generation), context, surface, &headers).await
+}
+
+/// Answers a request as its headers ask for it.
+async fn answer(
+    (edge, caller): (Arc<EdgeState>, Caller),
+    (request, generation): (RpcRequest, ProtocolGeneration),
+    context: RequestContext,
+    surface: ToolSurface,
+    headers: &HeaderMap,
+) -> Response {
     let early = headers.contains_key(EARLY_HEADER);
     // Taken before `edge` moves into the future.
     let tasks = edge.tasks.clone();
-    let context = RequestContext { key, ..limit.context() };
     // Before the call begins its job: notices of the job wait for this answer.
     let job_call = edge.job_calls.begin(&caller, &request);
     let handled = async move {
@@ -134,7 +145,7 @@ async fn post(
     let (delivery, told_early, progress, outcome) = handled.await;
     let mut response = match outcome {
         NowOrLater::Now(done) => delivery.respond(done, generation),
-        NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(&headers)) {
+        NowOrLater::Later(mut later) => match progress.filter(|_| takes_events(headers)) {
             // An answer that is there already goes out as JSON, which every client reads.
             Some(progress) => match (&mut later).now_or_never() {
                 Some(done) => delivery.respond(done, generation),

@@ -1,6 +1,7 @@
 //! As many places as a users file has, each with a connection of its own, on three servers: whether calls to any of
 //! them take longer than to one of ten. `make bench-places`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,11 +59,13 @@ fn allow_files(needed: u64) {
     setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).unwrap();
 }
 
-/// The keys of places and of an agent that may call all of them; the folder has them as users.
+/// The keys of places and of an agent that may call these of them; the folder has them as users. One that may call all
+/// has its server keep thousands of subjects for each of its connections.
 fn keys_of(
     folder: &OperatorFolder,
     of: &TenantSettings,
     count: usize,
+    granted: &BTreeSet<usize>,
 ) -> (Vec<PlaceKey>, AgentKey) {
     let TenantSettings { tenant, servers } = of.clone();
     let mut users = FleetUsers::default();
@@ -75,7 +78,7 @@ fn keys_of(
         })
         .collect();
     let (owner, seed) = (AGENT.parse().unwrap(), NkeySeed::generate().unwrap());
-    let names: Vec<_> = places.iter().map(|key| key.place.clone()).collect();
+    let names: Vec<_> = granted.iter().map(|at| places[*at].place.clone()).collect();
     users.grant(&owner, &names, || Ok::<_, FleetUsersError>(seed.public())).unwrap();
     folder.set_users(&users).unwrap();
     (places, AgentKey { tenant, owner, servers, seed })
@@ -104,10 +107,9 @@ impl ManyHomes {
     }
 
     /// How long calls to some of them take at the median, in µs.
-    async fn calls(&self, key: &AgentKey, dice: &mut SeededRandom) -> u128 {
+    async fn calls(&self, key: &AgentKey, places: impl Iterator<Item = usize>) -> u128 {
         let mut took = Vec::new();
-        for _ in 0..CALLED {
-            let at = usize::try_from(dice.next()).unwrap() % self.homes.len();
+        for at in places {
             let machine = AgentMachine::new(key, self.keys[at].place.as_str());
             // One client: the tab is its own from call to call.
             let words = ["mcp", "--client", "scale"];
@@ -163,26 +165,29 @@ async fn calls_to_any_of_all_places_of_a_users_file_take_hardly_longer_than_to_o
     let of = TenantServers { addresses, ca: None, name: None };
     let settings = TenantSettings { tenant: "acme".parse().unwrap(), servers: of };
     let folder = OperatorFolder::init(&dir, &settings, None).unwrap();
-    let (keys, key) = keys_of(&folder, &settings, all);
+    let mut dice = SeededRandom::new(any_seed());
+    let any: Vec<_> = (0..CALLED).map(|_| usize::try_from(dice.next()).unwrap() % all).collect();
+    let few = || (0..FEW).cycle().take(CALLED);
+    let granted: BTreeSet<_> = any.iter().copied().chain(few()).collect();
+    let (keys, key) = keys_of(&folder, &settings, all, &granted);
     let servers = servers(&program, &dir, &ports).await;
     let (machine, browser) = PlaceMachine::without_home(&keys[0], &[AGENT]).await;
     let _browser = browser.auto(|_| json!({"value": 1}));
-    let mut dice = SeededRandom::new(any_seed());
     let mut many = ManyHomes { keys, homes: Vec::new() };
 
     many.connect(FEW, &machine).await;
-    let before = many.calls(&key, &mut dice).await;
+    let before = many.calls(&key, few()).await;
     let watch = Stopwatch::start();
     many.connect(all, &machine).await;
     let connecting = watch.millis();
-    let of_all = many.calls(&key, &mut dice).await;
+    let of_all = many.calls(&key, any.into_iter()).await;
     let memory: Vec<_> = servers.iter().map(|server| memory(server.pid())).collect();
     many.homes.truncate(FEW);
-    let after = many.calls(&key, &mut dice).await;
+    let after = many.calls(&key, few()).await;
 
-    let few = u128::midpoint(before, after);
+    let of_few = u128::midpoint(before, after);
     #[expect(clippy::cast_precision_loss, reason = "microseconds of a call")]
-    let longer = of_all as f64 / few as f64;
+    let longer = of_all as f64 / of_few as f64;
     println!(
         "{all} places, connected in {connecting} ms: a call to any {of_all} µs at the median, {longer:.2} × of {LONGER}; \
          with {FEW} places {before} µs before and {after} µs after; the servers have {memory:?} MiB of {MEMORY}"
