@@ -203,6 +203,7 @@ $(MINIWOB)/html: tests/miniwob/requirements.txt $(CLIENTS_PYTHON)/bin/mcp
 # profile builds sooner and is not held to the bounds of sizes: make test-packages PROFILE=release.
 PACKAGES = target/packages
 PROFILE = dist
+PACKING_PYTHON = target/packing
 ANY_SIZE = $(if $(filter-out dist,$(PROFILE)),--any-size)
 
 program:
@@ -224,14 +225,12 @@ dist:
 # This computer's program, and those of TARGETS besides, or in its place.
 HOST = $(shell python3 packaging/targets.py)
 
-packages:
+packages: $(PACKING_PYTHON)/bin/jsonschema
 	$(if $(filter $(HOST),$(TARGETS)),,$(MAKE) program)
 	$(if $(TARGETS),$(MAKE) dist TARGETS="$(TARGETS)")
 	rm -rf $(PACKAGES)
-	CARGO="$(CARGO)" python3 packaging/pack.py --out $(PACKAGES) --profile $(PROFILE) $(ANY_SIZE) \
+	CARGO="$(CARGO)" $(PACKING_PYTHON)/bin/python packaging/pack.py --out $(PACKAGES) --profile $(PROFILE) $(ANY_SIZE) \
 		$(if $(filter $(HOST),$(TARGETS)),,--program target/$(PROFILE)/tabwire) $(addprefix --built ,$(TARGETS))
-
-PACKING_PYTHON = target/packing
 
 # Their installation by npm, pip, uv, dpkg, the script for downloads, and the unpacking of a bundle; those for Windows by
 # Wine: make test-packages TARGETS=windows-x64.
@@ -248,7 +247,7 @@ tests/packaging/node_modules/.package-lock.json: tests/packaging/package-lock.js
 packing: $(PACKING_PYTHON)/bin/jsonschema
 	CARGO="$(CARGO)" $(PACKING_PYTHON)/bin/python tests/packaging/test_packing.py
 
-$(PACKING_PYTHON)/bin/jsonschema: tests/packaging/requirements.txt
+$(PACKING_PYTHON)/bin/jsonschema: tests/packaging/requirements.txt packaging/requirements-pack.txt
 	@sh scripts/need-python.sh $(PACKING_PYTHON) $<
 	@touch $@
 

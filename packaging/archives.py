@@ -1,13 +1,19 @@
 """Archives whose bytes depend on their content alone: fixed times, owners and order."""
 
-import gzip
 import hashlib
 import io
 import lzma
 import os
+import struct
 import tarfile
-import zipfile
+import time
+import zlib
 from dataclasses import dataclass
+
+try:
+    import deflate
+except ImportError:
+    raise SystemExit("the Python package `deflate` is missing. `make packages` fetches it, and starts this script with it") from None
 
 # 1980-01-01, the first time that a zip can hold. SOURCE_DATE_EPOCH replaces it.
 EARLIEST = 315_532_800
@@ -56,36 +62,59 @@ def folders_of(entries: list[Entry]) -> list[str]:
     return folders
 
 
+def gzip_bytes(content: bytes) -> bytes:
+    """The content as a gzip file without a name and a time. The library is one of our own choice: what the system's zlib makes
+    of the same content depends on the system, and is larger."""
+    return bytes(deflate.gzip_compress(content, SMALLEST))
+
+
+# The level of `deflate` that looks longest for repetitions.
+SMALLEST = 12
+
+
 def tar_gz(entries: list[Entry]) -> bytes:
     """The entries as a compressed tar."""
-    out = io.BytesIO()
-    # Without a name and a time of its own.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=9, mtime=0) as packed:
-        packed.write(tar_bytes(entries))
-    return out.getvalue()
+    return gzip_bytes(tar_bytes(entries))
+
+
+# What a zip's headers have in common: version 2.0 of the format, no flags.
+ZIP_VERSION, ZIP_FLAGS, ZIP_OF_UNIX = 20, 0, 3 << 8
+ZIP_STORED, ZIP_DEFLATED = 0, 8
 
 
 def zip_bytes(entries: list[Entry]) -> bytes:
     """The entries as a zip, executable where their mode says so."""
-    import time
+    year, month, day, hour, minute, second = time.gmtime(moment())[:6]
+    when = struct.pack("<HH", hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day)
+    files, listed = bytearray(), bytearray()
+    for entry in entries:
+        name = entry.name.encode("ascii")
+        packed, method = bytes(deflate.deflate_compress(entry.content, SMALLEST)), ZIP_DEFLATED
+        if len(packed) >= len(entry.content):
+            packed, method = entry.content, ZIP_STORED
+        about = struct.pack("<HHH", ZIP_VERSION, ZIP_FLAGS, method) + when + struct.pack(
+            "<IIIHH", zlib.crc32(entry.content), len(packed), len(entry.content), len(name), 0)
+        rights = (0o100000 | entry.mode) << 16
+        listed += b"PK\x01\x02" + struct.pack("<H", ZIP_OF_UNIX | ZIP_VERSION) + about
+        listed += struct.pack("<HHHII", 0, 0, 0, rights, len(files)) + name
+        files += b"PK\x03\x04" + about + name + packed
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, len(entries), len(entries), len(listed), len(files), 0)
+    return bytes(files + listed + end)
 
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for entry in entries:
-            info = zipfile.ZipInfo(entry.name, time.gmtime(moment())[:6])
-            info.create_system = 3
-            info.external_attr = (0o100000 | entry.mode) << 16
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, entry.content)
-    return out.getvalue()
+
+def xz_bytes(content: bytes, x86: bool = False) -> bytes:
+    """The content as an xz file. `x86`: it is mostly a program for such a processor, whose calls are made alike first."""
+    # As large as a program, so that one half finds what the other half repeats. A reader needs as much memory.
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 32 << 20}]
+    return lzma.compress(content, filters=[{"id": lzma.FILTER_X86}, *filters] if x86 else filters)
 
 
-def deb_bytes(control: list[Entry], data: list[Entry]) -> bytes:
+def deb_bytes(control: list[Entry], data: list[Entry], x86: bool) -> bytes:
     """A package of Debian: an `ar` of two tars, deb(5)."""
     members = [
         ("debian-binary", b"2.0\n"),
-        ("control.tar.xz", lzma.compress(tar_bytes(control), preset=9)),
-        ("data.tar.xz", lzma.compress(tar_bytes(data, with_folders=True), preset=9)),
+        ("control.tar.xz", xz_bytes(tar_bytes(control))),
+        ("data.tar.xz", xz_bytes(tar_bytes(data, with_folders=True), x86)),
     ]
     out = bytearray(b"!<arch>\n")
     for name, content in members:

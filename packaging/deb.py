@@ -1,9 +1,8 @@
 """A package for Debian and its relatives."""
 
-import gzip
 import hashlib
 
-from archives import Entry, deb_bytes
+from archives import Entry, deb_bytes, gzip_bytes
 from program import DESCRIPTION, ROOT, Program
 from publisher import HOMEPAGE, MAINTAINER
 
@@ -22,7 +21,7 @@ def files(program: Program) -> list[Entry]:
         Entry("usr/share/doc/tabwire/copyright", (ROOT / "LICENSE").read_bytes()),
     ]
     for page in program.manual():
-        found.append(Entry(f"usr/share/man/man1/{page.name}.gz", gzip.compress(page.content, 9, mtime=0)))
+        found.append(Entry(f"usr/share/man/man1/{page.name}.gz", gzip_bytes(page.content)))
     for shell, script in program.completions().items():
         found.append(Entry(COMPLETIONS[shell], script))
     return sorted(found, key=lambda entry: entry.name)
@@ -50,4 +49,4 @@ def package(program: Program, version: str) -> tuple[str, bytes]:
     )
     sums = "".join(f"{hashlib.md5(entry.content).hexdigest()}  {entry.name}\n" for entry in content)
     about = [Entry("control", control.encode()), Entry("md5sums", sums.encode())]
-    return f"tabwire_{debian_version}_{program.target.deb}.deb", deb_bytes(about, content)
+    return f"tabwire_{debian_version}_{program.target.deb}.deb", deb_bytes(about, content, x86=program.target.node_cpu == "x64")

@@ -83,8 +83,9 @@ def pack_common(out: PackageFolder, targets: list[Target], of: str) -> None:
     out.write(npm.file_name("tabwire", of), npm.main_package(of, targets))
     out.write(f"tabwire-extension-{of}.zip", extension.extension_zip())
     releases = f"{REPOSITORY}/releases/download/v{of}"
-    script = (PACKAGING / "install.sh").read_text().replace("@VERSION@", of).replace("@RELEASES@", releases)
-    out.write("install.sh", script.encode())
+    for name in ["install.sh", "install.ps1"]:
+        script = (PACKAGING / name).read_text().replace("@VERSION@", of).replace("@RELEASES@", releases)
+        out.write(name, script.encode())
     out.write("server.json", manifests.server_json(of, releases, out.path))
     out.write(f"tabwire-{of}.cdx.json", sbom.sbom(targets, of))
     archives = {target: path for target in TARGETS if (path := out.archive_of(target, of)) is not None}

@@ -13,19 +13,22 @@ function hasMusl() {
   return process.report.getReport().header.glibcVersionRuntime === undefined;
 }
 
+/** The program in this package, or undefined if npm has not installed it. */
+function programOf(name) {
+  try {
+    return require.resolve(`@tabwire/cli-${name}/bin/${process.platform === "win32" ? "tabwire.exe" : "tabwire"}`);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The program's path, or undefined if npm has installed no package for this computer. */
 function findProgram() {
   const name = `${process.platform}-${process.arch}`;
-  const file = process.platform === "win32" ? "tabwire.exe" : "tabwire";
-  const names = hasMusl() ? [`${name}-musl`] : [name, `${name}-musl`];
-  for (const one of names) {
-    try {
-      return require.resolve(`@tabwire/cli-${one}/bin/${file}`);
-    } catch {
-      // Another one may be there.
-    }
-  }
-  return undefined;
+  const [program, withMusl] = [programOf(name), programOf(`${name}-musl`)];
+  // npm installs one of the two. Where both are there, Node takes some 10 ms to say which one fits.
+  if (program === undefined || withMusl === undefined) return program ?? withMusl;
+  return hasMusl() ? withMusl : program;
 }
 
 /** Runs the program as a child, for a Node that cannot give it its place. */

@@ -479,7 +479,7 @@ class Contents(PackageTest):
     def test_all_versions_are_the_same(self) -> None:
         manifest = json.loads((ROOT / "extension-shim" / "manifest.json").read_text())
         self.assertEqual(manifest["version"], VERSION)
-        unversioned = ["SHA256SUMS", "install.sh", "server.json", "tabwire.json", "tabwire.rb"]
+        unversioned = ["SHA256SUMS", "install.ps1", "install.sh", "server.json", "tabwire.json", "tabwire.rb"]
         names = [path.name for path in PACKAGES.iterdir() if path.name not in unversioned and path.suffix != ".yaml"]
         self.assertEqual([name for name in names if VERSION not in name], [])
         server = json.loads(self.package("server.json").read_text())

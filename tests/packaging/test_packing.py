@@ -4,8 +4,11 @@ nothing has to be built.
 `make packing`. The formats are read by others' code where there is some."""
 
 import base64
+import gzip
 import hashlib
+import io
 import json
+import lzma
 import os
 import re
 import shutil
@@ -18,6 +21,8 @@ import zipfile
 from pathlib import Path
 
 import jsonschema
+import tree_sitter
+import tree_sitter_powershell
 import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -26,6 +31,7 @@ from license_expression import get_spdx_licensing
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "tests" / "packaging")]
 
+import archives
 import floors
 import formats
 import manifests
@@ -100,6 +106,32 @@ class SameBytes(unittest.TestCase):
         self.assertNotEqual(dated[f"tabwire-{VERSION}-{HOST}.tar.gz"], undated[f"tabwire-{VERSION}-{HOST}.tar.gz"])
         self.assertIn(b'"timestamp": "2026-09-21T14:13:20Z"', dated[f"tabwire-{VERSION}.cdx.json"])
         self.assertNotIn(b"timestamp", undated[f"tabwire-{VERSION}.cdx.json"])
+
+
+class Archives(unittest.TestCase):
+    """Archives are written by ourselves, and read by Python's own code."""
+
+    def test_a_zip_keeps_content_rights_and_time_and_stores_what_does_not_get_smaller(self) -> None:
+        content = {"a/program": (b"again and again " * 100, 0o755), "noise": (os.urandom(100), 0o644), "empty": (b"", 0o644)}
+        entries = [archives.Entry(name, text, mode) for name, (text, mode) in content.items()]
+        with zipfile.ZipFile(io.BytesIO(archives.zip_bytes(entries))) as found:
+            self.assertIsNone(found.testzip())
+            for about in found.infolist():
+                text, mode = content[about.filename]
+                self.assertEqual(found.read(about), text)
+                self.assertEqual(about.external_attr >> 16, 0o100000 | mode)
+                self.assertEqual(about.date_time, (1980, 1, 1, 0, 0, 0))
+            kinds = {about.filename: about.compress_type for about in found.infolist()}
+        self.assertEqual(kinds, {"a/program": zipfile.ZIP_DEFLATED, "noise": zipfile.ZIP_STORED, "empty": zipfile.ZIP_STORED})
+
+    def test_a_gzip_is_smaller_than_pythons_and_unpacks_to_the_same_as_does_an_xz(self) -> None:
+        content = (ROOT / "Cargo.lock").read_bytes()
+        packed = archives.gzip_bytes(content)
+        self.assertEqual(gzip.decompress(packed), content)
+        self.assertLess(len(packed), len(gzip.compress(content, 9)))
+        self.assertEqual(packed[4:8], bytes(4), "no time")
+        for x86 in [False, True]:
+            self.assertEqual(lzma.decompress(archives.xz_bytes(content, x86)), content)
 
 
 class Sizes(unittest.TestCase):
@@ -327,7 +359,7 @@ class Formats(unittest.TestCase):
 
     def test_the_launcher_finds_the_package_of_each_target(self) -> None:
         launcher = (ROOT / "packaging" / "npm" / "tabwire.js").read_text()
-        self.assertIn("@tabwire/cli-${one}/bin/${file}", launcher)
+        self.assertIn("@tabwire/cli-${name}/bin/${", launcher)
         for target in targets.TARGETS:
             named = f"@tabwire/cli-{target.node_os}-{target.node_cpu}"
             self.assertEqual(target.npm_package, named + ("-musl" if target.node_libc == "musl" else ""))
@@ -347,6 +379,73 @@ class Formats(unittest.TestCase):
         install = (ROOT / "src" / "cli" / "install" / "mod.rs").read_text()
         words = re.findall(r'"([^"]+)"', re.search(r"const MCP_ARGUMENTS[^=]*= *\[([^\]]*)\]", install)[1])
         self.assertEqual(words, MCP_ARGUMENTS)
+
+
+class Scripts(unittest.TestCase):
+    """The two scripts for downloads. `install.sh` runs in `make test-packages`; no PowerShell runs here."""
+
+    # Commands that Windows PowerShell 5.1 has.
+    COMMANDS = {
+        "Copy-Item", "Expand-Archive", "Get-Content", "Get-FileHash", "Invoke-WebRequest", "Join-Path", "Move-Item", "New-Item",
+        "Out-Null", "Remove-Item", "Test-Path", "Write-Output",
+    }
+    POWERSHELL = tree_sitter.Parser(tree_sitter.Language(tree_sitter_powershell.language()))
+
+    def setUp(self) -> None:
+        self.shell = (ROOT / "packaging" / "install.sh").read_text()
+        self.text = (ROOT / "packaging" / "install.ps1").read_text()
+
+    def nodes(self, text: str) -> list[tree_sitter.Node]:
+        found = [self.POWERSHELL.parse(text.encode()).root_node]
+        for node in found:
+            found += node.children
+        return found
+
+    def words(self, kind: str) -> set[str]:
+        return {node.text.decode() for node in self.nodes(self.text) if node.type == kind}
+
+    def test_the_script_for_windows_is_powershell(self) -> None:
+        self.assertFalse(self.nodes(self.text)[0].has_error)
+        # The parser does look.
+        self.assertTrue(self.nodes(self.text.replace("try {", "try", 1))[0].has_error)
+        # Windows PowerShell reads a file without a mark in the code page of the computer.
+        self.assertTrue(self.text.isascii())
+
+    def test_the_script_for_windows_needs_no_later_powershell(self) -> None:
+        self.assertEqual(self.words("command_name") - self.words("function_name"), self.COMMANDS)
+        kinds = {node.type for node in self.nodes(self.text)}
+        self.assertEqual(kinds & {"pipeline_chain_tail", "ternary_expression", "null_coalesce_expression"}, set())
+        self.assertIn("pipeline_chain_tail", {node.type for node in self.nodes("a && b")})
+
+    def test_the_script_for_windows_does_not_close_the_persons_window(self) -> None:
+        self.assertNotIn("exit", {node.text.decode() for node in self.nodes(self.text) if node.type != "comment"})
+
+    def test_both_scripts_have_the_same_names_and_refusals(self) -> None:
+        for part in ["@VERSION@", "@RELEASES@", "TABWIRE_RELEASES", "TABWIRE_BIN", "tabwire-$version-$target", "$releases/",
+                     "SHA256SUMS", "there is no build for $", "cannot download $releases/", "SHA256SUMS does not name $archive",
+                     "$archive is not the file that SHA256SUMS names. Nothing was installed; try again",
+                     "is not in your PATH)", "Next: tabwire install"]:
+            for name, script in [("install.sh", self.shell), ("install.ps1", self.text)]:
+                self.assertIn(part, script, f"{name}: {part}")
+
+    def test_both_scripts_check_the_sum_before_they_unpack_and_replace_last(self) -> None:
+        for script, steps in [
+            (self.shell, ["get \"$releases/$archive\"", "$releases/SHA256SUMS", "[ -n \"$wanted\" ]", "= \"$wanted\" ]", "tar -xzf",
+                          "mv -f", "Next:"]),
+            (self.text, ["Get-Release $archive", "Get-Release 'SHA256SUMS'", "if (-not $wanted)", "if ($sum -ne $wanted)",
+                         "Expand-Archive", "Move-Item -Force -Path $new", "Next:"]),
+        ]:
+            places = [script.index(step) for step in steps]
+            self.assertEqual(places, sorted(places))
+
+    def test_each_target_has_a_script_that_names_its_archive(self) -> None:
+        named = set()
+        systems = re.findall(r"system=(\w+)", self.shell)
+        processors = re.findall(r"cpu=(\w+)", self.shell)
+        for name in [f"{system}-{cpu}" for system in systems for cpu in processors]:
+            named |= {name, f"{name}-musl"} if name.startswith("linux") else {name}
+        named |= {f"windows-{cpu}" for cpu in re.findall(r"\$cpu = '(\w+)'", self.text)}
+        self.assertEqual(named, set(ALL))
 
 
 if __name__ == "__main__":
