@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::browsers::{self, BROWSERS, ChromiumBrowser, manifest_below};
-use super::{Installation, OperatingSystem, PlannedChange, is_missing, native_host};
+use super::{
+    BrowserSandbox, Installation, OperatingSystem, PlannedChange, SandboxedBrowser, UserFolders,
+    is_missing, native_host,
+};
 use crate::os;
 
 /// A file by which browsers find the native messaging host: the manifest of a browser, or the
@@ -97,8 +100,7 @@ impl Installation {
 
     fn is_manifest_of(&self, browser: &ChromiumBrowser, path: &Path) -> bool {
         let user_folders = self.user_folders.as_ref();
-        user_folders.and_then(|user_folders| browser.manifest(user_folders)).as_deref()
-            == Some(path)
+        user_folders.is_some_and(|folders| browser.manifests(folders).iter().any(|one| one == path))
     }
 
     /// The operating system that the installation is for.
@@ -110,17 +112,24 @@ impl Installation {
 
     /// The wrapper, and the manifests of the browsers that are here: path, text, permissions.
     pub(super) fn own_files(&self) -> Vec<(PathBuf, String, u32)> {
-        let is_found = |path: &Path| {
-            // The browser's own folder, two levels above the manifest, shows that the browser has
-            // run.
-            let folder = path.parent().and_then(Path::parent);
-            path.starts_with(&self.state) || folder.is_some_and(Path::is_dir)
-        };
-        self.own_files_anywhere().into_iter().filter(|(path, ..)| is_found(path)).collect()
+        self.own_files_for(|browser, user_folders| {
+            let has_portal =
+                |found: SandboxedBrowser| found.sandbox == BrowserSandbox::SnapWithPortal;
+            // The portal runs outside of the sandbox, and looks where the browser itself would.
+            browser.has_run(user_folders)
+                || browser.found_in_sandboxes(user_folders).any(has_portal)
+        })
     }
 
     /// The same, whether their browsers are here or not.
     pub(super) fn own_files_anywhere(&self) -> Vec<(PathBuf, String, u32)> {
+        self.own_files_for(|_, _| true)
+    }
+
+    fn own_files_for(
+        &self,
+        is_told: impl Fn(&ChromiumBrowser, &UserFolders) -> bool,
+    ) -> Vec<(PathBuf, String, u32)> {
         let wrapper = self.state.join(native_host::WRAPPER_NAME);
         if self.system() == OperatingSystem::Windows {
             // Without a person's folders nothing is registered that would name these files.
@@ -130,15 +139,22 @@ impl Installation {
         }
         let text = native_host::wrapper(&self.program, &self.state, self.port);
         let manifest = browsers::manifest(&wrapper);
+        let mut files = vec![(wrapper, text, 0o700)];
         let manifests: Vec<_> = match &self.user_folders {
             Some(user_folders) => {
-                BROWSERS.iter().filter_map(|browser| browser.manifest(user_folders)).collect()
+                let told = BROWSERS.iter().filter(|browser| is_told(browser, user_folders));
+                told.flat_map(|browser| browser.manifests(user_folders)).collect()
             }
             // For a browser with a profile of its own.
             None => vec![manifest_below(&self.state)],
         };
-        let manifests = manifests.into_iter().map(|path| (path, manifest.clone(), 0o644));
-        std::iter::once((wrapper, text, 0o700)).chain(manifests).collect()
+        for path in manifests {
+            // Several browsers may read one folder.
+            if files.iter().all(|(known, ..)| *known != path) {
+                files.push((path, manifest.clone(), 0o644));
+            }
+        }
+        files
     }
 }
 

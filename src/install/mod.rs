@@ -23,7 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use browsers::manifest_below;
-pub(crate) use browsers::{BROWSERS, ChromiumBrowser};
+pub(crate) use browsers::{BROWSERS, BrowserSandbox, ChromiumBrowser, SandboxedBrowser};
 pub(crate) use clients::McpClient;
 pub(crate) use host_files::{HostFile, HostFileState};
 pub(crate) use own_copy::own_copy_in;
@@ -118,15 +118,16 @@ impl Installation {
         Ok(self.clients_with_server().into_iter().filter(is_noted).collect())
     }
 
-    /// The browsers that have run on this computer, and are told of the host by a file.
+    /// The browsers that have run on this computer, and are told of the host.
     pub(crate) fn browsers(&self) -> Vec<&'static ChromiumBrowser> {
-        let is_here = |browser: &&ChromiumBrowser| {
-            self.user_folders
-                .as_ref()
-                .and_then(|user_folders| browser.folder(user_folders))
-                .is_some_and(|folder| folder.is_dir())
-        };
-        BROWSERS.iter().filter(is_here).collect()
+        let Some(user_folders) = &self.user_folders else { return Vec::new() };
+        BROWSERS.iter().filter(|browser| browser.has_run(user_folders)).collect()
+    }
+
+    /// The browsers that have run in a sandbox, from which they cannot start the host.
+    pub(crate) fn sandboxed_browsers(&self) -> Vec<SandboxedBrowser> {
+        let Some(user_folders) = &self.user_folders else { return Vec::new() };
+        BROWSERS.iter().flat_map(|browser| browser.found_in_sandboxes(user_folders)).collect()
     }
 
     /// The changes that make each of `clients` start its server, and browsers find the host.

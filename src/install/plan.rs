@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::browsers::HOSTS_FOLDER;
 use super::own_copy::{copy_program, remove_program};
 use super::{McpClient, PlanError, ProgramOrigin, is_missing};
 use crate::extension::{self, UnpackError};
@@ -322,7 +323,7 @@ fn write_whole(
 /// Removes a file, and the folder for manifests if it was the last one there.
 fn remove(path: &Path) -> Result<(), ApplyError> {
     fs::remove_file(path).map_err(|source| ApplyError::Io { path: path.to_owned(), source })?;
-    if let Some(folder) = path.parent().filter(|folder| folder.ends_with("NativeMessagingHosts")) {
+    if let Some(folder) = path.parent().filter(|folder| folder.ends_with(HOSTS_FOLDER)) {
         // It stays if there is something in it.
         let _ = fs::remove_dir(folder);
     }

@@ -141,7 +141,7 @@ fn twice_is_the_same_as_once() {
     for client in McpClient::ALL {
         world.settings(client, some_settings(client));
     }
-    fs::create_dir_all(world.at(".config/chromium")).unwrap();
+    fs::create_dir_all(world.at(".config/chromium/Default")).unwrap();
     world.install(&McpClient::ALL);
     let once = world.files();
     let again = world.plan(&McpClient::ALL).unwrap();
@@ -300,10 +300,11 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
     for system in [OperatingSystem::Linux, OperatingSystem::MacOs] {
         let world = World::new(system);
         let user_folders = world.installation.user_folders.clone().unwrap();
-        let (here, absent) = (&BROWSERS[1], &BROWSERS[0]);
-        fs::create_dir_all(here.folder(&user_folders).unwrap()).unwrap();
+        let named = |name| BROWSERS.iter().find(|browser| browser.name == name).unwrap();
+        let (here, absent) = (named("Chromium"), named("Chrome"));
+        fs::create_dir_all(here.folder(&user_folders).unwrap().join("Default")).unwrap();
         world.install(&[]);
-        let text = fs::read_to_string(here.manifest(&user_folders).unwrap()).unwrap();
+        let text = fs::read_to_string(&here.manifests(&user_folders)[0]).unwrap();
         let manifest: Value = serde_json::from_str(&text).unwrap();
         let origin = format!("chrome-extension://{EXTENSION_ID}/");
         assert_eq!(manifest["allowed_origins"], serde_json::json!([origin]));
@@ -314,7 +315,7 @@ fn browsers_that_are_here_are_told_of_the_host_and_others_are_not() {
         assert!(!absent.folder(&user_folders).unwrap().exists());
         world.uninstall();
         let folder = here.folder(&user_folders).unwrap();
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "the folder we made is gone too");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "the folder we made is gone too");
         assert!(!wrapper.exists() && !world.installation.extension().exists());
     }
 }
@@ -325,7 +326,7 @@ fn with_a_state_directory_of_its_own_nothing_outside_is_touched() {
     for client in McpClient::ALL {
         world.settings(client, some_settings(client));
     }
-    fs::create_dir_all(world.at(".config/google-chrome")).unwrap();
+    fs::create_dir_all(world.at(".config/google-chrome/Default")).unwrap();
     world.installation.user_folders = None;
     let before = world.files_of_others();
     assert!(world.installation.clients().is_empty() && world.installation.browsers().is_empty());

@@ -91,7 +91,7 @@ impl FileGate {
     pub(super) fn new(store: LocalFileStore, machine: Option<&UserFolders>) -> Self {
         let profiles = machine
             .into_iter()
-            .flat_map(|machine| BROWSERS.iter().filter_map(|browser| browser.folder(machine)));
+            .flat_map(|machine| BROWSERS.iter().flat_map(|one| one.profile_folders(machine)));
         let person = machine.map(|machine| machine.home.clone());
         Self { store, person, profiles: profiles.collect() }
     }

@@ -3,7 +3,7 @@
 use super::HopFindings;
 use crate::cli::install::installation;
 use crate::config::DaemonLocation;
-use crate::install::{HostFile, HostFileState};
+use crate::install::{HostFile, HostFileState, Installation, SandboxedBrowser};
 
 const HOST: &str = "native host";
 
@@ -38,7 +38,8 @@ pub(super) fn native_host(
         } else {
             format!(" in {}", browsers.join(", "))
         };
-        return findings.fine(HOST, format!("gives the extension its port and key{of}"));
+        let says = format!("gives the extension its port and key{of}{}", sandboxed(&installation));
+        return findings.fine(HOST, says);
     }
     let says = wrong.join("; ");
     if is_connected {
@@ -46,6 +47,16 @@ pub(super) fn native_host(
     } else {
         findings.broken(HOST, says, INSTALL);
     }
+}
+
+/// What is said of browsers that cannot start the host.
+fn sandboxed(installation: &Installation) -> String {
+    let names: Vec<_> =
+        installation.sandboxed_browsers().into_iter().map(SandboxedBrowser::name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; {} may need the line of `tabwire pair`", names.join(", "))
 }
 
 /// The error in a file, if there is one.

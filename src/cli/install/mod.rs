@@ -30,8 +30,8 @@ use super::state_removal::StateRemoval;
 use crate::config::DaemonLocation;
 use crate::home::StateDirectory;
 use crate::install::{
-    BROWSER_FLAG, ChangePlan, DaemonService, Installation, McpClient, PlannedChange, ServerEntry,
-    UserFolders, own_copy_in,
+    BROWSER_FLAG, ChangePlan, DaemonService, Installation, McpClient, PlannedChange,
+    SandboxedBrowser, ServerEntry, UserFolders, own_copy_in,
 };
 use crate::protocol::{
     BrowserName, DEFAULT_PORT, Owner, OwnerScopes, SERVER_VERSION, TabScope, is_newer_version,
@@ -469,10 +469,12 @@ fn print_uninstall_plan(
 fn result_json(installation: &Installation, clients: &[McpClient], plan: &ChangePlan) -> Value {
     let ids = |clients: &[McpClient]| clients.iter().map(|client| client.id()).collect::<Vec<_>>();
     let browsers: Vec<_> = installation.browsers().iter().map(|browser| browser.name).collect();
+    let sandboxed = installation.sandboxed_browsers().into_iter();
     json!({
         "changes": plan.changes.iter().map(|change| change.to_json()).collect::<Vec<_>>(),
         "extension": installation.extension(),
         "browsers": browsers,
+        "sandboxed_browsers": sandboxed.map(SandboxedBrowser::name).collect::<Vec<_>>(),
         "clients": {"found": ids(&installation.clients()), "added": ids(clients)},
     })
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::{clipboard, is_interactive};
 use crate::cli::extension::{KEEP_FOLDER, how_to_load, print_steps};
-use crate::install::{ChangePlan, Installation, McpClient, PlannedChange};
+use crate::install::{
+    BrowserSandbox, ChangePlan, Installation, McpClient, PlannedChange, SandboxedBrowser,
+};
 use crate::terminal::{clean, print_line, wrapped_behind};
 
 /// The bar that a browser shows while its debugger is used.
@@ -44,11 +46,14 @@ pub(super) async fn print_next_steps(
             "The command line names a separate state directory, so Tabwire changed no browser and no \
              MCP client. `tabwire mcp-config` prints the entry for a client.",
         )?;
-    } else if installation.browsers().is_empty() {
+    } else if installation.browsers().is_empty() && installation.sandboxed_browsers().is_empty() {
         print_paragraph(
             "Tabwire found no browser. The extension's folder holds today's key. Start a browser once, \
              then run `tabwire install` again, so that the extension can fetch a new key by itself.",
         )?;
+    }
+    for found in installation.sandboxed_browsers() {
+        print_paragraph(&pairing_of(found))?;
     }
     print_clients_without_tabwire(installation, clients)?;
     let restart = clients_to_restart(plan);
@@ -67,6 +72,21 @@ pub(super) async fn print_next_steps(
     let folder_is = if is_copied { "The folder (on the clipboard):" } else { "The folder:" };
     print_line(format!("\n{folder_is}\n{}", clean(&folder)))?;
     Ok(())
+}
+
+/// How the extension of a browser in a sandbox gets its key.
+fn pairing_of(found: SandboxedBrowser) -> String {
+    let name = found.name();
+    let line = "paste the line that `tabwire pair` prints into the extension's popup";
+    match found.sandbox {
+        BrowserSandbox::Snap | BrowserSandbox::Flatpak => format!(
+            "{name} runs in a sandbox and cannot start Tabwire. If its extension has no key, {line}."
+        ),
+        BrowserSandbox::SnapWithPortal => format!(
+            "{name} runs in a sandbox. On Ubuntu it asks you whether it may start Tabwire, which gives the \
+             extension its key. Where it does not ask, {line}."
+        ),
+    }
 }
 
 /// The remaining steps where the extension is loaded and connected.

@@ -34,7 +34,7 @@ async fn install_sets_up_what_is_asked_for_and_uninstall_takes_all_of_it_away() 
     let person = Person::new();
     let cursor = person.write(".cursor/mcp.json", "{\n  // mine\n  \"mcpServers\": {}\n}\n");
     person.write(".codex/config.toml", "model = 'x'\n");
-    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    fs::create_dir_all(person.at(".config/chromium/Default")).unwrap();
     let before = person.files();
 
     let told = json_of(&person.run(&["install", "--client", "cursor", "--json"]).await);
@@ -95,7 +95,7 @@ async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it(
     let (old, new) = (person.at(".local/state/tabwire/extension"), person.at("Tabwire/extension"));
     let unpack = ["extension", "unpack", old.to_str().unwrap()];
     assert_eq!(person.run(&unpack).await.code, Some(0));
-    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    fs::create_dir_all(person.at(".config/chromium/Default")).unwrap();
     let ran = person.run(&["install"]).await;
     assert!(ran.stdout.contains(&format!("left a link at {}.", old.display())), "{ran:?}");
     assert!(old.is_symlink() && old.join("manifest.json").is_file() && !new.is_symlink());
@@ -116,10 +116,10 @@ async fn an_extension_at_its_former_place_moves_and_the_place_still_leads_to_it(
 #[tokio::test]
 async fn a_browser_whose_manifest_is_missing_or_starts_another_program_is_named() {
     let person = Person::new();
-    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    fs::create_dir_all(person.at(".config/chromium/Default")).unwrap();
     person.run(&["install"]).await;
     // Another browser that came later.
-    fs::create_dir_all(person.at(".config/google-chrome")).unwrap();
+    fs::create_dir_all(person.at(".config/google-chrome/Default")).unwrap();
     let found = person.run(&["doctor"]).await;
     let chrome = manifest_below(&person.at(".config/google-chrome"));
     let missing = format!("Chrome: {} is missing", chrome.display());
@@ -576,10 +576,41 @@ async fn settings_that_do_not_parse_are_named_and_nothing_is_installed() {
 }
 
 #[tokio::test]
+async fn a_browser_in_a_sandbox_is_paired_by_the_line_and_install_and_doctor_say_so() {
+    let person = Person::new();
+    let line = "paste the line that `tabwire pair` prints into the extension's popup";
+    fs::create_dir_all(person.at(".var/app/com.google.Chrome/config/google-chrome/Default"))
+        .unwrap();
+    let ran = person.run(&["install"]).await;
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("Chrome (Flatpak) runs in a sandbox and cannot start Tabwire."),
+        "{said}"
+    );
+    assert!(said.contains(line) && !said.contains("found no browser"), "{said}");
+    assert!(!person.at(".config/google-chrome").exists(), "no portal would read it");
+
+    fs::create_dir_all(person.at("snap/chromium/common/chromium/Default")).unwrap();
+    let told = json_of(&person.run(&["install", "--json"]).await);
+    assert_eq!(told["browsers"], json!([]));
+    assert_eq!(told["sandboxed_browsers"], json!(["Chrome (Flatpak)", "Chromium (Snap)"]));
+    let manifest = manifest_below(&person.at(".config/chromium"));
+    assert!(manifest.is_file(), "Ubuntu's portal reads it for the Snap");
+    let ran = person.run(&["install"]).await;
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("On Ubuntu it asks you whether it may start Tabwire"), "{said}");
+    let found = person.run(&["doctor"]).await;
+    let hint = "Chrome (Flatpak), Chromium (Snap) may need the line of `tabwire pair`";
+    assert!(found.stdout.contains(hint), "{found:?}");
+    assert_eq!(person.run(&["uninstall"]).await.code, Some(0));
+    assert!(!manifest.exists());
+}
+
+#[tokio::test]
 async fn with_a_state_directory_of_its_own_the_home_directory_is_not_touched() {
     let person = Person::new();
     person.write(".cursor/mcp.json", "{}");
-    fs::create_dir_all(person.at(".config/google-chrome")).unwrap();
+    fs::create_dir_all(person.at(".config/google-chrome/Default")).unwrap();
     let before = person.files();
     let with_home = |arguments: &[&str]| {
         let mut command = person.command(arguments);

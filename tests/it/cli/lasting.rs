@@ -39,7 +39,7 @@ fn json_of(ran: &ProgramOutput) -> Value {
 async fn what_is_installed_from_a_cache_is_still_there_after_the_cache_was_deleted() {
     let person = Person::new();
     person.write(".cursor/mcp.json", "{}\n");
-    fs::create_dir_all(person.at(".config/chromium")).unwrap();
+    fs::create_dir_all(person.at(".config/chromium/Default")).unwrap();
     let program = person.with_program_at(IN_NPX);
     let before = person.run_program(&program, &["mcp-config"]).await;
     assert_eq!(before.code, Some(1), "{before:?}");
