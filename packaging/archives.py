@@ -105,7 +105,7 @@ def zip_bytes(entries: list[Entry]) -> bytes:
 def xz_bytes(content: bytes, x86: bool = False) -> bytes:
     """The content as an xz file. `x86`: it is mostly a program for such a processor, whose calls are made alike first."""
     # As large as a program, so that one half finds what the other half repeats. A reader needs as much memory.
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 32 << 20}]
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 32 << 20}]
     return lzma.compress(content, filters=[{"id": lzma.FILTER_X86}, *filters] if x86 else filters)
 
 

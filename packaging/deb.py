@@ -49,4 +49,4 @@ def package(program: Program, version: str) -> tuple[str, bytes]:
     )
     sums = "".join(f"{hashlib.md5(entry.content).hexdigest()}  {entry.name}\n" for entry in content)
     about = [Entry("control", control.encode()), Entry("md5sums", sums.encode())]
-    return f"tabwire_{debian_version}_{program.target.deb}.deb", deb_bytes(about, content, x86=program.target.node_cpu == "x64")
+    return f"tabwire_{debian_version}_{program.target.deb}.deb", deb_bytes(about, content, x86=program.target.is_x86)

@@ -44,7 +44,12 @@ fi
 
 aside=$(mktemp -d)
 trap 'rm -rf "$aside"' EXIT
-archive=tabwire-$version-$target.tar.gz
+# A quarter smaller; macOS reads it by itself, and Linux with the program xz.
+form=tar.gz unpack=-xzf
+if [ "$system" = darwin ] || command -v xz >/dev/null 2>&1; then
+    form=tar.xz unpack=-xJf
+fi
+archive=tabwire-$version-$target.$form
 get "$releases/$archive" "$aside/$archive" || fail "cannot download $releases/$archive"
 get "$releases/SHA256SUMS" "$aside/SHA256SUMS" || fail "cannot download $releases/SHA256SUMS"
 wanted=$(awk -v name="$archive" '$2 == name { print $1 }' "$aside/SHA256SUMS")
@@ -52,7 +57,7 @@ wanted=$(awk -v name="$archive" '$2 == name { print $1 }' "$aside/SHA256SUMS")
 [ "$(sum "$aside/$archive")" = "$wanted" ] ||
     fail "$archive is not the file that SHA256SUMS names. Nothing was installed; try again"
 
-tar -xzf "$aside/$archive" -C "$aside"
+tar "$unpack" "$aside/$archive" -C "$aside"
 mkdir -p "$folder"
 # Beside the old one first: a program that runs cannot be written over.
 cp "$aside/tabwire-$version-$target/tabwire" "$folder/.tabwire.new"

@@ -5,7 +5,8 @@ Same input, same bytes: no time, user, folder or order of this computer goes int
 
 import argparse
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -18,7 +19,7 @@ import npm
 import sbom
 import sizes
 import wheel
-from archives import Entry, sha256, tar_gz, zip_bytes
+from archives import Entry, gzip_bytes, sha256, tar_bytes, xz_bytes, zip_bytes
 from program import ROOT, Program, version
 from publisher import REPOSITORY
 from targets import TARGETS, Target, host_target, target_named
@@ -33,49 +34,56 @@ class PackageFolder:
     path: Path
     is_bounded: bool
     """Whether a package above its bound is refused."""
+    written: list[sizes.Row] = field(default_factory=list)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Writes a package, and says so."""
+    def write(self, name: str, content: bytes, program: Program | None = None) -> None:
+        """Writes a package; `program` is the one that is in it."""
         if self.is_bounded:
             sizes.check(name, len(content), sizes.PACKAGE)
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_bytes(content)
-        print(f"  {name}  {len(content):,} bytes")
+        self.written.append(sizes.Row(name, len(content), None if program is None else len(program.content)))
 
     def archive_of(self, target: Target, of: str) -> Path | None:
-        """The archive for downloads of this target; None: it was not packed."""
-        path = self.path / archive_name(target, of)
+        """The smallest archive for downloads of this target; None: it was not packed."""
+        path = self.path / f"tabwire-{of}-{target.name}.{'zip' if target.is_windows else 'tar.xz'}"
         return path if path.exists() else None
 
 
-def archive_name(target: Target, of: str) -> str:
-    return f"tabwire-{of}-{target.name}.{'zip' if target.is_windows else 'tar.gz'}"
-
-
-def archive(program: Program, of: str) -> tuple[str, bytes]:
-    """The program in an archive for people who download it."""
+def archives(program: Program, of: str) -> Iterator[tuple[str, bytes]]:
+    """The program in archives for people who download it. Not each Linux can read xz, which is the smaller one."""
     folder = f"tabwire-{of}-{program.target.name}"
     entries = [
         Entry(f"{folder}/{program.target.program}", program.content, 0o755),
         Entry(f"{folder}/LICENSE", (ROOT / "LICENSE").read_bytes()),
         Entry(f"{folder}/README.md", (ROOT / "README.md").read_bytes()),
     ]
-    pack = zip_bytes if program.target.is_windows else tar_gz
-    return archive_name(program.target, of), pack(entries)
+    if program.target.is_windows:
+        yield f"{folder}.zip", zip_bytes(entries)
+        return
+    content = tar_bytes(entries)
+    yield f"{folder}.tar.gz", gzip_bytes(content)
+    yield f"{folder}.tar.xz", xz_bytes(content, program.target.is_x86)
+
+
+def packages_of(program: Program, of: str) -> Iterator[tuple[str, bytes]]:
+    """The packages that have the program in them, each made when it is asked for."""
+    yield from archives(program, of)
+    yield wheel.wheel(program, of)
+    yield npm.file_name(program.target.npm_package, of), npm.target_package(program, of)
+    if program.target.deb is not None:
+        yield deb.package(program, of)
+    if program.target.node_os != "linux":
+        yield mcpb.bundle(program, of)
 
 
 def pack_target(out: PackageFolder, program: Program, of: str) -> None:
-    """The packages that have the program in them."""
+    """Writes the packages that have the program in them."""
     if out.is_bounded:
         sizes.check(f"the program for {program.target.name}", len(program.content), sizes.PROGRAM)
-    packages = [archive(program, of), wheel.wheel(program, of)]
-    packages.append((npm.file_name(program.target.npm_package, of), npm.target_package(program, of)))
-    if program.target.deb is not None:
-        packages.append(deb.package(program, of))
-    if program.target.node_os != "linux":
-        packages.append(mcpb.bundle(program, of))
-    for name, content in packages:
-        out.write(name, content)
+    # What is too large is refused before the next one is made.
+    for name, content in packages_of(program, of):
+        out.write(name, content, program)
 
 
 def pack_common(out: PackageFolder, targets: list[Target], of: str) -> None:
@@ -88,8 +96,8 @@ def pack_common(out: PackageFolder, targets: list[Target], of: str) -> None:
         out.write(name, script.encode())
     out.write("server.json", manifests.server_json(of, releases, out.path))
     out.write(f"tabwire-{of}.cdx.json", sbom.sbom(targets, of))
-    archives = {target: path for target in TARGETS if (path := out.archive_of(target, of)) is not None}
-    for name, content in manifests.package_managers(of, releases, archives).items():
+    packed = {target: path for target in TARGETS if (path := out.archive_of(target, of)) is not None}
+    for name, content in manifests.package_managers(of, releases, packed).items():
         out.write(name, content)
     there = [path for path in sorted(out.path.iterdir()) if path.name != "SHA256SUMS"]
     out.write("SHA256SUMS", "".join(f"{sha256(path.read_bytes())}  {path.name}\n" for path in there).encode())
@@ -115,6 +123,7 @@ def main() -> None:
     for program in programs:
         pack_target(out, program, of)
     pack_common(out, [program.target for program in programs], of)
+    print(sizes.table([sizes.Row(f"the program for {one.target.name}", len(one.content), None) for one in programs] + out.written))
 
 
 if __name__ == "__main__":

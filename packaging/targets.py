@@ -36,6 +36,10 @@ class Target:
         return self.node_os == "darwin"
 
     @property
+    def is_x86(self) -> bool:
+        return self.node_cpu == "x64"
+
+    @property
     def program(self) -> str:
         """The name of the program's file."""
         return "tabwire.exe" if self.is_windows else "tabwire"

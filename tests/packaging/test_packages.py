@@ -9,11 +9,13 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 import urllib.request
 import zipfile
@@ -255,7 +257,8 @@ class Download(PackageTest):
         super().setUp()
         self.releases = self.place.home / "releases"
         self.releases.mkdir()
-        self.archive = self.releases / f"tabwire-{VERSION}-{HOST.name}.tar.gz"
+        form = "tar.xz" if HOST.is_mac or shutil.which("xz") else "tar.gz"
+        self.archive = self.releases / f"tabwire-{VERSION}-{HOST.name}.{form}"
         for name in [self.archive.name, "SHA256SUMS"]:
             shutil.copy(self.package(name), self.releases)
 
@@ -281,6 +284,21 @@ class Download(PackageTest):
         self.is_version(program)
         self.assertEqual(self.install().returncode, 0, "once more, over the old one")
 
+    def test_a_linux_without_xz_gets_what_each_tar_reads(self) -> None:
+        programs = self.place.home / "programs"
+        programs.mkdir()
+        for name in ["sh", "uname", "ls", "curl", "wget", "sha256sum", "shasum", "cut", "mktemp", "rm", "awk", "tar", "gzip", "mkdir",
+                     "cp", "chmod", "mv"]:
+            found = shutil.which(name)
+            if found is not None:
+                (programs / name).symlink_to(found)
+        self.archive.unlink()
+        shutil.copy(self.package(f"tabwire-{VERSION}-{HOST.name}.tar.gz"), self.releases)
+        self.place.environment["PATH"] = str(programs)
+        ran = self.install()
+        self.assertEqual(ran.returncode, 0, ran)
+        self.is_version(self.place.home / ".local" / "bin" / "tabwire")
+
     def test_a_file_that_is_not_the_one_in_the_sums_is_refused(self) -> None:
         self.archive.write_bytes(self.archive.read_bytes() + b"\0")
         ran = self.install()
@@ -293,6 +311,81 @@ class Download(PackageTest):
         ran = self.install()
         self.assertEqual(ran.returncode, 1, ran)
         self.assertIn("cannot download", ran.stderr)
+
+
+class Starts(PackageTest):
+    """An MCP client starts what was installed, each time that it starts itself. npm's launcher is measured beside it: `install` names the
+    program itself."""
+
+    # How much later than the bare program an installed one may answer a client's first message, in seconds.
+    LATER = 0.002
+    RUNS = 21
+    # On a computer with other work a least time takes more runs to show.
+    RUNS_MAX = 400
+
+    def answered_in(self, command: list[object]) -> float:
+        """The time from a start of a command to its answer to a client, in seconds."""
+        began = time.perf_counter()
+        with subprocess.Popen([str(part) for part in command], env=self.place.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as program:
+            program.stdin.write(INITIALIZE + "\n")
+            program.stdin.flush()
+            self.assertIn('"serverInfo"', program.stdout.readline())
+            return time.perf_counter() - began
+
+    def node_started_in(self) -> float:
+        began = time.perf_counter()
+        self.place.run("node", "--eval", "0")
+        return time.perf_counter() - began
+
+    def installed(self) -> dict[str, list[object]]:
+        """The commands of each installation on this computer, as a client's settings have them."""
+        home = self.place.home
+        found = {}
+        self.place.run(sys.executable, "-m", "venv", home / "venv")
+        self.place.run(home / "venv" / "bin" / "python", "-m", "pip", "install", "--no-index", "--disable-pip-version-check", self.host_wheel())
+        found["pip"] = [home / "venv" / "bin" / "tabwire", "mcp"]
+        if shutil.which("dpkg-deb"):
+            self.place.run("dpkg-deb", "--extract", self.package(f"*_{HOST.deb}.deb"), home / "deb")
+            found["deb"] = [home / "deb" / "usr" / "bin" / "tabwire", "mcp"]
+        self.npm_registry()
+        self.place.run("npm", "install", "--global", "--prefix", home / "prefix", "tabwire")
+        for client, once in [("cursor", [home / "prefix" / "bin" / "tabwire"]), ("windsurf", ["npx", "-y", "tabwire"])]:
+            settings = home / {"cursor": ".cursor/mcp.json", "windsurf": ".codeium/windsurf/mcp_config.json"}[client]
+            settings.parent.mkdir(parents=True)
+            settings.write_text("{}")
+            self.place.run(*once, "install", "--client", client, "--json")
+            entry = json.loads(settings.read_text())["mcpServers"]["tabwire"]
+            found[f"{once[0] if once[0] == 'npx' else 'npm'}, then install"] = [entry["command"], *entry["args"]]
+        return found
+
+    def test_what_was_installed_answers_a_client_as_soon_as_the_bare_program(self) -> None:
+        with zipfile.ZipFile(self.host_wheel()) as wheel:
+            name = next(name for name in wheel.namelist() if name.endswith("/scripts/tabwire"))
+            bare = self.place.home / "bin" / "tabwire"
+            bare.parent.mkdir()
+            bare.write_bytes(wheel.read(name))
+        bare.chmod(0o755)
+        launcher = [self.place.home / "prefix" / "bin" / "tabwire", "mcp"]
+        commands = self.installed()
+        # The daemon is there before the first measured start.
+        self.answered_in([bare, "mcp"])
+        times = {name: [] for name in ["the bare program", *commands, "npm's launcher", "Node alone"]}
+        for run in range(self.RUNS_MAX):
+            times["the bare program"].append(self.answered_in([bare, "mcp"]))
+            for name, command in commands.items():
+                times[name].append(self.answered_in(command))
+            if run < self.RUNS:
+                times["npm's launcher"].append(self.answered_in(launcher))
+                times["Node alone"].append(self.node_started_in())
+            elif all(min(times[name]) - min(times["the bare program"]) < self.LATER for name in commands):
+                break
+        told = {name: f"{min(runs) * 1000:.2f} ms at least, median {statistics.median(runs) * 1000:.2f}" for name, runs in times.items()}
+        print("", *(f"  {name}: {text}" for name, text in told.items()), sep="\n")
+        # The least of many runs: others on this computer make a run longer, and none makes it shorter.
+        least = {name: min(runs) for name, runs in times.items()}
+        for name in commands:
+            self.assertLess(least[name] - least["the bare program"], self.LATER, told)
 
 
 # What runs a program for another processor, and the C library that it needs.
@@ -502,7 +595,7 @@ class Contents(PackageTest):
     def test_the_formula_names_each_archive_with_its_sum(self) -> None:
         formula = self.package("tabwire.rb").read_text()
         urls = re.findall(r'url "([^"]+)"\n +sha256 "([0-9a-f]{64})"', formula)
-        archives = sorted(path.name for path in PACKAGES.glob("tabwire-*.tar.gz") if "-musl." not in path.name)
+        archives = sorted(path.name for path in PACKAGES.glob("tabwire-*.tar.xz") if "-musl." not in path.name)
         self.assertEqual(sorted(url.rsplit("/", 1)[1] for url, _ in urls), archives)
         for url, value in urls:
             content = (PACKAGES / url.rsplit("/", 1)[1]).read_bytes()

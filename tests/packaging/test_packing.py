@@ -69,7 +69,7 @@ class Folder:
         given = [word for name in names for word in ("--program", str(self.program), "--target", name)]
         command = [sys.executable, str(source / "packaging" / "pack.py"), "--out", str(self.out), *given, *flags]
         kept = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
-        return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=300, check=False)
 
     def contents(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.out.iterdir()}
@@ -158,6 +158,17 @@ class Sizes(unittest.TestCase):
         said = self.refused(os.urandom(sizes.PACKAGE))
         self.assertRegex(said, rf"tabwire-{VERSION}-darwin-arm64.tar.gz has [\d,]+ bytes, .* the bound of {sizes.PACKAGE:,}\.")
         self.assertIn("packaging/README.md", said)
+
+    def test_the_size_of_each_file_and_its_part_of_the_program_are_printed(self) -> None:
+        folder = Folder(PROGRAM.encode() + bytes(1_000_000))
+        self.addCleanup(folder.aside.cleanup)
+        said = folder.pack([HOST]).stdout
+        for name, content in folder.contents().items():
+            line = re.search(rf"^ +{re.escape(name)} +([\d,]+)(?: +(\d+)%)?$", said, re.MULTILINE)
+            self.assertIsNotNone(line, f"{name} in {said}")
+            self.assertEqual(line[1], f"{len(content):,}")
+            self.assertEqual(line[2] is not None, HOST in name or "linux_" in name or name.endswith(".deb"), name)
+        self.assertIn(f"the program for {HOST} ", said)
 
     def test_the_bounds_themselves_are_allowed(self) -> None:
         sizes.check("a package", sizes.PACKAGE, sizes.PACKAGE)
@@ -430,7 +441,7 @@ class Scripts(unittest.TestCase):
 
     def test_both_scripts_check_the_sum_before_they_unpack_and_replace_last(self) -> None:
         for script, steps in [
-            (self.shell, ["get \"$releases/$archive\"", "$releases/SHA256SUMS", "[ -n \"$wanted\" ]", "= \"$wanted\" ]", "tar -xzf",
+            (self.shell, ["get \"$releases/$archive\"", "$releases/SHA256SUMS", "[ -n \"$wanted\" ]", "= \"$wanted\" ]", "tar \"$unpack\"",
                           "mv -f", "Next:"]),
             (self.text, ["Get-Release $archive", "Get-Release 'SHA256SUMS'", "if (-not $wanted)", "if ($sum -ne $wanted)",
                          "Expand-Archive", "Move-Item -Force -Path $new", "Next:"]),
