@@ -31,7 +31,7 @@ impl Computer {
         let port = listener.local_addr().unwrap().port();
         let home = tempfile::Builder::new().prefix("tabwire-it-first-").tempdir().unwrap();
         let this = Self { home, port };
-        fs::create_dir_all(this.profile()).unwrap();
+        fs::create_dir_all(this.profile().join("Default")).unwrap();
         fs::create_dir(this.at(".cursor")).unwrap();
         this
     }
@@ -49,7 +49,7 @@ impl Computer {
     /// an unpacked extension that is reloaded stays off.
     fn switch_on_developer_mode(&self) {
         let preferences = json!({"extensions": {"ui": {"developer_mode": true}}});
-        fs::create_dir(self.profile().join("Default")).unwrap();
+        fs::create_dir_all(self.profile().join("Default")).unwrap();
         fs::write(self.profile().join("Default/Preferences"), preferences.to_string()).unwrap();
     }
 
