@@ -33,8 +33,8 @@ const CHANGES: f64 = 200.0;
 
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// Tasks that are closer are of the same set: the daemon gathers changes for 100 ms.
-const APART: Duration = Duration::from_millis(40);
+/// The daemon gathers changes for so long: what the page does within this time is for one set of them.
+const GATHER: Duration = Duration::from_millis(100);
 
 pub(crate) async fn measure(extent: Extent) -> anyhow::Result<Vec<Figure>> {
     let kept = extent.of(KEPT);
@@ -120,17 +120,15 @@ fn told(kept: usize, changes: f64, tasks: &[PageTask]) -> anyhow::Result<Vec<Fig
 
 /// How long the thread works for each set of changes, in ms.
 fn sets_of(tasks: &[PageTask]) -> Vec<f64> {
+    let Some(first) = tasks.first() else { return Vec::new() };
     let mut sets: Vec<f64> = Vec::new();
-    let mut last_end = None;
     for task in tasks {
-        let is_new = last_end.is_none_or(|end| task.begin > end + APART);
-        if is_new {
-            sets.push(0.0);
+        let at = (task.begin - first.begin).as_millis() / GATHER.as_millis();
+        let at = usize::try_from(at).unwrap_or_default();
+        if at >= sets.len() {
+            sets.resize(at + 1, 0.0);
         }
-        if let Some(set) = sets.last_mut() {
-            *set += millis(task.length);
-        }
-        last_end = Some(task.begin + task.length);
+        sets[at] += millis(task.length);
     }
     sets
 }

@@ -56,6 +56,21 @@ impl CommandRow {
     }
 }
 
+impl CommandRow {
+    /// The command.
+    #[must_use]
+    pub const fn id(&self) -> &CorrelationId {
+        &self.story.summary.correlation_id
+    }
+
+    /// The last progress of a command that tells of it. `None`: it does not, or is over.
+    #[must_use]
+    pub fn told_progress(&self) -> Option<Option<&CommandProgress>> {
+        let is_open = self.story.summary.status.is_open();
+        (is_open && (self.is_job || self.progress.is_some())).then_some(self.progress.as_ref())
+    }
+}
+
 /// The last progress of a command that is not over. A dialog's text stays with the agent.
 fn progress_of(command: &Command) -> Option<CommandProgress> {
     let CommandStatus::Pending { progress, .. } = command.report(false).status else { return None };

@@ -346,6 +346,12 @@ impl StatusWord {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Whether the command is not over.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::WaitingForUser)
+    }
 }
 
 /// One command of any of an owner's clients, as the command line lists it. It has no parameters, no

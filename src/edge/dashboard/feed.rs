@@ -7,7 +7,7 @@
 //! moment are one row, so that a viewer costs the same at any rate. A viewer that does not read is
 //! dropped after a while; it goes on from the place of its last line.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::EdgeState;
 use crate::hub::{CommandObserver, CommandRow, ObserverEvent, StorageStatus};
-use crate::protocol::{CorrelationId, SERVER_VERSION, Timestamp};
+use crate::protocol::{CommandProgress, CorrelationId, SERVER_VERSION, Timestamp};
 use crate::streams::{PageCursor, PageStart, StreamView};
 
 /// How many lines wait for a viewer.
@@ -61,6 +61,7 @@ pub(super) fn open(
         edge: edge.clone(),
         lines,
         changed: HashSet::new(),
+        advancing: HashMap::new(),
         entries: part_of(query, "entries").map(|place| read_entries_place(&epoch, place)),
     };
     edge.tasks.spawn(async move {
@@ -98,6 +99,8 @@ struct ViewerFeed {
     lines: mpsc::Sender<Bytes>,
     /// The commands that have changed since the last line.
     changed: HashSet<CorrelationId>,
+    /// Commands that tell how far they are, with the progress that the viewer knows: no event tells of it.
+    advancing: HashMap<CorrelationId, Option<CommandProgress>>,
     /// From where on it gets the recorded entries; `None`: it does not show them.
     entries: Option<PageStart>,
 }
@@ -120,6 +123,7 @@ impl ViewerFeed {
                 _ = state.tick() => {
                     let state = self.state();
                     self.send(json!({"state": state})).await?;
+                    self.send_progress().await?;
                 }
                 _ = gather.tick(), if !self.changed.is_empty() => {
                     let changed: Vec<_> = std::mem::take(&mut self.changed).into_iter().collect();
@@ -141,19 +145,43 @@ impl ViewerFeed {
     }
 
     /// Sends the commands that are kept, or those that changed since a time.
-    async fn send_all(&self, since: Option<Timestamp>) -> Option<()> {
+    async fn send_all(&mut self, since: Option<Timestamp>) -> Option<()> {
         let ids = self.edge.tools.hub().commands_since(since);
         // A viewer without commands must still see that it is connected.
         self.send(json!({"commands": []})).await?;
         self.send_rows(&ids).await
     }
 
-    async fn send_rows(&self, ids: &[CorrelationId]) -> Option<()> {
+    async fn send_rows(&mut self, ids: &[CorrelationId]) -> Option<()> {
         for part in ids.chunks(ROWS) {
             let rows: Vec<CommandRow> = self.edge.tools.hub().rows(part);
+            for row in &rows {
+                let id = row.id();
+                match row.told_progress() {
+                    Some(progress) => self.advancing.insert(id.clone(), progress.cloned()),
+                    None => self.advancing.remove(id),
+                };
+            }
             self.send(json!({"commands": rows})).await?;
         }
         Some(())
+    }
+
+    /// Sends the commands that have come further.
+    async fn send_progress(&mut self) -> Option<()> {
+        let ids: Vec<_> = self.advancing.keys().cloned().collect();
+        // What is kept no longer has no row.
+        let mut known = HashMap::new();
+        let mut further = Vec::new();
+        for row in ids.chunks(ROWS).flat_map(|part| self.edge.tools.hub().rows(part)) {
+            let Some((id, told)) = self.advancing.remove_entry(row.id()) else { continue };
+            if row.told_progress() != Some(told.as_ref()) {
+                further.push(id.clone());
+            }
+            known.insert(id, told);
+        }
+        self.advancing = known;
+        self.send_rows(&further).await
     }
 
     /// Sends the entries that have come, if there are any.
