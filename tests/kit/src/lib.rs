@@ -66,7 +66,7 @@ pub use mcp_client::{
     views_extension,
 };
 pub use other_user::become_user;
-pub use page_trace::PageTask;
+pub use page_trace::{PageTrace, PageWork};
 pub use pages::{LATE, TestPages, long_text};
 pub use polling::{PollingExtension, SyncingExtension, result_of};
 pub use ports::free_port;

@@ -7,16 +7,27 @@ use serde_json::{Value, json};
 
 use super::BrowserUser;
 
-/// A task of a page's thread: script, style, layout and paint.
+/// A time in which a page's thread works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageTask {
+pub struct PageWork {
     /// Since some moment before the trace.
     pub begin: Duration,
     pub length: Duration,
 }
 
-/// The browser's name of a task.
-const TASK: &str = "RunTask";
+/// The work of a page's thread, oldest first.
+#[derive(Debug, Default)]
+pub struct PageTrace {
+    /// Its tasks: script, style, layout, paint and all else.
+    pub tasks: Vec<PageWork>,
+    /// Script, style and layout in them; no moment twice.
+    pub script_and_layout: Vec<PageWork>,
+}
+
+/// The browser's names of a task, and of script, style and layout in it.
+const TASK: [&str; 1] = ["RunTask"];
+const SCRIPT_AND_LAYOUT: [&str; 6] =
+    ["EvaluateScript", "FunctionCall", "RunMicrotasks", "TimerFire", "UpdateLayoutTree", "Layout"];
 
 #[derive(Deserialize)]
 struct TraceEvent {
@@ -40,14 +51,36 @@ impl TraceEvent {
     }
 }
 
+/// The events of these names, those within others left out.
+fn outermost(events: &[&TraceEvent], names: &[&str]) -> Vec<PageWork> {
+    let mut found: Vec<_> = events
+        .iter()
+        .filter(|event| names.contains(&event.name.as_str()))
+        .map(|event| PageWork {
+            begin: Duration::from_micros(event.ts),
+            length: Duration::from_micros(event.dur),
+        })
+        .collect();
+    found.sort_unstable_by_key(|work| (work.begin, std::cmp::Reverse(work.length)));
+    let mut end = Duration::ZERO;
+    found.retain(|work| {
+        let is_outermost = work.begin >= end;
+        if is_outermost {
+            end = work.begin + work.length;
+        }
+        is_outermost
+    });
+    found
+}
+
 impl BrowserUser {
-    /// The tasks of the thread that runs the scripts under `path`, while `meanwhile` goes on; none, if
-    /// none of these scripts ran.
+    /// The work of the thread that runs the scripts under `path`, while `meanwhile` goes on; none, if none
+    /// of these scripts ran.
     pub async fn traced<T>(
         &mut self,
         path: &str,
         meanwhile: impl Future<Output = T>,
-    ) -> (Vec<PageTask>, T) {
+    ) -> (PageTrace, T) {
         let wanted = ["devtools.timeline", "disabled-by-default-devtools.timeline"];
         let so = json!({"traceConfig": {"includedCategories": wanted}});
         self.ask("Tracing.start", so).await;
@@ -67,17 +100,14 @@ impl BrowserUser {
         }
         let ran = events.iter().find(|event| event.is_script_of(path));
         let Some((pid, tid)) = ran.map(|event| (event.pid, event.tid)) else {
-            return (Vec::new(), done);
+            return (PageTrace::default(), done);
         };
-        let mut tasks: Vec<_> = events
-            .iter()
-            .filter(|event| event.name == TASK && (event.pid, event.tid) == (pid, tid))
-            .map(|event| PageTask {
-                begin: Duration::from_micros(event.ts),
-                length: Duration::from_micros(event.dur),
-            })
-            .collect();
-        tasks.sort_unstable_by_key(|task| task.begin);
-        (tasks, done)
+        let is_there = |event: &&TraceEvent| (event.pid, event.tid) == (pid, tid);
+        let own: Vec<_> = events.iter().filter(is_there).collect();
+        let trace = PageTrace {
+            tasks: outermost(&own, &TASK),
+            script_and_layout: outermost(&own, &SCRIPT_AND_LAYOUT),
+        };
+        (trace, done)
     }
 }
