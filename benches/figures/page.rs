@@ -28,7 +28,7 @@ const KEPT_EACH: usize = 100;
 /// What makes the changes: so many clients, each with a pause before its call. A command that waits for its
 /// result changes at least twice.
 const CLIENTS: usize = 4;
-const PAUSE: Duration = Duration::from_millis(35);
+const PAUSE: Duration = Duration::from_millis(28);
 const CHANGES: f64 = 200.0;
 
 const LENGTH: Duration = Duration::from_secs(10);
