@@ -54,9 +54,7 @@ impl CommandRow {
             progress: progress_of(command).filter(|_| !spec.is_private),
         }
     }
-}
 
-impl CommandRow {
     /// The command.
     #[must_use]
     pub const fn id(&self) -> &CorrelationId {
