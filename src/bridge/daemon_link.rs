@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use serde_json::json;
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::daemon_finder::{DaemonFinder, DaemonIdentity, DaemonTarget, FoundDaemon};
 use super::events::ProgressLines;
@@ -54,12 +55,35 @@ pub(super) struct OutgoingCall {
     pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
     pub(super) accepted: Option<oneshot::Sender<()>>,
+    /// The same of the submission before it, if it names that one.
+    pub(super) before: Option<oneshot::Receiver<()>>,
 }
 
 impl OutgoingCall {
     /// Whether it asks for a command.
     pub(super) const fn submits(&self) -> bool {
         self.headers.submit_key.is_some()
+    }
+
+    /// Whether the submission before it was accepted, or has failed.
+    pub(super) fn is_next(&mut self) -> bool {
+        let is_open = match &mut self.before {
+            Some(before) => before.try_recv() == Err(TryRecvError::Empty),
+            None => false,
+        };
+        if !is_open {
+            self.before = None;
+        }
+        !is_open
+    }
+
+    /// Waits for the submission before it, which need not be named then.
+    pub(super) async fn wait_for_turn(&mut self) {
+        if let Some(before) = self.before.take() {
+            // An error says that it failed: then it is this one's turn too.
+            let _ = before.await;
+        }
+        self.headers.after = None;
     }
 }
 
@@ -68,6 +92,11 @@ impl DaemonLink {
         let http = target.http();
         let (listener, handshake) = (NoticeListener::default(), ClientHandshake::default());
         Self { finder: DaemonFinder::new(target, http.clone()), http, listener, handshake }
+    }
+
+    /// Whether a wait for an answer costs the way to another machine and back.
+    pub(super) const fn is_far(&self) -> bool {
+        matches!(self.finder, DaemonFinder::Far(_))
     }
 
     /// The error of a call that has no answer in its time.
@@ -210,6 +239,7 @@ impl DaemonLink {
             name: None,
             // It may come long after the call.
             before: None,
+            after: None,
             ..headers.clone()
         };
         let Ok(request) = request(found, told.to_string().into(), &headers) else { return };

@@ -20,8 +20,8 @@ use tokio::sync::watch;
 use super::daemon_finder::{BridgeClient, DaemonIdentity, FoundDaemon};
 use super::daemon_link::{DaemonLink, OutgoingCall};
 use super::request::{
-    CallHeaders, DAEMON_LOST, ForwardError, HttpClient, PLACE_LOST, PLACE_OFFLINE, http,
-    read_answer, request,
+    CallHeaders, DAEMON_LOST, ForwardError, HttpClient, OUT_OF_TURN, PLACE_LOST, PLACE_OFFLINE,
+    http, read_answer, request,
 };
 use crate::daemon_connector::{CallCarrier, DaemonConnector};
 use crate::hub::RefusalReason;
@@ -370,6 +370,10 @@ impl DaemonLink {
             };
             let was_sent = match &answer {
                 Err(ForwardError::Lost { was_sent, .. }) => *was_sent,
+                Err(ForwardError::Refused { body }) if body["error"] == OUT_OF_TURN => {
+                    call.wait_for_turn().await;
+                    continue;
+                }
                 // It has waited for the place itself.
                 Err(ForwardError::Refused { body }) if is_final(body) => {
                     let is_lost = may_have_run || body["may_have_run"] == true;

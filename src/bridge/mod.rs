@@ -201,10 +201,17 @@ struct ForwardedCall {
     timeout: Duration,
     /// Ends when the timeout has passed since the call was read.
     deadline: Pin<Box<Sleep>>,
-    /// Fires when the submission before this one is accepted.
-    after: Option<oneshot::Receiver<()>>,
+    /// The submission before this one.
+    after: Option<LastSubmission>,
     /// Open until its answer is on its way out, if it begins a job.
     job_call: Option<JobCall<()>>,
+}
+
+/// A submission that others follow.
+struct LastSubmission {
+    key: String,
+    /// Fires when the daemon has accepted it.
+    accepted: oneshot::Receiver<()>,
 }
 
 impl StdioBridge {
@@ -271,7 +278,7 @@ impl StdioBridge {
     async fn take(
         &self,
         line: Vec<u8>,
-        last_submit: &mut Option<oneshot::Receiver<()>>,
+        last_submit: &mut Option<LastSubmission>,
     ) -> Option<BoxFuture<'static, ()>> {
         let request = match IncomingMessage::parse(&line) {
             Ok(IncomingMessage::Request(request)) => request,
@@ -331,7 +338,7 @@ impl StdioBridge {
         line: Vec<u8>,
         request: RpcRequest,
         generation: ProtocolGeneration,
-        last_submit: &mut Option<oneshot::Receiver<()>>,
+        last_submit: &mut Option<LastSubmission>,
     ) -> ForwardedCall {
         let name = mcp::name_in_header(&request);
         let tool = name.filter(|_| request.method == "tools/call");
@@ -346,11 +353,13 @@ impl StdioBridge {
             Some(wait) => usual.max(wait + WAIT_GRACE),
         };
         // Commands of one client must reach the daemon in the order of their lines.
-        let (after, accepted) = if is_submit {
-            let (accepted, is_accepted) = oneshot::channel();
-            (last_submit.replace(is_accepted), Some(accepted))
-        } else {
-            (None, None)
+        let submit_key = is_submit.then(proof::random_hex::<16>);
+        let (after, accepted) = match submit_key.clone() {
+            Some(key) => {
+                let (sender, accepted) = oneshot::channel();
+                (last_submit.replace(LastSubmission { key, accepted }), Some(sender))
+            }
+            None => (None, None),
         };
         let headers = CallHeaders {
             version: match generation {
@@ -361,8 +370,9 @@ impl StdioBridge {
             name: (generation == ProtocolGeneration::Modern)
                 .then(|| name.map(mcp::encode_name))
                 .flatten(),
-            submit_key: is_submit.then(proof::random_hex::<16>),
+            submit_key,
             before: None,
+            after: None,
         };
         let only_reads = match request.method.as_str() {
             "tools/call" => tool.is_some_and(tools::only_reads),
@@ -383,6 +393,7 @@ impl StdioBridge {
             command: None,
             progress,
             accepted,
+            before: None,
         };
         let deadline = Box::pin(tokio::time::sleep(timeout));
         let surface = self.surface.clone();
@@ -396,10 +407,14 @@ impl ForwardedCall {
         let Self { mut call, generation, surface, timeout, deadline, after, job_call } = self;
         let mut was_sent = false;
         let exchange = async {
-            if let Some(after) = after {
-                // An error says that the one before failed: then it is this one's turn too. One
-                // that is cancelled waits as well, so that those behind it keep their turn.
-                let _ = after.await;
+            if let Some(LastSubmission { key, accepted }) = after {
+                call.headers.after = Some(key);
+                call.before = Some(accepted);
+                // One that is cancelled waits as well, so that those behind it keep their turn. The daemon on another
+                // machine keeps their order itself: each wait here would cost the way there and back.
+                if !daemon.is_far() || call.is_next() {
+                    call.wait_for_turn().await;
+                }
             }
             was_sent = true;
             daemon.exchange(&mut call).await

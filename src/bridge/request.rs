@@ -18,7 +18,7 @@ use super::events::{EventReader, ProgressLines};
 use crate::daemon_connector::DaemonConnector;
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
-    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CorrelationId, EARLY_HEADER,
+    AFTER_HEADER, BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CorrelationId, EARLY_HEADER,
     IDEMPOTENCY_HEADER, JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER, WAIT_HEADER,
 };
 use crate::tools::{ToolSurface, lost_call, with_calls_of};
@@ -43,6 +43,9 @@ pub(crate) const PLACE_TIMEOUT: &str = "place_timeout";
 /// The code of a call that the daemon did not answer.
 pub(crate) const DAEMON_LOST: &str = "daemon_lost";
 
+/// The code of a call that the daemon refuses since it does not have the one before it.
+pub(super) const OUT_OF_TURN: &str = "out_of_turn";
+
 /// The headers of a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallHeaders {
@@ -54,6 +57,8 @@ pub(super) struct CallHeaders {
     pub(super) submit_key: Option<String>,
     /// Until when it may come, if the daemon is on another machine. `None`: for some seconds from now on.
     pub(super) before: Option<RunClock>,
+    /// The key of the submission before it, if it was sent without waiting for that one.
+    pub(super) after: Option<String>,
 }
 
 /// Why a request has no answer.
@@ -249,6 +254,9 @@ pub(super) fn request(
     if let Some(clock) = &found.clock {
         let before = headers.before.clone().unwrap_or_else(|| clock.limit_from_now());
         request = request.header(BEFORE_HEADER, before.to_string());
+    }
+    if let Some(after) = &headers.after {
+        request = request.header(AFTER_HEADER, after);
     }
     if let Some(tools) = found.client.surface.name() {
         request = request.header(TOOLS_HEADER, tools);

@@ -100,6 +100,10 @@ pub(super) enum HttpError {
     NoBefore,
     /// The call came later than its client waits for it.
     TooLate,
+    /// The key of the call that this one follows is malformed.
+    BadAfter,
+    /// The call that this one follows has not come.
+    OutOfTurn,
     /// The surface of tools, or the wait, is malformed.
     BadSurface {
         /// The fault.
@@ -135,6 +139,7 @@ impl HttpError {
             | Self::BadIdempotencyKey
             | Self::BadBefore
             | Self::NoBefore
+            | Self::BadAfter
             | Self::BadSurface { .. }
             | Self::BadHandshake
             | Self::MalformedJson
@@ -153,6 +158,7 @@ impl HttpError {
             Self::StorageUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotEvents => StatusCode::NOT_ACCEPTABLE,
             Self::TooLate => StatusCode::PRECONDITION_FAILED,
+            Self::OutOfTurn => StatusCode::CONFLICT,
             Self::NotJson | Self::NotForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
@@ -195,6 +201,8 @@ impl HttpError {
             Self::BadBefore => "bad_before",
             Self::NoBefore => "no_before",
             Self::TooLate => "too_late",
+            Self::BadAfter => "bad_after",
+            Self::OutOfTurn => "out_of_turn",
             Self::BadSurface { .. } => "bad_surface",
             Self::NoRoute => "not_found",
             Self::NoMethod { .. } => "method_not_allowed",
@@ -261,6 +269,8 @@ impl HttpError {
             Self::BadBefore => BAD_BEFORE.to_owned(),
             Self::NoBefore => NO_BEFORE.to_owned(),
             Self::TooLate => RefusalReason::CAME_TOO_LATE.to_owned(),
+            Self::BadAfter => format!("X-Tabwire-After must be {IDEMPOTENCY_KEY_FORM}, once"),
+            Self::OutOfTurn => "The call that X-Tabwire-After names has not come".to_owned(),
             Self::BadSurface { why } => format!("X-Tabwire-Tools or X-Tabwire-Wait: {why}"),
             Self::NoRoute => "No such route".to_owned(),
             Self::NoMethod { .. } => "Method not allowed".to_owned(),
@@ -303,6 +313,7 @@ impl HttpError {
             | Self::BadBrowser
             | Self::BadIdempotencyKey
             | Self::BadBefore
+            | Self::BadAfter
             | Self::BadSurface { .. }
             | Self::BadHandshake => {
                 "Correct the part that the message names, then send the request again"
@@ -311,6 +322,7 @@ impl HttpError {
                 "Add ms to X-Tabwire-Clock of any answer, this one included: 10000 at most"
             }
             Self::TooLate => RefusalReason::CALL_AGAIN,
+            Self::OutOfTurn => "Send it again once that call has its answer",
             Self::StorageUnavailable => "Try again in a moment; `tabwire status` shows the cause",
             Self::TooLarge { .. } => "Send a smaller body",
             Self::SlowBody => "Send the body again, without a pause",
@@ -381,6 +393,8 @@ impl HttpError {
             | Self::BadBefore
             | Self::NoBefore
             | Self::TooLate
+            | Self::BadAfter
+            | Self::OutOfTurn
             | Self::BadSurface { .. }
             | Self::NoRoute
             | Self::Undeclared
@@ -404,7 +418,7 @@ impl IntoResponse for HttpError {
         if let Self::TooManyBytes { retry_after } = &self {
             body["retry_after_ms"] = millis(*retry_after).into();
         }
-        if self == Self::TooLate {
+        if matches!(self, Self::TooLate | Self::OutOfTurn) {
             body["may_have_run"] = false.into();
         }
         let mut response = json_response(self.status(), body.to_string());
@@ -491,6 +505,8 @@ mod tests {
             HttpError::BadBefore,
             HttpError::NoBefore,
             HttpError::TooLate,
+            HttpError::BadAfter,
+            HttpError::OutOfTurn,
             HttpError::BadSurface { why: SurfaceError::Wait },
             HttpError::NoRoute,
             HttpError::NoMethod { allow: [Some("GET"), Some("POST")] },

@@ -12,6 +12,7 @@
 mod answer;
 mod call_limit;
 mod stream;
+mod turns;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,12 +40,13 @@ use crate::mcp::{
     RpcNotification, RpcReply, RpcRequest,
 };
 use crate::protocol::{
-    COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
+    AFTER_HEADER, COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
 };
 use crate::tools::{NowOrLater, SurfaceError, ToolSurface};
 use answer::AnswerDelivery;
 use call_limit::CallLimit;
 pub(super) use stream::OpenStreams;
+pub(super) use turns::CallTurns;
 
 /// A body of more bytes is counted by its owner. One of this size is parsed in about the time that
 /// everything else takes with a request.
@@ -120,6 +122,8 @@ async fn answer(
     let tasks = edge.tasks.clone();
     // Before the call begins its job: notices of the job wait for this answer.
     let job_call = edge.job_calls.begin(&caller, &request);
+    // Calls from other machines alone name the one before them.
+    let turn = context.record_by.and(context.key.clone());
     let handled = async move {
         let answer = mcp::handle(
             (&edge.tools, edge.extra.as_ref()),
@@ -131,6 +135,9 @@ async fn answer(
             &surface,
         )
         .await;
+        if let Some(key) = turn {
+            edge.turns.note(&caller.owner, &key);
+        }
         let RpcAnswer { submitted, progress, outcome } = answer;
         if let (NowOrLater::Now(_), Some(id)) = (&outcome, &submitted) {
             edge.tools.hub().orders_written(id).await;
@@ -185,9 +192,13 @@ async fn receive(
             return Err(error);
         }
     };
-    let (key, body) = (idempotency_key(headers), read_body(body, MCP_BODY).await);
-    let (key, body) = (key?, body?);
-    // Its end may have come long after its beginning.
+    let (key, before) = (idempotency_key(headers), call_before(headers));
+    let body = read_body(body, MCP_BODY).await;
+    let (key, before, body) = (key?, before?, body?);
+    if let Some(before) = before {
+        edge.turns.wait_for(&caller.owner, &before).await?;
+    }
+    // Its end, or its turn, may have come long after its beginning.
     limit.check()?;
     // Small ones go on, so that one client in a loop does not hold back the others of its owner.
     if body.len() > COUNTED
@@ -268,6 +279,15 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
         Ok(None) => Ok(None),
         Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),
         Ok(Some(_)) | Err(()) => Err(HttpError::BadIdempotencyKey),
+    }
+}
+
+/// The key of the call that this one follows, if it names one.
+fn call_before(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
+    match single(headers, &HeaderName::from_static(AFTER_HEADER)) {
+        Ok(None) => Ok(None),
+        Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),
+        Ok(Some(_)) | Err(()) => Err(HttpError::BadAfter),
     }
 }
 

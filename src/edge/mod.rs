@@ -47,7 +47,7 @@ use connections::{ConnectionHandle, ConnectionRegistry};
 use frames::HttpSessions;
 use guard::RequestGuard;
 use http_error::json_response;
-use mcp::OpenStreams;
+use mcp::{CallTurns, OpenStreams};
 use peer::PeerLookup;
 pub use peer::PeerUser;
 use routes::GuardedRoutes;
@@ -72,6 +72,8 @@ struct EdgeState {
     sessions: HttpSessions,
     /// The streams of MCP clients for notices that belong to no call.
     streams: OpenStreams,
+    /// The turns of calls from other machines.
+    turns: CallTurns,
     /// The folders in which browsers keep their profiles.
     browser_folders: BrowserFolders,
     tasks: TaskTracker,
@@ -103,7 +105,8 @@ impl EdgeServer {
         let guard = RequestGuard::new(home, port, tools.hub().clone());
         let (calls, job_calls) = (CallRegistry::default(), JobCalls::default());
         let sessions = HttpSessions::default();
-        let (streams, parsers) = (OpenStreams::default(), BodyParsers::default());
+        let (streams, turns, parsers) =
+            (OpenStreams::default(), CallTurns::default(), BodyParsers::default());
         let edge = Arc::new(EdgeState {
             guard,
             tools,
@@ -113,6 +116,7 @@ impl EdgeServer {
             job_calls,
             sessions,
             streams,
+            turns,
             browser_folders,
             tasks: tasks.clone(),
         });

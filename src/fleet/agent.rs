@@ -27,6 +27,7 @@ use super::keys::{AgentKey, PlaceId};
 use super::message::{self, FleetCallId, HEADERS_ROOM};
 use super::subjects;
 use crate::bridge::{PLACE_LOST, PLACE_OFFLINE};
+use crate::os;
 use crate::protocol::SERVER_VERSION;
 use crate::reach::{BODY_MAX, CARRIER_PATH, carried_call_headers, json_response};
 
@@ -48,6 +49,11 @@ const RATED: usize = 32 * 1024;
 /// How long home may be silent beside the time that the bytes take.
 const SILENCE: Duration = Duration::from_secs(5);
 
+/// For how long a place that was found silent counts as just found so, and how long it is then waited for: a call that
+/// has waited for it in vain ends soon, also when its bridge looks once more.
+const JUST_SILENT: Duration = Duration::from_secs(1);
+const STILL_SILENT: Duration = Duration::from_millis(500);
+
 /// The body of an answer.
 type AgentBody = BoxBody<Bytes, AnswerBrokeOff>;
 
@@ -61,6 +67,8 @@ struct AgentState {
     connection: tokio::sync::Mutex<Option<FleetConnection>>,
     /// The life of the place that answered last.
     life: Mutex<Option<Box<str>>>,
+    /// When the place was found silent last, unless it has answered since.
+    silent_at: Mutex<Option<Duration>>,
     /// The slowest rate seen, in bytes a second.
     rate: AtomicU64,
 }
@@ -75,9 +83,9 @@ impl FleetAgent {
     /// The way to this place with this key. Nothing is connected yet.
     #[must_use]
     pub fn new(key: AgentKey, place: PlaceId) -> Self {
-        let (connection, life) = Default::default();
+        let (connection, life, silent_at) = Default::default();
         let rate = AtomicU64::new(USUAL_RATE);
-        Self(Arc::new(AgentState { key, place, connection, life, rate }))
+        Self(Arc::new(AgentState { key, place, connection, life, silent_at, rate }))
     }
 
     /// One end of a connection in memory, at whose other end calls are carried. It needs a runtime.
@@ -180,7 +188,8 @@ impl FleetAgent {
     }
 
     async fn ask_life(&self, connection: &FleetConnection) -> Result<Box<str>, CarryFailure> {
-        match self.hello(connection, HELLO_SILENCE).await {
+        let within = if self.is_just_silent() { STILL_SILENT } else { HELLO_SILENCE };
+        match self.hello(connection, within).await {
             Ok(PlaceLives::One(life)) => Ok(life),
             Ok(PlaceLives::Several) => Err(CarryFailure::Ended(FleetCallEnd::TwoHomes)),
             Ok(PlaceLives::Absent | PlaceLives::Silent) => {
@@ -210,7 +219,16 @@ impl FleetAgent {
             PlaceLives::One(life) => Some(life.clone()),
             PlaceLives::Absent | PlaceLives::Silent | PlaceLives::Several => None,
         };
+        *lock(&self.0.silent_at) = match &found {
+            PlaceLives::Silent => Some(os::time_with_sleep()),
+            PlaceLives::One(_) | PlaceLives::Absent | PlaceLives::Several => None,
+        };
         Ok(found)
+    }
+
+    fn is_just_silent(&self) -> bool {
+        let at = *lock(&self.0.silent_at);
+        at.is_some_and(|at| os::time_with_sleep().saturating_sub(at) < JUST_SILENT)
     }
 
     /// The answers of this very place in words that are known here.
@@ -248,8 +266,12 @@ impl FleetAgent {
     }
 
     fn life(&self) -> MutexGuard<'_, Option<Box<str>>> {
-        self.0.life.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.life)
     }
+}
+
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why a call has no answer of the place.

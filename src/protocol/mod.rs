@@ -175,6 +175,10 @@ pub const CLOCK_HEADER: &str = "x-tabwire-clock";
 /// recorded. Later the daemon refuses it.
 pub const BEFORE_HEADER: &str = "x-tabwire-before";
 
+/// The header in which a caller on another machine names the call that this one follows, by its idempotency key: it is
+/// taken up after that one.
+pub const AFTER_HEADER: &str = "x-tabwire-after";
+
 /// The header in which a bridge on another machine says its version.
 pub const BRIDGE_HEADER: &str = "x-tabwire-bridge";
 

@@ -5,17 +5,18 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 
 use crate::protocol::{
-    BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CLOCK_HEADER, COMMAND_HEADER,
+    AFTER_HEADER, BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CLOCK_HEADER, COMMAND_HEADER,
     EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, TOOLS_HEADER, WAIT_HEADER,
 };
 
 /// Those of a call.
-const OF_CALLS: [HeaderName; 14] = [
+const OF_CALLS: [HeaderName; 15] = [
     ACCEPT,
     CONTENT_TYPE,
     HeaderName::from_static("mcp-protocol-version"),
     HeaderName::from_static("mcp-method"),
     HeaderName::from_static("mcp-name"),
+    HeaderName::from_static(AFTER_HEADER),
     HeaderName::from_static(BEFORE_HEADER),
     HeaderName::from_static(BRIDGE_HEADER),
     HeaderName::from_static(BROWSER_HEADER),

@@ -13,6 +13,9 @@ const WINDOW: usize = 2 * 1024 * 1024;
 /// way there and back.
 pub(super) const HEAD_GRACE: Duration = Duration::from_millis(20);
 
+/// How long it waits for more, or for the end, once it has data: the end mostly comes with it.
+pub(super) const DATA_GRACE: Duration = Duration::from_millis(2);
+
 /// For how long home keeps a call that nobody asks for.
 const KEPT: Duration = Duration::from_secs(15);
 
@@ -105,17 +108,22 @@ impl HomeCall {
                 let until = now + HOLD;
                 let asked = WaitingRequest { number, from, most: most.min(PART_MAX), until };
                 self.waiting = Some(asked);
-                if from < self.start || from > self.start + self.kept.len() as u64 {
+                let end = self.start + self.kept.len() as u64;
+                if from < self.start || from > end {
                     self.reply(CallReply::Refused(FleetRefusal::UnknownCall), &mut effects);
+                } else if from < end {
+                    // It has waited for its request.
+                    self.tell_by(now);
                 }
             }
             HomeEvent::Head(head) => {
                 self.head = Some(head);
-                if let Some(waiting) = &mut self.waiting {
-                    waiting.until = waiting.until.min(now + HEAD_GRACE);
-                }
+                self.tell_by(now + HEAD_GRACE);
             }
-            HomeEvent::Data(data) => self.kept.extend_from_slice(&data),
+            HomeEvent::Data(data) => {
+                self.kept.extend_from_slice(&data);
+                self.tell_by(now + DATA_GRACE);
+            }
             HomeEvent::End => self.source = SourceState::Ended,
             HomeEvent::Broke => self.source = SourceState::Broken,
             HomeEvent::Woken => {}
@@ -125,6 +133,13 @@ impl HomeCall {
             effects.push(HomeEffect::GiveUp);
         }
         effects
+    }
+
+    /// The request that waits is answered by then.
+    fn tell_by(&mut self, time: Duration) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.until = waiting.until.min(time);
+        }
     }
 
     fn forget_before(&mut self, have: u64) {
@@ -145,7 +160,8 @@ impl HomeCall {
         let part = &rest[..rest.len().min(asked.most)];
         let is_last = part.len() == rest.len();
         let is_over = self.source != SourceState::Flowing && is_last;
-        if part.is_empty() && !is_over && now < asked.until {
+        let is_full = part.len() == asked.most || !self.wants_data();
+        if !is_full && !is_over && now < asked.until {
             return;
         }
         let reply = match self.source {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
-use super::at_home::HEAD_GRACE;
+use super::at_home::{DATA_GRACE, HEAD_GRACE};
 use super::*;
 use crate::fleet::message::FleetCallId;
 use crate::fleet::open_calls::{CallOpening, FleetCalls};
@@ -287,10 +287,26 @@ fn home_answers_once_there_is_something_or_says_after_three_seconds_that_there_i
     assert_eq!(call.apply(secs(3), HomeEvent::Woken), [reply(1, CallReply::More)]);
     assert_eq!(call.apply(secs(3), asked(2, 0)), []);
     assert_eq!(call.apply(secs(4), HomeEvent::Head(head())), []);
-    let told = call.apply(secs(4), HomeEvent::Data(Bytes::from_static(b"abc")));
-    assert_eq!(told, [reply(2, part(0, b"abc", None))], "with its head");
-    call.apply(secs(4), HomeEvent::End);
-    assert_eq!(call.apply(secs(4), asked(3, 3)), [reply(3, part(3, b"", Some(3)))]);
+    assert_eq!(call.apply(secs(4), HomeEvent::Data(Bytes::from_static(b"abc"))), []);
+    let told = call.apply(secs(4), HomeEvent::End);
+    assert_eq!(told, [reply(2, part(0, b"abc", Some(3)))], "in one round");
+}
+
+#[test]
+fn data_without_an_end_is_told_after_a_moment_and_a_full_part_at_once() {
+    let mut call = HomeCall::new(secs(0));
+    call.apply(secs(0), asked(1, 0));
+    call.apply(secs(1), HomeEvent::Head(head()));
+    call.apply(secs(1), HomeEvent::Data(Bytes::from_static(b"ab")));
+    let grace = secs(1) + DATA_GRACE;
+    assert_eq!(call.wake_at(), grace);
+    assert_eq!(call.apply(grace, HomeEvent::Woken), [reply(1, part(0, b"ab", None))]);
+    call.apply(secs(2), HomeEvent::Asked { number: 2, from: 2, most: 3 });
+    call.apply(secs(2), HomeEvent::Data(Bytes::from_static(b"c")));
+    let told = call.apply(secs(2), HomeEvent::Data(Bytes::from_static(b"defg")));
+    assert_eq!(told, [reply(2, part(2, b"cde", None))]);
+    call.apply(secs(3), HomeEvent::End);
+    assert_eq!(call.apply(secs(3), asked(3, 5)), [reply(3, part(5, b"fg", Some(7)))]);
 }
 
 #[test]

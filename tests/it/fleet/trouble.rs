@@ -11,6 +11,12 @@ use super::{AGENT, PLACE, PlaceMachine, PlaceStage, failure, script};
 /// Ten times what is required of optimized programs, which `cost.rs` measures: other tests run meanwhile.
 const GONE: Duration = Duration::from_millis(50);
 
+/// Long after the agent's machine knows that a command was accepted, in ms.
+const TOLD: u64 = 300;
+
+/// Required: within this time a call ends whose place is gone without a word, in ms.
+const SILENT: u64 = 15_000;
+
 /// Required: within this time a call in flight has its answer after a reload, in ms.
 const RELOADED: u64 = 2_000;
 
@@ -68,13 +74,7 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
     agent.ask(&"b".into(), "interact", script("more()")).await;
     let command = browser.command().await;
     browser.claim(&command).await;
-    // The next in turn goes once the agent knows that this one was accepted.
-    agent.ask(&"c".into(), "interact", script("next()")).await;
-    let both = until(async || {
-        let told = agent.call_raw("observe", json!({"what": "pending_commands"})).await;
-        body(&told)["pending"].as_array().is_some_and(|pending| pending.len() == 2)
-    });
-    soon("the next in turn", both).await;
+    told_of_acceptance(&mut agent, 1).await;
     machine.kill_home().await;
     let watch = Stopwatch::start();
     let told = agent.late_answer(&"b".into()).await;
@@ -84,6 +84,39 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
     assert_eq!(told["correlation_id"], json!(command.id), "{told}");
     assert!(told["hint"].as_str().unwrap().contains("command_result"), "{told}");
     assert!(watch.micros() < 15_000_000, "{} µs", watch.micros());
+}
+
+#[tokio::test]
+async fn a_call_in_flight_whose_place_falls_silent_without_a_word_ends_within_fifteen_seconds() {
+    let Some(stage) = PlaceStage::start().await else { return };
+    let PlaceStage { server: _server, machine, mut browser, caller, .. } = stage;
+    let mut agent = caller.mcp();
+    agent.ask(&"a".into(), "interact", script("work()")).await;
+    let command = browser.command().await;
+    browser.claim(&command).await;
+    told_of_acceptance(&mut agent, 1).await;
+    // The server holds its connection for as long as that of a machine without power.
+    signal(machine.home().pid(), Signal::STOP);
+    let watch = Stopwatch::start();
+    let told = agent.late_answer(&"a".into()).await;
+    println!("a place that fell silent: {} ms", watch.millis());
+    signal(machine.home().pid(), Signal::CONT);
+    assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
+    assert_eq!(body(&told["result"])["correlation_id"], json!(command.id), "{told}");
+    assert!(watch.is_under(SILENT), "{} ms", watch.millis());
+}
+
+/// Waits until so many commands of the agent are accepted that have not ended, and its own machine knows.
+async fn told_of_acceptance(agent: &mut StdioClient, commands: usize) {
+    let accepted = until(async || {
+        let told = agent.call_raw("observe", json!({"what": "pending_commands"})).await;
+        body(&told)["pending"].as_array().is_some_and(|pending| pending.len() == commands)
+    });
+    soon("what was accepted", accepted).await;
+    // Home waits for a moment whether the result comes with it.
+    let watch = Stopwatch::start();
+    let told = until(async || watch.millis() > TOLD.into());
+    soon("the word of the acceptance", told).await;
 }
 
 #[tokio::test]
@@ -134,11 +167,11 @@ async fn calls_that_lay_before_a_home_that_slept_do_not_run_when_it_wakes() {
     for n in 0..2 {
         agent.ask(&json!(n), "interact", script(&format!("late_{n}()"))).await;
     }
-    let told = agent.late_answer(&json!(0)).await;
-    assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
-    // The next in turn found a silent place, and was not sent.
-    let told = agent.late_answer(&json!(1)).await;
-    assert_eq!(failure(&told), ("place_offline".to_owned(), Some(false)), "{told}");
+    // The second does not wait for the first to be accepted, so both may lie there.
+    for n in 0..2 {
+        let told = agent.late_answer(&json!(n)).await;
+        assert_eq!(failure(&told), ("place_lost".to_owned(), Some(true)), "{told}");
+    }
     signal(machine.home().pid(), Signal::CONT);
     // The next one comes after all that lay there.
     let next = until(async || {
