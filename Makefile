@@ -33,19 +33,20 @@ demo-reach: nextest browser sshd
 demo-places: nextest browser nats
 	$(NEXTEST) --features tabwire/fleet --test it --no-capture --filterset 'test(/^browser::places::/)'
 
+# Measurements here are of optimized tests, too: agents, browsers and thousands of homes are in their processes.
 # What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine, and the
 # largest result over a slow line.
 bench-reach: nextest sshd
 	$(CARGO) build --release --locked
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(NEXTEST) --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
+		$(NEXTEST) --cargo-profile release --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
 
 # What the way to a team's places costs by two servers, the largest result over a slow line with small calls beside it,
 # and calls to any of 9,999 places on three servers beside calls to one of ten. TABWIRE_PLACES names another number.
 bench-places: nextest nats
 	$(CARGO) build --release --locked --features fleet
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire-fleet" TABWIRE_FLEET_PROGRAM="$(CURDIR)/target/release/tabwire-fleet" \
-		$(NEXTEST) --features tabwire/fleet --test it --run-ignored only --no-capture \
+		$(NEXTEST) --cargo-profile release --features tabwire/fleet --test it --run-ignored only --no-capture \
 		--filterset 'test(/^fleet::(cost|slow|scale)::/)'
 
 # The order: what is quick and says most comes first.
@@ -56,7 +57,7 @@ test: fmt extension clippy unit docs doctests browsers hostile miniwob-sample pa
 	@echo "all tests passed"
 
 full: TARGETS = windows-x64
-full: test demo-places storm-places bench-places controls chaos windows test-packages same-program soak agents
+full: test demo-places storm-places bench-reach bench-places controls chaos windows test-packages same-program soak agents
 	@echo "everything passed"
 
 fmt:

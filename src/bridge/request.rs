@@ -18,8 +18,9 @@ use super::events::{EventReader, ProgressLines};
 use crate::daemon_connector::DaemonConnector;
 use crate::mcp::LEGACY_VERSIONS;
 use crate::protocol::{
-    AFTER_HEADER, BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CorrelationId, EARLY_HEADER,
-    IDEMPOTENCY_HEADER, JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER, WAIT_HEADER,
+    AFTER_HEADER, BEFORE_HEADER, BRIDGE_HEADER, BROWSER_HEADER, CLIENT_HEADER, CorrelationId,
+    EARLY_HEADER, IDEMPOTENCY_HEADER, JOBS_HEADER, RunClock, SERVER_VERSION, TOOLS_HEADER,
+    WAIT_HEADER,
 };
 use crate::tools::{ToolSurface, lost_call, with_calls_of};
 

@@ -40,7 +40,8 @@ use crate::mcp::{
     RpcNotification, RpcReply, RpcRequest,
 };
 use crate::protocol::{
-    AFTER_HEADER, COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER, is_idempotency_key,
+    AFTER_HEADER, COMMAND_HEADER, EARLY_HEADER, IDEMPOTENCY_HEADER, TOOLS_HEADER, WAIT_HEADER,
+    is_idempotency_key,
 };
 use crate::tools::{NowOrLater, SurfaceError, ToolSurface};
 use answer::AnswerDelivery;

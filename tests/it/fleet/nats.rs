@@ -32,6 +32,9 @@ pub(super) struct OperatorServer {
     child: Child,
 }
 
+/// The memory that a server is told to keep within, as docs/places.md has it for thousands of places.
+const MEMORY_GOAL: &str = "240MiB";
+
 impl OperatorServer {
     /// Has the server check the file of this name, starts it, and waits until it listens on its port.
     pub(super) async fn start(program: &Path, dir: &Path, conf: &str, port: u16) -> Self {
@@ -44,6 +47,7 @@ impl OperatorServer {
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
         let mut command = of(&[]);
         command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        command.env("GOMEMLIMIT", MEMORY_GOAL);
         let child = command.spawn().unwrap();
         let is_there = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
         soon("the server", until(is_there)).await;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tabwire::protocol::RunClock;
-use testkit::{RawConnection, RowReport, authorized, soon};
+use testkit::{ExtensionBuilder, RawConnection, RowReport, Stopwatch, authorized, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
-use super::{PLACE, Reached, message};
+use super::{FarAnswer, PLACE, Reached, message};
 
 fn tool(name: &str, arguments: &Value) -> String {
     message("tools/call", &json!({"name": name, "arguments": arguments}))
@@ -57,6 +58,72 @@ async fn a_call_that_lay_on_the_line_for_longer_than_its_agent_waits_does_not_ru
     let by = format!("X-Tabwire-Before: {past}\r\n");
     let answer = reached.ask(&by, &tool("configure", &json!({"action": "health"}))).await;
     assert_eq!((answer.status, &answer.json()["error"]), (412, &json!("too_late")));
+}
+
+#[tokio::test]
+async fn a_call_that_names_the_one_before_it_is_taken_after_that_one_and_is_refused_if_that_one_does_not_come()
+ {
+    let reached = Reached::start().await;
+    let _browser = ExtensionBuilder::of(&reached.daemon).sharing(&[7]).connect().await;
+    let by = reached.in_time().await;
+    let submit = |key: &str, after: Option<&str>| {
+        let after = after.map(|key| format!("X-Tabwire-After: {key}\r\n")).unwrap_or_default();
+        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{after}");
+        let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
+        (lines, tool("interact", &script))
+    };
+    // The later ones come first.
+    let (third, second, first) =
+        (submit("c", Some("b")), submit("b", Some("a")), submit("a", None));
+    let later =
+        async { tokio::join!(reached.ask(&third.0, &third.1), reached.ask(&second.0, &second.1)) };
+    let earlier = async {
+        reached.ask(&by, &message("ping", &json!({}))).await;
+        reached.ask(&first.0, &first.1).await
+    };
+    let ((third, second), first) = tokio::join!(later, earlier);
+    let told = |answer: FarAnswer| answer.json()["result"]["structuredContent"].clone();
+    let ids = [first, second, third].map(|answer| told(answer)["correlation_id"].clone());
+    let asked = tool("observe", &json!({"what": "pending_commands"}));
+    let pending = told(reached.ask(&by, &asked).await)["pending"].clone();
+    let pending = pending.as_array().unwrap().iter().map(|one| one["correlation_id"].clone());
+    assert_eq!(pending.collect::<Vec<_>>(), ids);
+    let never = submit("e", Some("d"));
+    let refused = reached.ask(&never.0, &never.1).await;
+    let told = refused.json();
+    assert_eq!((refused.status, &told["error"]), (409, &json!("out_of_turn")), "{told}");
+    assert_eq!(told["may_have_run"], false);
+    for wrong in ["\u{1}", &"k".repeat(129), "a\r\nX-Tabwire-After: b"] {
+        let (lines, body) = submit("f", Some(wrong));
+        let refused = reached.ask(&lines, &body).await;
+        assert_eq!((refused.status, &refused.json()["error"]), (400, &json!("bad_after")));
+    }
+}
+
+#[tokio::test]
+async fn calls_that_follow_calls_which_never_come_are_refused_and_hold_up_nobody_else() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let mut row = RowReport::new(56);
+    let waiting = (0..200).map(async |n| {
+        let lines = format!("{by}X-Tabwire-After: never-{n}\r\n");
+        reached.ask(&lines, &message("ping", &json!({}))).await
+    });
+    let near = testkit::McpClient::legacy(&reached.daemon);
+    let others = async {
+        let watch = Stopwatch::start();
+        for _ in 0..20 {
+            near.call("configure", json!({"action": "health"})).await;
+        }
+        watch.millis()
+    };
+    let (refused, took) = tokio::join!(join_all(waiting), others);
+    for answer in refused {
+        let told = answer.json();
+        row.tried("a call that never comes", told["error"] == "out_of_turn", told);
+    }
+    row.report();
+    assert!(took < 2_000, "{took} ms");
 }
 
 #[tokio::test]

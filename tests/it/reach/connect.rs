@@ -71,6 +71,34 @@ async fn an_agent_on_another_machine_uses_the_browser_and_its_machine_has_no_dae
 }
 
 #[tokio::test]
+async fn commands_that_are_sent_at_once_keep_the_order_of_their_lines_over_the_line() {
+    let machines = TwoMachines::new();
+    machines.add_owner();
+    let daemon = machines.home.serve(&["--limit", "queued=100"]).await;
+    let shim = ExtensionBuilder::at(daemon.port, &machines.home.home()).sharing(&[7]);
+    let mut extension = shim.connect().await;
+    let _run = machines.by_shell().await;
+    let mut agent = agent(&machines);
+    let scripts: Vec<_> = (0..64).map(|n| format!("script {n}")).collect();
+    for (n, text) in scripts.iter().enumerate() {
+        // Some wait for their results, and hold up none behind them.
+        let arguments = json!({
+            "action": "execute_js", "script": text, "tab_id": 7, "wait_ms": if n % 3 == 0 { 20_000 } else { 0 },
+        });
+        agent.ask(&json!(n), "interact", arguments).await;
+    }
+    let mut ran = Vec::new();
+    for _ in &scripts {
+        ran.push(extension.run(&json!({"value": 1})).await.script().to_owned());
+    }
+    assert_eq!(ran, scripts);
+    for n in 0..scripts.len() {
+        let answer = agent.answer(&json!(n)).await;
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_place_that_is_not_reached_is_told_at_once_with_the_next_step() {
     let machines = TwoMachines::new();
     let told = |place: &str| {

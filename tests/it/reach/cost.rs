@@ -66,7 +66,8 @@ async fn at_once(agent: &mut StdioClient, tab: i64) -> f64 {
         agent.send(&request(format!("at once {number}"), &script("1", tab))).await;
     }
     for number in 0..AT_ONCE {
-        agent.answer(&format!("at once {number}").into()).await;
+        let answer = agent.answer(&format!("at once {number}").into()).await;
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
     }
     millis(&watch)
 }
@@ -86,7 +87,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 async fn what_the_way_to_another_machine_costs() {
     let machines = TwoMachines::new();
     machines.add_owner();
-    let daemon = machines.home.serve(&["--limit", "calls_per_minute=0"]).await;
+    let daemon = machines
+        .home
+        .serve(&["--limit", "calls_per_minute=0", "--limit", &format!("queued={AT_ONCE}")])
+        .await;
     let shim = ExtensionBuilder::at(daemon.port, &machines.home.home()).sharing(&[7]);
     let _answering = answering(shim.connect().await);
     let server = SshServer::start(&machines).await;
