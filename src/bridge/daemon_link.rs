@@ -5,8 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use serde_json::json;
-use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::daemon_finder::{DaemonFinder, DaemonIdentity, DaemonTarget, FoundDaemon};
 use super::events::ProgressLines;
@@ -54,9 +53,9 @@ pub(super) struct OutgoingCall {
     /// Where its progress goes.
     pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
-    pub(super) accepted: Option<oneshot::Sender<()>>,
+    pub(super) accepted: Option<DropGuard>,
     /// The same of the submission before it, if it names that one.
-    pub(super) before: Option<oneshot::Receiver<()>>,
+    pub(super) before: Option<CancellationToken>,
 }
 
 impl OutgoingCall {
@@ -65,23 +64,10 @@ impl OutgoingCall {
         self.headers.submit_key.is_some()
     }
 
-    /// Whether the submission before it was accepted, or has failed.
-    pub(super) fn is_next(&mut self) -> bool {
-        let is_open = match &mut self.before {
-            Some(before) => before.try_recv() == Err(TryRecvError::Empty),
-            None => false,
-        };
-        if !is_open {
-            self.before = None;
-        }
-        !is_open
-    }
-
-    /// Waits for the submission before it, which need not be named then.
+    /// Waits for the submission before it, which need not be named then: it was accepted, or has failed.
     pub(super) async fn wait_for_turn(&mut self) {
         if let Some(before) = self.before.take() {
-            // An error says that it failed: then it is this one's turn too.
-            let _ = before.await;
+            before.cancelled().await;
         }
         self.headers.after = None;
     }
@@ -174,7 +160,6 @@ impl DaemonLink {
         if let Some(id) = told_command(response.headers()) {
             call.command = Some(id);
         }
-        // Dropping wakes the next submission just as sending would.
         drop(call.accepted.take());
         let answer = read_answer(response, Some(&mut call.progress));
         tokio::pin!(answer);

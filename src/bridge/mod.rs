@@ -15,6 +15,7 @@ mod listener;
 mod local_finder;
 mod questions;
 mod request;
+mod submissions;
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +26,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::task::AbortOnDropHandle;
@@ -50,6 +51,7 @@ pub use local_finder::LocalTarget;
 use questions::DaemonQuestions;
 use request::{CallHeaders, ForwardError};
 pub(crate) use request::{DAEMON_LOST, PLACE_LOST, PLACE_OFFLINE};
+use submissions::{RecentSubmissions, SentSubmission, SubmissionTurn};
 
 /// Answers that wait to be written.
 const ANSWERS: usize = 64;
@@ -201,17 +203,10 @@ struct ForwardedCall {
     timeout: Duration,
     /// Ends when the timeout has passed since the call was read.
     deadline: Pin<Box<Sleep>>,
-    /// The submission before this one.
-    after: Option<LastSubmission>,
+    /// Its place among the submissions of its client, if it is one.
+    turn: Option<SubmissionTurn>,
     /// Open until its answer is on its way out, if it begins a job.
     job_call: Option<JobCall<()>>,
-}
-
-/// A submission that others follow.
-struct LastSubmission {
-    key: String,
-    /// Fires when the daemon has accepted it.
-    accepted: oneshot::Receiver<()>,
 }
 
 impl StdioBridge {
@@ -245,7 +240,7 @@ impl StdioBridge {
     async fn read(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
         let mut input = BufReader::new(input);
         let mut calls = JoinSet::new();
-        let mut last_submit = None;
+        let mut submissions = RecentSubmissions::default();
         loop {
             match next_line(&mut input).await? {
                 InputLine::End => break,
@@ -255,7 +250,7 @@ impl StdioBridge {
                 }
                 InputLine::Text(line) if line.trim_ascii().is_empty() => {}
                 InputLine::Text(line) => {
-                    if let Some(forward) = self.take(line, &mut last_submit).await {
+                    if let Some(forward) = self.take(line, &mut submissions).await {
                         calls.spawn(forward);
                     }
                 }
@@ -278,7 +273,7 @@ impl StdioBridge {
     async fn take(
         &self,
         line: Vec<u8>,
-        last_submit: &mut Option<LastSubmission>,
+        submissions: &mut RecentSubmissions,
     ) -> Option<BoxFuture<'static, ()>> {
         let request = match IncomingMessage::parse(&line) {
             Ok(IncomingMessage::Request(request)) => request,
@@ -326,7 +321,7 @@ impl StdioBridge {
             Some(Ok(text)) => self.answer(text).await,
             Some(Err(error)) => self.answer(error.to_json(Some(&request.id))).await,
             None => {
-                let call = self.forward(line, request, generation, last_submit);
+                let call = self.forward(line, request, generation, submissions);
                 return Some(call.run(self.daemon.clone(), self.answers.clone()).boxed());
             }
         }
@@ -338,7 +333,7 @@ impl StdioBridge {
         line: Vec<u8>,
         request: RpcRequest,
         generation: ProtocolGeneration,
-        last_submit: &mut Option<LastSubmission>,
+        submissions: &mut RecentSubmissions,
     ) -> ForwardedCall {
         let name = mcp::name_in_header(&request);
         let tool = name.filter(|_| request.method == "tools/call");
@@ -354,13 +349,7 @@ impl StdioBridge {
         };
         // Commands of one client must reach the daemon in the order of their lines.
         let submit_key = is_submit.then(proof::random_hex::<16>);
-        let (after, accepted) = match submit_key.clone() {
-            Some(key) => {
-                let (sender, accepted) = oneshot::channel();
-                (last_submit.replace(LastSubmission { key, accepted }), Some(sender))
-            }
-            None => (None, None),
-        };
+        let (turn, accepted) = submit_key.clone().map(|key| submissions.add(key)).unzip();
         let headers = CallHeaders {
             version: match generation {
                 ProtocolGeneration::Modern => MODERN_VERSION,
@@ -397,23 +386,26 @@ impl StdioBridge {
         };
         let deadline = Box::pin(tokio::time::sleep(timeout));
         let surface = self.surface.clone();
-        ForwardedCall { call, generation, surface, timeout, deadline, after, job_call }
+        ForwardedCall { call, generation, surface, timeout, deadline, turn, job_call }
     }
 }
 
 impl ForwardedCall {
     /// Sends it, in its turn, and passes the answer on. The wait for its turn is part of its time.
     async fn run(self, daemon: Arc<DaemonLink>, answers: mpsc::Sender<String>) {
-        let Self { mut call, generation, surface, timeout, deadline, after, job_call } = self;
+        let Self { mut call, generation, surface, timeout, deadline, turn, job_call } = self;
         let mut was_sent = false;
         let exchange = async {
-            if let Some(LastSubmission { key, accepted }) = after {
-                call.headers.after = Some(key);
-                call.before = Some(accepted);
-                // One that is cancelled waits as well, so that those behind it keep their turn. The daemon on another
-                // machine keeps their order itself: each wait here would cost the way there and back.
-                if !daemon.is_far() || call.is_next() {
-                    call.wait_for_turn().await;
+            // One that is cancelled waits as well, so that those behind it keep their turn.
+            let SubmissionTurn { before, room } = turn.unwrap_or_default();
+            if let Some(SentSubmission { key, accepted }) = before {
+                let is_next = accepted.is_cancelled();
+                (call.headers.after, call.before) = (Some(key), Some(accepted));
+                match room {
+                    // The daemon on another machine keeps their order itself: a wait here costs the way there and back.
+                    Some(room) if daemon.is_far() && !is_next => room.cancelled().await,
+                    None if daemon.is_far() && !is_next => {}
+                    Some(_) | None => call.wait_for_turn().await,
                 }
             }
             was_sent = true;

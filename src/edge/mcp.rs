@@ -198,6 +198,10 @@ async fn receive(
     let (key, before, body) = (key?, before?, body?);
     if let Some(before) = before {
         edge.turns.wait_for(&caller.owner, &before).await?;
+        // The person may have disconnected its machine meanwhile.
+        if !edge.guard.owners().has(&caller.owner) {
+            return Err(HttpError::SuspendedOwner { name: caller.owner.name().to_owned() });
+        }
     }
     // Its end, or its turn, may have come long after its beginning.
     limit.check()?;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tabwire::protocol::RunClock;
-use testkit::{ExtensionBuilder, RawConnection, RowReport, Stopwatch, authorized, soon};
+use testkit::{RawConnection, RowReport, Stopwatch, authorized, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
-use super::{FarAnswer, PLACE, Reached, message};
+use super::{PLACE, Reached, message};
 
 fn tool(name: &str, arguments: &Value) -> String {
     message("tools/call", &json!({"name": name, "arguments": arguments}))
@@ -61,43 +61,53 @@ async fn a_call_that_lay_on_the_line_for_longer_than_its_agent_waits_does_not_ru
 }
 
 #[tokio::test]
-async fn a_call_that_names_the_one_before_it_is_taken_after_that_one_and_is_refused_if_that_one_does_not_come()
- {
+async fn a_call_whose_one_before_it_does_not_come_is_refused() {
     let reached = Reached::start().await;
-    let _browser = ExtensionBuilder::of(&reached.daemon).sharing(&[7]).connect().await;
     let by = reached.in_time().await;
-    let submit = |key: &str, after: Option<&str>| {
-        let after = after.map(|key| format!("X-Tabwire-After: {key}\r\n")).unwrap_or_default();
-        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{after}");
+    let submit = |key: &str, after: &str| {
+        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\nX-Tabwire-After: {after}\r\n");
         let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
         (lines, tool("interact", &script))
     };
-    // The later ones come first.
-    let (third, second, first) =
-        (submit("c", Some("b")), submit("b", Some("a")), submit("a", None));
-    let later =
-        async { tokio::join!(reached.ask(&third.0, &third.1), reached.ask(&second.0, &second.1)) };
-    let earlier = async {
-        reached.ask(&by, &message("ping", &json!({}))).await;
-        reached.ask(&first.0, &first.1).await
-    };
-    let ((third, second), first) = tokio::join!(later, earlier);
-    let told = |answer: FarAnswer| answer.json()["result"]["structuredContent"].clone();
-    let ids = [first, second, third].map(|answer| told(answer)["correlation_id"].clone());
-    let asked = tool("observe", &json!({"what": "pending_commands"}));
-    let pending = told(reached.ask(&by, &asked).await)["pending"].clone();
-    let pending = pending.as_array().unwrap().iter().map(|one| one["correlation_id"].clone());
-    assert_eq!(pending.collect::<Vec<_>>(), ids);
-    let never = submit("e", Some("d"));
+    let never = submit("e", "d");
     let refused = reached.ask(&never.0, &never.1).await;
     let told = refused.json();
     assert_eq!((refused.status, &told["error"]), (409, &json!("out_of_turn")), "{told}");
     assert_eq!(told["may_have_run"], false);
-    for wrong in ["\u{1}", &"k".repeat(129), "a\r\nX-Tabwire-After: b"] {
-        let (lines, body) = submit("f", Some(wrong));
+    for wrong in ["a b", &"k".repeat(129), "a\r\nX-Tabwire-After: b"] {
+        let (lines, body) = submit("f", wrong);
         let refused = reached.ask(&lines, &body).await;
         assert_eq!((refused.status, &refused.json()["error"]), (400, &json!("bad_after")));
     }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_turn_while_its_machine_is_disconnected_does_not_run() {
+    let reached = Reached::start().await;
+    let by = reached.in_time().await;
+    let submit = |key: &str, after: &str| {
+        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{after}");
+        let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
+        (lines, tool("interact", &script))
+    };
+    let mut row = RowReport::new(56);
+    let (later, first) = (submit("b", "X-Tabwire-After: a\r\n"), submit("a", ""));
+    let later = async {
+        let answer = reached.ask(&later.0, &later.1).await;
+        let told = answer.json();
+        // Home loses its connection to the daemon by it.
+        let has_error =
+            ["not_allowed", "out_of_turn", "daemon_lost"].map(|code| told["error"] == code);
+        row.tried("a call that waits for its turn", has_error.contains(&true), told);
+    };
+    let disconnecting = async {
+        reached.ask(&by, &message("ping", &json!({}))).await;
+        reached.daemon.home().owners().set_suspended(PLACE, true).unwrap();
+        reached.ask(&first.0, &first.1).await
+    };
+    let ((), first) = tokio::join!(later, disconnecting);
+    assert_eq!(first.json()["error"], "not_allowed", "{first:?}");
+    row.report();
 }
 
 #[tokio::test]
@@ -105,7 +115,8 @@ async fn calls_that_follow_calls_which_never_come_are_refused_and_hold_up_nobody
     let reached = Reached::start().await;
     let by = reached.in_time().await;
     let mut row = RowReport::new(56);
-    let waiting = (0..200).map(async |n| {
+    // As many as two agents send at once.
+    let waiting = (0..60).map(async |n| {
         let lines = format!("{by}X-Tabwire-After: never-{n}\r\n");
         reached.ask(&lines, &message("ping", &json!({}))).await
     });

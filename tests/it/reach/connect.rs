@@ -99,6 +99,31 @@ async fn commands_that_are_sent_at_once_keep_the_order_of_their_lines_over_the_l
 }
 
 #[tokio::test]
+async fn a_call_that_names_the_one_before_it_is_taken_after_that_one_whichever_comes_first() {
+    let machines = TwoMachines::new();
+    let mut browser = Browser::at(&machines).await;
+    let _run = machines.by_shell().await;
+    let by = in_time_at(&machines.socket()).await;
+    let ask = async |key: &str, after: Option<&str>| {
+        let after = after.map(|key| format!("X-Tabwire-After: {key}\r\n")).unwrap_or_default();
+        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{after}");
+        let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
+        let call = json!({"name": "interact", "arguments": script});
+        let answer = post_to(&machines.socket(), &lines, &message("tools/call", &call)).await;
+        assert_eq!(answer.json()["result"]["isError"], false, "{answer:?}");
+    };
+    // The later ones come first.
+    let earlier = async {
+        in_time_at(&machines.socket()).await;
+        ask("a", None).await;
+    };
+    tokio::join!(ask("c", Some("b")), ask("b", Some("a")), earlier);
+    for key in ["a", "b", "c"] {
+        assert_eq!(browser.extension.run(&json!({"value": 1})).await.script(), key);
+    }
+}
+
+#[tokio::test]
 async fn a_place_that_is_not_reached_is_told_at_once_with_the_next_step() {
     let machines = TwoMachines::new();
     let told = |place: &str| {
