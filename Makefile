@@ -33,13 +33,12 @@ demo-reach: nextest browser sshd
 demo-places: nextest browser nats
 	$(NEXTEST) --features tabwire/fleet --test it --no-capture --filterset 'test(/^browser::places::/)'
 
-# Measurements here are of optimized tests, too: agents, browsers and thousands of homes are in their processes.
 # What the way to another machine costs: calls over a real sshd on the loopback beside calls of this machine, and the
-# largest result over a slow line.
+# largest result over a slow line. The tests are optimized, too: they are the browser and thousands of homes.
 bench-reach: nextest sshd
 	$(CARGO) build --release --locked
 	TABWIRE_PROGRAM="$(CURDIR)/target/release/tabwire" \
-		$(NEXTEST) --cargo-profile release --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
+		$(NEXTEST) --cargo-profile release --test it --run-ignored only --no-capture --filterset 'test(/^reach::(cost|slow)::/)'
 
 # What the way to a team's places costs by two servers, the largest result over a slow line with small calls beside it,
 # and calls to any of 9,999 places on three servers beside calls to one of ten. TABWIRE_PLACES names another number.
