@@ -53,6 +53,9 @@ const PORT_TRIES: u32 = 20;
 /// How often a daemon that ends when it is idle looks whether it is.
 const IDLE_LOOK: Duration = Duration::from_secs(30);
 
+/// How often a daemon looks whether its state directory is still there.
+const HOME_LOOK: Duration = Duration::from_secs(3);
+
 /// The settings of a daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonSettings {
@@ -269,6 +272,12 @@ impl Daemon {
                 stop.cancel();
                 serving.await
             }
+            // Nobody finds it any more, and what it records is nowhere.
+            () = removed(&lock) => {
+                tracing::error!(home = %settings.home.display(), "the state directory was removed: ending");
+                stop.cancel();
+                serving.await
+            }
         };
         drop((watching, renewing, removing));
         // A job may still write to the state directory.
@@ -312,6 +321,13 @@ async fn idle(hub: &Hub, length: Option<Duration>) {
         if hub.idle_for(began) >= length {
             return;
         }
+    }
+}
+
+/// Returns once the state directory was removed.
+async fn removed(lock: &DaemonLock) {
+    while lock.is_in_place() {
+        tokio::time::sleep(HOME_LOOK).await;
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     DAEMON_LOCK, DAEMON_RECORD, DaemonRecord, START_LOCK, StateDirectory, StateDirectoryError,
     StateFileStamp, open_private, write_json,
 };
+use crate::os;
 
 /// The attempts to take the daemon's lock, and the pause between them.
 const LOCK_TRIES: u32 = 10;
@@ -18,7 +19,8 @@ const LOCK_RETRY: Duration = Duration::from_millis(10);
 /// Holds the lock of a state directory's one daemon until it is dropped.
 #[derive(Debug)]
 pub struct DaemonLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
     record: PathBuf,
 }
 
@@ -47,7 +49,7 @@ impl StateDirectory {
         let file = open_private(&path)?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
-                Ok(()) => return self.locked(file).map(Some),
+                Ok(()) => return self.locked(file, path).map(Some),
                 // `has_daemon` of another process holds the lock for an instant.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
                 Err(TryLockError::Error(source)) => {
@@ -58,14 +60,14 @@ impl StateDirectory {
         Ok(None)
     }
 
-    fn locked(&self, file: File) -> Result<DaemonLock, StateDirectoryError> {
+    fn locked(&self, file: File, path: PathBuf) -> Result<DaemonLock, StateDirectoryError> {
         let record = self.dir.join(DAEMON_RECORD);
         // A daemon that was killed left its record, which must not pass for this one's.
         match fs::remove_file(&record) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(StateDirectoryError::Io { path: record, source })
             }
-            Ok(()) | Err(_) => Ok(DaemonLock { _file: file, record }),
+            Ok(()) | Err(_) => Ok(DaemonLock { file, path, record }),
         }
     }
 
@@ -145,12 +147,29 @@ impl DaemonLock {
     pub fn announce(&self, record: &DaemonRecord) -> Result<(), StateDirectoryError> {
         write_json(&self.record, record)
     }
+
+    /// Whether the directory still has the file of this lock. If not it was removed, and whoever finds another one there
+    /// does not find this daemon.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let found = match fs::metadata(&self.path) {
+            Ok(found) => found,
+            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+        };
+        let identity =
+            |of: &fs::Metadata| os::entry(&self.path, of).ok().map(|entry| entry.identity);
+        let own = self.file.metadata().ok();
+        own.is_none_or(|own| identity(&own) == identity(&found))
+    }
 }
 
 impl Drop for DaemonLock {
     fn drop(&mut self) {
-        // A failure is harmless: nobody trusts a record without a lock.
-        let _ = fs::remove_file(&self.record);
+        // In a directory that was made anew it may be another daemon's.
+        if self.is_in_place() {
+            // A failure is harmless: nobody trusts a record without a lock.
+            let _ = fs::remove_file(&self.record);
+        }
     }
 }
 
@@ -176,6 +195,23 @@ mod tests {
 
     fn record(port: u16) -> DaemonRecord {
         DaemonRecord { port, pid: 7, version: "1.0.0".to_owned() }
+    }
+
+    #[test]
+    fn a_lock_whose_directory_was_removed_is_not_in_place_and_leaves_the_next_ones_record_alone() {
+        let (dir, home) = in_temporary();
+        let lock = home.try_lock_daemon().unwrap().unwrap();
+        lock.announce(&record(1)).unwrap();
+        assert!(lock.is_in_place());
+        fs::remove_dir_all(home.dir()).unwrap();
+        assert!(!lock.is_in_place());
+        let home = StateDirectory::open(home.dir()).unwrap();
+        let next = home.try_lock_daemon().unwrap().unwrap();
+        next.announce(&record(2)).unwrap();
+        assert!(next.is_in_place() && !lock.is_in_place());
+        drop(lock);
+        assert_eq!(home.running_daemon().unwrap(), Some(record(2)));
+        drop((next, dir));
     }
 
     #[test]

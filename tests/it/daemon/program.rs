@@ -37,6 +37,19 @@ async fn a_second_daemon_on_a_state_directory_says_so_and_ends_well() {
 }
 
 #[tokio::test]
+async fn a_daemon_whose_state_directory_is_removed_ends_and_leaves_the_next_one_alone() {
+    let place = ProgramSandbox::new();
+    let first = place.serve(&[]).await;
+    fs::remove_dir_all(place.path()).unwrap();
+    let next = place.serve(&[]).await;
+    let pid = first.pid();
+    let ended = first.end().await;
+    assert!(ended.success(), "{ended}");
+    let told = place.daemon().expect("the next one's record is its own");
+    assert!(told.pid == next.pid() && told.pid != pid, "{told:?}");
+}
+
+#[tokio::test]
 async fn a_port_that_another_tabwire_of_the_user_serves_ends_it_well() {
     let (one, other) = (ProgramSandbox::new(), ProgramSandbox::new());
     let first = one.serve(&[]).await;
