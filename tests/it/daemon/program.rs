@@ -38,9 +38,10 @@ async fn a_second_daemon_on_a_state_directory_says_so_and_ends_well() {
 
 #[tokio::test]
 async fn a_daemon_whose_state_directory_is_removed_ends_and_leaves_the_next_one_alone() {
-    let place = ProgramSandbox::new();
+    let (place, aside) = (ProgramSandbox::new(), tempfile::tempdir().unwrap());
     let first = place.serve(&[]).await;
-    fs::remove_dir_all(place.path()).unwrap();
+    // At once, also while the daemon is still making files there.
+    fs::rename(place.path(), aside.path().join("state")).unwrap();
     let next = place.serve(&[]).await;
     let pid = first.pid();
     let ended = first.end().await;
