@@ -54,8 +54,8 @@ pub(super) struct OutgoingCall {
     pub(super) progress: ProgressLines,
     /// Fires when the daemon has accepted the call, or when it never will.
     pub(super) accepted: Option<DropGuard>,
-    /// The same of the submission before it, if it names that one.
-    pub(super) before: Option<CancellationToken>,
+    /// The same of the submission that it follows, if it names that one.
+    pub(super) follows: Option<CancellationToken>,
 }
 
 impl OutgoingCall {
@@ -64,10 +64,10 @@ impl OutgoingCall {
         self.headers.submit_key.is_some()
     }
 
-    /// Waits for the submission before it, which need not be named then: it was accepted, or has failed.
+    /// Waits for the submission that it follows, which need not be named then: it was accepted, or has failed.
     pub(super) async fn wait_for_turn(&mut self) {
-        if let Some(before) = self.before.take() {
-            before.cancelled().await;
+        if let Some(accepted) = self.follows.take() {
+            accepted.cancelled().await;
         }
         self.headers.after = None;
     }

@@ -382,7 +382,7 @@ impl StdioBridge {
             command: None,
             progress,
             accepted,
-            before: None,
+            follows: None,
         };
         let deadline = Box::pin(tokio::time::sleep(timeout));
         let surface = self.surface.clone();
@@ -397,15 +397,15 @@ impl ForwardedCall {
         let mut was_sent = false;
         let exchange = async {
             // One that is cancelled waits as well, so that those behind it keep their turn.
-            let SubmissionTurn { before, room } = turn.unwrap_or_default();
-            if let Some(SentSubmission { key, accepted }) = before {
-                let is_next = accepted.is_cancelled();
-                (call.headers.after, call.before) = (Some(key), Some(accepted));
-                match room {
-                    // The daemon on another machine keeps their order itself: a wait here costs the way there and back.
-                    Some(room) if daemon.is_far() && !is_next => room.cancelled().await,
-                    None if daemon.is_far() && !is_next => {}
-                    Some(_) | None => call.wait_for_turn().await,
+            let SubmissionTurn { follows, room } = turn.unwrap_or_default();
+            if let Some(SentSubmission { key, accepted }) = follows {
+                // The daemon on another machine keeps their order itself: a wait here costs the way there and back.
+                let goes_ahead = daemon.is_far() && !accepted.is_cancelled();
+                (call.headers.after, call.follows) = (Some(key), Some(accepted));
+                match (goes_ahead, room) {
+                    (true, Some(room)) => room.cancelled().await,
+                    (true, None) => {}
+                    (false, _) => call.wait_for_turn().await,
                 }
             }
             was_sent = true;

@@ -23,21 +23,21 @@ pub(super) struct SentSubmission {
 /// What a submission waits for.
 #[derive(Debug, Default)]
 pub(super) struct SubmissionTurn {
-    /// The one before it.
-    pub(super) before: Option<SentSubmission>,
-    /// The one that must be accepted in any case.
+    /// The one that it follows.
+    pub(super) follows: Option<SentSubmission>,
+    /// An earlier one that makes room for it once it is accepted: as many are on their way as may be.
     pub(super) room: Option<CancellationToken>,
 }
 
 impl RecentSubmissions {
     /// Adds one under its key. Dropping the guard says that it is accepted, or never will be.
     pub(super) fn add(&mut self, key: String) -> (SubmissionTurn, DropGuard) {
-        let before = self.0.back().cloned();
+        let follows = self.0.back().cloned();
         let is_full = self.0.len() >= SENT_AHEAD;
         let room = if is_full { self.0.pop_front().map(|first| first.accepted) } else { None };
         let accepted = CancellationToken::new();
         self.0.push_back(SentSubmission { key, accepted: accepted.clone() });
-        (SubmissionTurn { before, room }, accepted.drop_guard())
+        (SubmissionTurn { follows, room }, accepted.drop_guard())
     }
 }
 
@@ -49,10 +49,10 @@ mod tests {
     fn each_follows_the_one_before_it_and_so_many_are_on_their_way_at_a_time() {
         let mut recent = RecentSubmissions::default();
         let mut sent: Vec<_> = (0..SENT_AHEAD).map(|n| recent.add(n.to_string())).collect();
-        assert!(sent[0].0.before.is_none());
+        assert!(sent[0].0.follows.is_none());
         assert!(sent.iter().all(|(turn, _)| turn.room.is_none()));
         let (turn, _guard) = recent.add("next".to_owned());
-        assert_eq!(turn.before.unwrap().key, (SENT_AHEAD - 1).to_string());
+        assert_eq!(turn.follows.unwrap().key, (SENT_AHEAD - 1).to_string());
         let room = turn.room.unwrap();
         sent.truncate(1);
         assert!(!room.is_cancelled(), "the first is not accepted yet");

@@ -193,11 +193,11 @@ async fn receive(
             return Err(error);
         }
     };
-    let (key, before) = (idempotency_key(headers), call_before(headers));
+    let (key, follows) = (idempotency_key(headers), followed_call(headers));
     let body = read_body(body, MCP_BODY).await;
-    let (key, before, body) = (key?, before?, body?);
-    if let Some(before) = before {
-        edge.turns.wait_for(&caller.owner, &before).await?;
+    let (key, follows, body) = (key?, follows?, body?);
+    if let Some(follows) = follows {
+        edge.turns.wait_for(&caller.owner, &follows).await?;
         // The person may have disconnected its machine meanwhile.
         if !edge.guard.owners().has(&caller.owner) {
             return Err(HttpError::SuspendedOwner { name: caller.owner.name().to_owned() });
@@ -288,7 +288,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
 }
 
 /// The key of the call that this one follows, if it names one.
-fn call_before(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
+fn followed_call(headers: &HeaderMap) -> Result<Option<Arc<str>>, HttpError> {
     match single(headers, &HeaderName::from_static(AFTER_HEADER)) {
         Ok(None) => Ok(None),
         Ok(Some(key)) if is_idempotency_key(key) => Ok(Some(key.into())),

@@ -74,7 +74,7 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
     agent.ask(&"b".into(), "interact", script("more()")).await;
     let command = browser.command().await;
     browser.claim(&command).await;
-    told_of_acceptance(&mut agent, 1).await;
+    told_of_acceptance(&mut agent).await;
     machine.kill_home().await;
     let watch = Stopwatch::start();
     let told = agent.late_answer(&"b".into()).await;
@@ -83,7 +83,7 @@ async fn of_a_call_whose_home_is_killed_the_agent_is_told_that_it_may_have_run_o
     let told = body(&told["result"]);
     assert_eq!(told["correlation_id"], json!(command.id), "{told}");
     assert!(told["hint"].as_str().unwrap().contains("command_result"), "{told}");
-    assert!(watch.micros() < 15_000_000, "{} µs", watch.micros());
+    assert!(watch.is_under(SILENT), "{} ms", watch.millis());
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_call_in_flight_whose_place_falls_silent_without_a_word_ends_within_fi
     agent.ask(&"a".into(), "interact", script("work()")).await;
     let command = browser.command().await;
     browser.claim(&command).await;
-    told_of_acceptance(&mut agent, 1).await;
+    told_of_acceptance(&mut agent).await;
     // The server holds its connection for as long as that of a machine without power.
     signal(machine.home().pid(), Signal::STOP);
     let watch = Stopwatch::start();
@@ -106,11 +106,11 @@ async fn a_call_in_flight_whose_place_falls_silent_without_a_word_ends_within_fi
     assert!(watch.is_under(SILENT), "{} ms", watch.millis());
 }
 
-/// Waits until so many commands of the agent are accepted that have not ended, and its own machine knows.
-async fn told_of_acceptance(agent: &mut StdioClient, commands: usize) {
+/// Waits until a command of the agent is accepted that has not ended, and its own machine knows.
+async fn told_of_acceptance(agent: &mut StdioClient) {
     let accepted = until(async || {
         let told = agent.call_raw("observe", json!({"what": "pending_commands"})).await;
-        body(&told)["pending"].as_array().is_some_and(|pending| pending.len() == commands)
+        body(&told)["pending"].as_array().is_some_and(|pending| pending.len() == 1)
     });
     soon("what was accepted", accepted).await;
     // Home waits for a moment whether the result comes with it.

@@ -9,7 +9,7 @@ use testkit::{RawConnection, RowReport, Stopwatch, authorized, soon};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
-use super::{PLACE, Reached, message};
+use super::{FarAnswer, PLACE, Reached, message};
 
 fn tool(name: &str, arguments: &Value) -> String {
     message("tools/call", &json!({"name": name, "arguments": arguments}))
@@ -60,23 +60,23 @@ async fn a_call_that_lay_on_the_line_for_longer_than_its_agent_waits_does_not_ru
     assert_eq!((answer.status, &answer.json()["error"]), (412, &json!("too_late")));
 }
 
+/// A command under this key, with a header of its own.
+async fn submit(reached: &Reached, by: &str, key: &str, header: &str) -> FarAnswer {
+    let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{header}");
+    let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
+    reached.ask(&lines, &tool("interact", &script)).await
+}
+
 #[tokio::test]
 async fn a_call_whose_one_before_it_does_not_come_is_refused() {
     let reached = Reached::start().await;
     let by = reached.in_time().await;
-    let submit = |key: &str, after: &str| {
-        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\nX-Tabwire-After: {after}\r\n");
-        let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
-        (lines, tool("interact", &script))
-    };
-    let never = submit("e", "d");
-    let refused = reached.ask(&never.0, &never.1).await;
+    let refused = submit(&reached, &by, "e", "X-Tabwire-After: d\r\n").await;
     let told = refused.json();
     assert_eq!((refused.status, &told["error"]), (409, &json!("out_of_turn")), "{told}");
     assert_eq!(told["may_have_run"], false);
     for wrong in ["a b", &"k".repeat(129), "a\r\nX-Tabwire-After: b"] {
-        let (lines, body) = submit("f", wrong);
-        let refused = reached.ask(&lines, &body).await;
+        let refused = submit(&reached, &by, "f", &format!("X-Tabwire-After: {wrong}\r\n")).await;
         assert_eq!((refused.status, &refused.json()["error"]), (400, &json!("bad_after")));
     }
 }
@@ -85,15 +85,9 @@ async fn a_call_whose_one_before_it_does_not_come_is_refused() {
 async fn a_call_that_waits_for_its_turn_while_its_machine_is_disconnected_does_not_run() {
     let reached = Reached::start().await;
     let by = reached.in_time().await;
-    let submit = |key: &str, after: &str| {
-        let lines = format!("{by}X-Tabwire-Idempotency-Key: {key}\r\n{after}");
-        let script = json!({"action": "execute_js", "script": key, "tab_id": 7, "wait_ms": 0});
-        (lines, tool("interact", &script))
-    };
     let mut row = RowReport::new(56);
-    let (later, first) = (submit("b", "X-Tabwire-After: a\r\n"), submit("a", ""));
     let later = async {
-        let answer = reached.ask(&later.0, &later.1).await;
+        let answer = submit(&reached, &by, "b", "X-Tabwire-After: a\r\n").await;
         let told = answer.json();
         // Home loses its connection to the daemon by it.
         let has_error =
@@ -103,7 +97,7 @@ async fn a_call_that_waits_for_its_turn_while_its_machine_is_disconnected_does_n
     let disconnecting = async {
         reached.ask(&by, &message("ping", &json!({}))).await;
         reached.daemon.home().owners().set_suspended(PLACE, true).unwrap();
-        reached.ask(&first.0, &first.1).await
+        submit(&reached, &by, "a", "").await
     };
     let ((), first) = tokio::join!(later, disconnecting);
     assert_eq!(first.json()["error"], "not_allowed", "{first:?}");
