@@ -76,6 +76,9 @@ impl Transaction<'_> {
     pub fn receive(&mut self, peer: &Peer, link: LinkId, frame: FromExtension) {
         let is_current = self.touch(&peer.browser, link);
         match frame {
+            // On a link that is gone it may be about an attempt that an earlier run of the daemon
+            // numbered, and this run has begun the same number since. It comes again on the new link.
+            FromExtension::Report { report, .. } if !is_current && report.says_it_never_ran() => {}
             FromExtension::Report { correlation_id, attempt, report } => {
                 // From any link: the browser holds the attempt, not its worker (decision 9).
                 let event = LifecycleEvent::Report(peer.clone(), attempt, report);
@@ -235,10 +238,16 @@ impl Transaction<'_> {
         // Before any delivery: these commands hold their lanes until their fate is known.
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
-            let of_this =
-                |known: &&InFlight| known.correlation_id == id && known.attempt == attempt;
-            let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
-            self.answer(peer, &id, attempt, LifecycleEvent::Reconnected(peer.clone(), says));
+            let mut named = ready.in_flight.iter().filter(|known| known.correlation_id == id);
+            let event = if ready.begins_on_delivery == Some(true) && named.clone().next().is_none()
+            {
+                LifecycleEvent::NotArrived(peer.clone())
+            } else {
+                let of_this = |known: &&InFlight| known.attempt == attempt;
+                let says = named.find(of_this).map(|known| known.state);
+                LifecycleEvent::Reconnected(peer.clone(), says)
+            };
+            self.answer(peer, &id, attempt, event);
         }
         self.follow_renamed_tabs(&peer.browser);
         if let Some(kept) = kept {
@@ -285,7 +294,15 @@ pub(super) fn command_frame(
     engine: &Engine,
     records_spans: bool,
 ) -> Option<ToExtension> {
-    let CommandState::Sent { delivery, .. } = command.state() else { return None };
+    let (delivery, go) = match command.state() {
+        CommandState::Sent { delivery, .. } => (delivery, false),
+        CommandState::Started { delivery, .. } => (delivery, true),
+        CommandState::Queued { .. }
+        | CommandState::Held { .. }
+        | CommandState::Waiting
+        | CommandState::Working { .. }
+        | CommandState::Ended { .. } => return None,
+    };
     let spec = command.spec();
     let within = |context| context_within(&spec.id, context, records_spans);
     let trace = spec.trace_context.as_ref().map(|context| within(context).fields());
@@ -302,6 +319,7 @@ pub(super) fn command_frame(
         far: engine.is_far(&spec.owner),
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
+        go,
         redelivered: delivery.attempt.0 > 1,
         holds_dialogs: spec.holds_dialogs,
         pictured: engine.is_pictured(command, lane),

@@ -32,11 +32,21 @@ const CRASHES: u8 = 2;
 /// The rules in force; without one of them, a negative control.
 #[derive(Clone, Copy)]
 struct Rules {
+    /// Whether `go` comes with the command, or after a claim.
+    begins_on_delivery: bool,
     go_waits_for_commit: bool,
     never_again_once_started: bool,
+    only_the_same_worker_knows: bool,
 }
 
-const ALL_RULES: Rules = Rules { go_waits_for_commit: true, never_again_once_started: true };
+const ALL_RULES: Rules = Rules {
+    begins_on_delivery: false,
+    go_waits_for_commit: true,
+    never_again_once_started: true,
+    only_the_same_worker_knows: true,
+};
+
+const GO_WITH_THE_COMMAND: Rules = Rules { begins_on_delivery: true, ..ALL_RULES };
 
 /// Everything that there is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,10 +60,10 @@ struct World {
     epoch: u8,
     link: Option<Link>,
     /// A report that is under way on a link that is gone.
-    straggler: Option<(usize, Attempt)>,
+    straggler: Option<(usize, Report)>,
     workers: [Worker; 2],
-    /// The result, if there is one: it outlives the workers.
-    outbox: Option<Attempt>,
+    /// The report, if there is one: it outlives the workers.
+    outbox: Option<Report>,
     /// How often the command began in the page.
     runs: u8,
     /// Whether `go` ever left without its start being committed.
@@ -72,7 +82,7 @@ struct Exact<T> {
 enum View {
     Queued { attempts: u32, had_respond: bool },
     Sent { attempt: u32, by: usize },
-    Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool },
+    Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool, unheard: bool },
     Ended { how: &'static str, may_have_run: bool, delivery: Option<(u32, usize)> },
 }
 
@@ -99,13 +109,14 @@ impl From<Command> for Exact<Command> {
             CommandState::Sent { delivery, .. } => {
                 View::Sent { attempt: delivery.attempt.0, by: worker_of(&delivery.peer) }
             }
-            CommandState::Started { delivery, away, let_go, .. } => {
+            CommandState::Started { delivery, away, let_go, respond_by, .. } => {
                 let (away, let_go) = (away.map(|away| away.lost.code()), *let_go);
                 View::Started {
                     attempt: delivery.attempt.0,
                     by: worker_of(&delivery.peer),
                     away,
                     let_go,
+                    unheard: respond_by.is_some(),
                 }
             }
             CommandState::Ended { outcome, delivery, .. } => {
@@ -124,13 +135,9 @@ impl From<SavedStage> for Exact<SavedStage> {
         let view = match &of {
             SavedStage::Accepted => View::Queued { attempts: 0, had_respond: false },
             SavedStage::Started { delivery, .. } => {
-                let (away, let_go) = (None, true);
-                View::Started {
-                    attempt: delivery.attempt.0,
-                    by: worker_of(&delivery.peer),
-                    away,
-                    let_go,
-                }
+                let (away, let_go, unheard) = (None, true, false);
+                let (attempt, by) = (delivery.attempt.0, worker_of(&delivery.peer));
+                View::Started { attempt, by, away, let_go, unheard }
             }
             SavedStage::Ended { outcome, delivery, .. } => View::of_end(outcome, delivery.as_ref()),
             SavedStage::Held(_) | SavedStage::Released { .. } | SavedStage::Working { .. } => {
@@ -166,6 +173,7 @@ struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Told {
     Command(Attempt),
+    CommandWithGo(Attempt),
     Go(Attempt),
     Cancel,
     Settled(Attempt),
@@ -175,8 +183,31 @@ enum Told {
 enum Said {
     Ready(Option<(Attempt, InFlight)>),
     Claim(Attempt),
-    Report(Attempt),
-    Stopped(Attempt, bool),
+    Report(Report),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Report {
+    attempt: Attempt,
+    of: Ending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Ending {
+    Done,
+    Stopped { ran: bool },
+}
+
+impl Ending {
+    fn of_extension(self) -> ExtensionReport {
+        match self {
+            Self::Done => {
+                let result = serde_json::value::to_raw_value(&1).expect("a number").into();
+                ExtensionReport::Complete { result, origin: None }
+            }
+            Self::Stopped { ran } => ExtensionReport::Cancelled { may_have_run: ran },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,6 +223,8 @@ struct Worker {
     is_dead: bool,
     epoch: u8,
     has: Option<(Attempt, IsRunning)>,
+    /// It has `go` for it, and looks at the rules before it begins.
+    may_begin: bool,
 }
 
 type IsRunning = bool;
@@ -206,6 +239,7 @@ enum Move {
     Up,
     Straggle,
     ClaimAgain,
+    Begin(usize),
     Finish(usize),
     Deliver,
     Cancel,
@@ -241,11 +275,6 @@ fn spec() -> CommandSpec {
         created: NOW,
         asleep: Some(Duration::ZERO),
     }
-}
-
-fn result() -> ExtensionReport {
-    let result = serde_json::value::to_raw_value(&1).expect("a number").into();
-    ExtensionReport::Complete { result, origin: None }
 }
 
 fn is_complete(command: &Command) -> bool {
@@ -293,10 +322,17 @@ impl World {
     fn answer(&mut self, attempt: Attempt, event: LifecycleEvent, rules: Rules) {
         match self.apply(event, NOW) {
             EventReply::Nothing => {}
-            EventReply::Nack(_) => self.tell(Told::Settled(attempt)),
-            EventReply::Ack => self.tell_committed(Told::Settled(attempt)),
-            EventReply::Go if rules.go_waits_for_commit => self.tell_committed(Told::Go(attempt)),
-            EventReply::Go => self.release(Told::Go(attempt)),
+            EventReply::Nack(_) | EventReply::Ack => self.tell_committed(Told::Settled(attempt)),
+            EventReply::Go => self.answer_with(Told::Go(attempt), rules),
+        }
+    }
+
+    /// Tells the extension to begin.
+    fn answer_with(&mut self, go: Told, rules: Rules) {
+        if rules.go_waits_for_commit {
+            self.tell_committed(go);
+        } else {
+            self.release(go);
         }
     }
 
@@ -315,7 +351,7 @@ impl World {
     }
 
     fn release(&mut self, told: Told) {
-        if let Told::Go(attempt) = told {
+        if let Told::Go(attempt) | Told::CommandWithGo(attempt) = told {
             if self.apply(LifecycleEvent::Go(attempt), NOW) != EventReply::Go {
                 return;
             }
@@ -338,8 +374,10 @@ impl World {
     fn lose_link(&mut self, rules: Rules) {
         let Some(link) = self.link.take() else { return };
         let reports = link.up.iter().find_map(|said| match said {
-            Said::Report(attempt) => Some((link.worker, *attempt)),
-            Said::Ready(_) | Said::Claim(_) | Said::Stopped(..) => None,
+            // That it has not run counts from the current link alone: the outbox says it again there.
+            Said::Report(Report { of: Ending::Stopped { ran: false }, .. }) => None,
+            Said::Report(report) => Some((link.worker, *report)),
+            Said::Ready(_) | Said::Claim(_) => None,
         });
         self.straggler = reports.or(self.straggler);
         if self.command.of.phase() == CommandPhase::Started && !rules.never_again_once_started {
@@ -383,11 +421,8 @@ impl World {
             Said::Claim(attempt) => {
                 self.answer(attempt, LifecycleEvent::Claim(peer, attempt), rules)
             }
-            Said::Report(attempt) => {
-                self.answer(attempt, LifecycleEvent::Report(peer, attempt, result()), rules);
-            }
-            Said::Stopped(attempt, may_have_run) => {
-                let report = ExtensionReport::Cancelled { may_have_run };
+            Said::Report(Report { attempt, of }) => {
+                let report = of.of_extension();
                 self.answer(attempt, LifecycleEvent::Report(peer, attempt, report), rules);
             }
         }
@@ -403,7 +438,14 @@ impl World {
             InFlight::Running => InFlightState::Running,
             InFlight::Done => InFlightState::Done,
         });
-        self.answer(attempt, LifecycleEvent::Reconnected(peer(worker), says), rules);
+        let has_it = worker_of(&delivery.peer);
+        let event = if rules.begins_on_delivery && has.is_none() {
+            let says = if rules.only_the_same_worker_knows { worker } else { has_it };
+            LifecycleEvent::NotArrived(peer(says))
+        } else {
+            LifecycleEvent::Reconnected(peer(worker), says)
+        };
+        self.answer(attempt, event, rules);
     }
 
     // ── The extension ───────────────────────────────────────────────────────────────
@@ -414,8 +456,9 @@ impl World {
         if worker.epoch != self.epoch {
             worker.epoch = self.epoch;
             worker.has = worker.has.filter(|(_, is_running)| *is_running);
+            worker.may_begin = false;
         }
-        let done = self.outbox.map(|attempt| (attempt, InFlight::Done));
+        let done = self.outbox.map(|kept| (kept.attempt, InFlight::Done));
         let has = worker.has.map(|(attempt, is_running)| {
             (attempt, if is_running { InFlight::Running } else { InFlight::Claimed })
         });
@@ -427,27 +470,46 @@ impl World {
     /// The worker does as it is told, and trusts the daemon.
     fn is_told(&mut self, n: usize, told: Told) -> Option<Said> {
         let worker = &mut self.workers[n];
+        // Of a result it does not know that it has it: the daemon alone must keep it from a second run.
+        let stopped = self.outbox.filter(|kept| matches!(kept.of, Ending::Stopped { .. }));
         match (told, worker.has) {
+            (Told::Command(attempt) | Told::CommandWithGo(attempt), _) if stopped.is_some() => {
+                self.outbox = stopped.map(|kept| Report { attempt, ..kept });
+                self.outbox.map(Said::Report)
+            }
             (Told::Command(attempt), _) => {
                 worker.has = Some((attempt, false));
                 Some(Said::Claim(attempt))
             }
+            (Told::CommandWithGo(attempt), _) => {
+                (worker.has, worker.may_begin) = (Some((attempt, false)), true);
+                None
+            }
             (Told::Go(attempt), Some((claimed, false))) if claimed == attempt => {
-                worker.has = Some((attempt, true));
-                self.runs += 1;
+                self.begin(n);
                 None
             }
             (Told::Cancel, Some((attempt, is_running))) => {
-                worker.has = None;
-                Some(Said::Stopped(attempt, is_running))
+                (worker.has, worker.may_begin) = (None, false);
+                let report = Report { attempt, of: Ending::Stopped { ran: is_running } };
+                self.outbox = Some(report);
+                Some(Said::Report(report))
             }
             (Told::Settled(attempt), has) => {
-                self.outbox = self.outbox.filter(|kept| *kept != attempt);
+                self.outbox = self.outbox.filter(|kept| kept.attempt != attempt);
                 worker.has = has.filter(|(of, is_running)| *of != attempt || *is_running);
+                worker.may_begin &= worker.has.is_some();
                 None
             }
             (Told::Go(_) | Told::Cancel, _) => None,
         }
+    }
+
+    fn begin(&mut self, n: usize) {
+        let worker = &mut self.workers[n];
+        worker.has = worker.has.map(|(attempt, _)| (attempt, true));
+        worker.may_begin = false;
+        self.runs += 1;
     }
 
     fn says(&mut self, n: usize, said: Said) {
@@ -493,13 +555,15 @@ impl Model for Rules {
             if !world.is_linked(n) {
                 moves.push(Move::Connect(n));
             }
+            moves.extend(worker.may_begin.then_some(Move::Begin(n)));
             if matches!(worker.has, Some((_, true))) && world.outbox.is_none() {
                 moves.push(Move::Finish(n));
             }
         }
         if let Some(link) = &world.link {
             moves.push(Move::LoseLink);
-            let claims = matches!(world.workers[link.worker].has, Some((_, false)));
+            let worker = &world.workers[link.worker];
+            let claims = matches!(worker.has, Some((_, false))) && !worker.may_begin;
             moves.extend((!link.down.is_empty()).then_some(Move::Down));
             moves.extend((!link.up.is_empty()).then_some(Move::Up));
             let quiet = link.up.is_empty() && link.down.is_empty();
@@ -543,24 +607,33 @@ impl Model for Rules {
                 world.hears(worker, said, *self);
             }
             Move::Straggle => {
-                let (worker, attempt) = world.straggler.take()?;
-                world.hears(worker, Said::Report(attempt), *self);
+                let (worker, report) = world.straggler.take()?;
+                world.hears(worker, Said::Report(report), *self);
             }
             Move::ClaimAgain => {
                 let worker = world.link.as_ref()?.worker;
                 let (attempt, _) = world.workers[worker].has?;
                 world.says(worker, Said::Claim(attempt));
             }
+            Move::Begin(n) => world.begin(n),
             Move::Finish(n) => {
                 let (attempt, _) = world.workers[n].has.take()?;
-                world.outbox = Some(attempt);
-                world.says(n, Said::Report(attempt));
+                let report = Report { attempt, of: Ending::Done };
+                world.outbox = Some(report);
+                world.says(n, Said::Report(report));
             }
             Move::Deliver => {
-                let worker = world.link.as_ref()?.worker;
-                world.apply(LifecycleEvent::Deliver(peer(worker), Transport::WebSocket), NOW);
-                let attempt = world.command.of.delivery()?.attempt;
-                world.tell(Told::Command(attempt));
+                let to = peer(world.link.as_ref()?.worker);
+                let transport = Transport::WebSocket;
+                if self.begins_on_delivery {
+                    world.apply(LifecycleEvent::DeliverWithGo(to, transport), NOW);
+                    let attempt = world.command.of.delivery()?.attempt;
+                    world.answer_with(Told::CommandWithGo(attempt), *self);
+                } else {
+                    world.apply(LifecycleEvent::Deliver(to, transport), NOW);
+                    let attempt = world.command.of.delivery()?.attempt;
+                    world.tell(Told::Command(attempt));
+                }
             }
             Move::Cancel => {
                 world.apply(LifecycleEvent::Cancel, NOW);
@@ -627,7 +700,17 @@ fn threads() -> usize {
 
 #[test]
 fn no_order_of_crashes_losses_and_takeovers_runs_a_command_twice() {
-    let search = ALL_RULES.checker().threads(threads()).spawn_bfs().join();
+    search_all(ALL_RULES);
+}
+
+#[test]
+fn nor_does_one_if_go_comes_with_the_command() {
+    search_all(GO_WITH_THE_COMMAND);
+}
+
+#[expect(clippy::print_stdout, reason = "for who runs it alone")]
+fn search_all(rules: Rules) {
+    let search = rules.checker().threads(threads()).spawn_bfs().join();
     let (states, depth) = (search.unique_state_count(), search.max_depth());
     println!("{states} states, the longest of the shortest ways {depth} moves");
     search.assert_properties();
@@ -645,14 +728,24 @@ fn way_to(rules: Rules, broken: &'static str) -> Vec<Move> {
 
 #[test]
 fn without_the_wait_for_the_commit_it_runs_twice_and_unrecorded() {
-    let rules = Rules { go_waits_for_commit: false, ..ALL_RULES };
-    for broken in [AT_MOST_ONCE, RECORDED] {
-        println!("{broken}: not after {:?}", way_to(rules, broken));
+    for all in [ALL_RULES, GO_WITH_THE_COMMAND] {
+        let rules = Rules { go_waits_for_commit: false, ..all };
+        for broken in [AT_MOST_ONCE, RECORDED] {
+            println!("{broken}: not after {:?}", way_to(rules, broken));
+        }
     }
 }
 
 #[test]
 fn if_it_is_sent_again_after_its_start_it_runs_twice() {
-    let rules = Rules { never_again_once_started: false, ..ALL_RULES };
+    for all in [ALL_RULES, GO_WITH_THE_COMMAND] {
+        let rules = Rules { never_again_once_started: false, ..all };
+        println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
+    }
+}
+
+#[test]
+fn if_another_worker_is_believed_that_it_never_came_it_runs_twice() {
+    let rules = Rules { only_the_same_worker_knows: false, ..GO_WITH_THE_COMMAND };
     println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
 }

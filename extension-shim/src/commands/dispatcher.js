@@ -1,5 +1,5 @@
 // @ts-check
-// One attempt at a command: command, claim, go, run, report. Runs each at most once.
+// One attempt at a command: command, claim and go (or go with the command), run, report. Runs each at most once.
 
 /** @import {Action, AttemptRef, ReportedNotes, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
@@ -31,7 +31,9 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {string} correlation_id
  * @property {number} attempt
  * @property {CommandBody} command
- * @property {RunState | null} running null while it is only claimed
+ * @property {boolean} mayBegin the daemon has recorded its start, or it is safe
+ * @property {boolean} isAdmitted the person's limits allow it
+ * @property {RunState | null} running null until it has begun
  */
 
 /**
@@ -106,7 +108,9 @@ export class Dispatcher {
     const known = this.#entries.get(id);
     if (known?.running) return this.#adopt(known, attempt);
     if (known && known.attempt > attempt) return console.debug('tabwire: older attempt', id, attempt);
-    this.#accept({ correlation_id: id, attempt, command, running: null });
+    // A safe command may run twice, so it needs no leave to start.
+    const mayBegin = command.safe || command.go === true;
+    this.#accept({ correlation_id: id, attempt, command, mayBegin, isAdmitted: false, running: null });
   }
 
   /** @param {GoFrame} frame */
@@ -116,7 +120,8 @@ export class Dispatcher {
       console.debug('tabwire: go without a claim', correlation_id, attempt);
       return;
     }
-    this.#start(entry);
+    entry.mayBegin = true;
+    if (entry.isAdmitted) this.#start(entry);
   }
 
   /** @param {CancelFrame} frame */
@@ -203,8 +208,8 @@ export class Dispatcher {
     const { correlation_id, attempt, command } = entry;
     this.#entries.set(correlation_id, entry);
     const admit = () => {
-      // A safe command may run twice, so it needs no leave to start and saves a round trip.
-      if (command.safe) this.#start(entry);
+      entry.isAdmitted = true;
+      if (entry.mayBegin) this.#start(entry);
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
     try {

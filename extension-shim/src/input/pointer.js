@@ -56,11 +56,13 @@ export async function clickTarget(input, found, manner, { isFixed = false, isPro
   if (button === 'middle') await input.keepSelection(target);
   const point = pointOf(target);
   const presses = Array.from({ length: count }, (_, at) => [pressed(point, button, { modifiers, count: at + 1 }), released(point, button, { modifiers, count: at + 1 })]);
+  // The approach has left the pointer there: the page need not paint and answer once more.
+  const there = isFixed || modifiers !== 0 ? [moved(point, { modifiers })] : [];
   if (holdMs === 0) {
-    await input.send(moved(point, { modifiers }), ...presses.flat());
+    await input.send(...there, ...presses.flat());
     return { target };
   }
-  await input.send(moved(point, { modifiers }), ...presses.slice(0, -1).flat(), presses[count - 1][0]);
+  await input.send(...there, ...presses.slice(0, -1).flat(), presses[count - 1][0]);
   try {
     await pause(holdMs, input.signal);
   } finally {

@@ -68,6 +68,61 @@ test('a safe command runs at once, without a claim', async () => {
   assert.deepEqual(types(), ['complete']);
 });
 
+test('a command with which go comes runs at once, without a claim, and once', async () => {
+  dispatcher.handleCommand(command({ go: true }));
+  dispatcher.handleCommand(command({ go: true }));
+  go();
+  assert.equal(runs.length, 1);
+  assert.deepEqual(types(), ['pending']);
+  runs[0].resolve('v');
+  await settled();
+  dispatcher.handleCommand(command({ go: true, redelivered: true }, 2));
+  assert.equal(runs.length, 1);
+  assert.deepEqual(types(), ['pending', 'complete', 'complete']);
+});
+
+test('a command with which go comes begins once the rules were looked at, and not before', async () => {
+  let allow = () => {};
+  const looking = { ...openGate, isOpen: () => false, check: () => new Promise((resolve) => { allow = resolve; }) };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
+  dispatcher.handleCommand(command({ go: true }));
+  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'claimed' }]);
+  // The daemon says it again after a new connection.
+  go();
+  await settled();
+  assert.equal(runs.length, 0);
+  allow();
+  await settled();
+  allow();
+  await settled();
+  assert.equal(runs.length, 1);
+  assert.deepEqual(types(), []);
+});
+
+test('a command with which go comes is held for the person, and forgotten', async () => {
+  const need = { kind: 'act', site: 'https://shop.example' };
+  const asking = { ...openGate, isOpen: () => false, check: () => Promise.reject(new ConsentNeeded(need)) };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), asking);
+  dispatcher.handleCommand(command({ go: true }));
+  await settled();
+  assert.deepEqual(sent, [{ type: 'hold', ...ref(), need }]);
+  assert.equal(runs.length, 0);
+  assert.deepEqual(dispatcher.inFlight(), []);
+});
+
+test('a cancel while the rules are looked at leaves a report that it never ran', async () => {
+  let allow = () => {};
+  const looking = { ...openGate, isOpen: () => false, check: () => new Promise((resolve) => { allow = resolve; }) };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
+  dispatcher.handleCommand(command({ go: true }));
+  cancel();
+  allow();
+  await settled();
+  assert.equal(runs.length, 0);
+  assert.deepEqual(sent, [{ type: 'cancelled', ...ref(), may_have_run: false }]);
+  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'done' }]);
+});
+
 test('a second go for an attempt runs nothing', async () => {
   started();
   go();

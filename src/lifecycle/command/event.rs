@@ -15,6 +15,8 @@ pub enum LifecycleEvent {
     Reachable,
     /// It is sent to this extension, which has room for it; its lane is free (row 3).
     Deliver(Peer, Transport),
+    /// The same, to an extension that begins on delivery: `go` comes with it (row 3a).
+    DeliverWithGo(Peer, Transport),
     /// An extension asks to run it (row 5).
     Claim(Peer, Attempt),
     /// An extension has not begun it: it needs the person's word (row 29).
@@ -36,6 +38,9 @@ pub enum LifecycleEvent {
     /// The browser that had it is connected again, and reports this state of the attempt, if it
     /// knows the attempt (rows 11a, 12).
     Reconnected(Peer, Option<InFlightState>),
+    /// The same of an extension that names every attempt that came to it, and does not name this one
+    /// (row 11b).
+    NotArrived(Peer),
     /// The daemon begins this job (row 22).
     Begin,
     /// The daemon reports progress of this job (row 23).

@@ -267,6 +267,18 @@ pub enum ExtensionReport {
     },
 }
 
+impl ExtensionReport {
+    /// Whether it says that the command is over and has not begun in the page.
+    #[must_use]
+    pub const fn says_it_never_ran(&self) -> bool {
+        match self {
+            Self::Error { error } => matches!(error.may_have_run, Some(false)),
+            Self::Cancelled { may_have_run } => !*may_have_run,
+            Self::Pending { .. } | Self::Complete { .. } | Self::Timeout { .. } => false,
+        }
+    }
+}
+
 /// A dialog that stays open until it is answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldDialog {

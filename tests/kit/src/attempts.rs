@@ -40,7 +40,7 @@ pub enum AttemptStage<R> {
 pub enum DeliveryReaction {
     /// To claim it.
     Claim,
-    /// To run it at once, because it only looks.
+    /// To run it at once, because it only looks or `go` has come with it.
     Run,
     /// To say `pending`, because it runs already.
     SayPending,
@@ -197,7 +197,13 @@ impl<R> ExtensionAttempts<DeliveredCommand, R> {
     pub fn deliver_frame(&mut self, frame: &Value) -> (DeliveredCommand, DeliveryReaction) {
         let command = DeliveredCommand::of(frame);
         let (id, is_safe) = (command.id.clone(), command.command["safe"] == true);
-        (command.clone(), self.deliver(&id, command.attempt, is_safe, command))
+        let has_go = command.command["go"] == true;
+        let reaction = self.deliver(&id, command.attempt, is_safe, command.clone());
+        if reaction != DeliveryReaction::Claim || !has_go {
+            return (command, reaction);
+        }
+        self.begin(&id, command.attempt);
+        (command, DeliveryReaction::Run)
     }
 }
 

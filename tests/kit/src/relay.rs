@@ -39,6 +39,7 @@ struct Shared {
     from_extension: Mutex<Vec<Value>>,
     /// Whether drawings end here, instead of at the daemon.
     takes_drawings: AtomicBool,
+    has_commands_claimed: AtomicBool,
 }
 
 impl Shared {
@@ -83,6 +84,11 @@ impl FrameRelay {
     /// by [`FrameRelay::say`].
     pub fn take_drawings(&self) {
         self.shared.takes_drawings.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the daemon take each extension that connects from now on for one that claims its commands.
+    pub fn have_commands_claimed(&self) {
+        self.shared.has_commands_claimed.store(true, Ordering::Relaxed);
     }
 
     /// Says something in the daemon's place.
@@ -175,7 +181,7 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
         if is_the_daemons {
             to_extension.send(with_capture(message, &shared)).await.ok()?;
         } else {
-            to_daemon.send(without_waits(message, &shared)).await.ok()?;
+            to_daemon.send(other_ready(message, &shared)).await.ok()?;
         }
     }
 }
@@ -204,12 +210,17 @@ fn with_capture(message: Message, shared: &Shared) -> Message {
     }
 }
 
-/// A `ready` that names no wait: those that are asked for here the daemon does not know.
-fn without_waits(message: Message, shared: &Shared) -> Message {
+/// A `ready` as the daemon is to have it. Of waits that are asked for here it does not know.
+fn other_ready(message: Message, shared: &Shared) -> Message {
     let Message::Text(text) = &message else { return message };
     match serde_json::from_str::<Value>(text) {
-        Ok(mut frame) if frame["type"] == "ready" && shared.takes_drawings() => {
-            frame["draws_for"] = json!([]);
+        Ok(mut frame) if frame["type"] == "ready" => {
+            if shared.takes_drawings() {
+                frame["draws_for"] = json!([]);
+            }
+            if shared.has_commands_claimed.load(Ordering::Relaxed) {
+                frame["begins_on_delivery"] = json!(false);
+            }
             Message::text(frame.to_string())
         }
         _other => message,
