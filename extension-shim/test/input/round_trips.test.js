@@ -64,7 +64,7 @@ async function act(name, params) {
 }
 
 const MOVE = ['dispatchMouseEvent mouseMoved', 'dispatchMouseEvent mouseReleased'];
-const PRESS = ['dispatchMouseEvent mouseMoved', 'dispatchMouseEvent mousePressed', 'dispatchMouseEvent mouseReleased'];
+const PRESS = ['dispatchMouseEvent mousePressed', 'dispatchMouseEvent mouseReleased'];
 const CHOOSER = ['setInterceptFileChooserDialog', 'setInterceptFileChooserDialog off'];
 const KEY = ['dispatchKeyEvent keyDown', 'dispatchKeyEvent keyUp'];
 const sorted = (/** @type {string[]} */ all) => [...all].sort();
