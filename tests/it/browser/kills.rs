@@ -50,12 +50,12 @@ impl Point {
 
 #[tokio::test]
 async fn a_worker_killed_at_any_point_of_a_command_touches_the_page_once_at_most() {
-    killed_at(WITH_GO).await;
+    killed_at(CLAIMED).await;
 }
 
 #[tokio::test]
-async fn so_does_one_that_claims_its_commands() {
-    killed_at(CLAIMED).await;
+async fn so_does_one_whose_commands_come_with_go() {
+    killed_at(WITH_GO).await;
 }
 
 async fn killed_at(points: &[Point]) {
@@ -63,8 +63,8 @@ async fn killed_at(points: &[Point]) {
     let client = McpClient::legacy(&daemon);
     let pages = TestPages::start().await;
     let relay = FrameRelay::start(daemon.port()).await;
-    if points.contains(&BeforeClaim) {
-        relay.have_commands_claimed();
+    if points.contains(&OnItsWay) {
+        relay.have_go_with_commands();
     }
     let (browser, _folder) =
         BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
