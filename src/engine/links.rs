@@ -5,7 +5,9 @@ use super::browsers::{BrowserState, ExtensionFiles, is_room_for_command};
 use super::effects::CloseReason;
 use super::entry::JournalEntry;
 use super::{Engine, Transaction, targets};
-use crate::lifecycle::{Command, CommandState, EventReply, Lane, LifecycleEvent, Peer};
+use crate::lifecycle::{
+    ArrivalMemory, Command, CommandState, EventReply, Lane, LifecycleEvent, Peer,
+};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
     ReadyFrame, ToExtension, Transport,
@@ -226,6 +228,14 @@ impl Transaction<'_> {
         // Before `apply_ready`, which replaces the tabs that this compares.
         let kept = targets::kept_by_new_session(browser, &ready);
         let session = browser.apply_ready(label, &ready);
+        let memory = match ready.begins_on_delivery {
+            // The notes of another run of the browser are gone.
+            Some(true) if ready.session.is_some() && session.is_none() => {
+                Some(ArrivalMemory::Browser)
+            }
+            Some(true) => Some(ArrivalMemory::Worker),
+            Some(false) | None => None,
+        };
         let held: Vec<_> = browser.held().cloned().collect();
         // Before anything is told or delivered: one may have gone to another site meanwhile.
         self.set_shared_tabs(&peer.browser, &ready.shared_tabs);
@@ -239,13 +249,14 @@ impl Transaction<'_> {
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
             let mut named = ready.in_flight.iter().filter(|known| known.correlation_id == id);
-            let event = if ready.begins_on_delivery == Some(true) && named.clone().next().is_none()
-            {
-                LifecycleEvent::NotArrived(peer.clone())
-            } else {
-                let of_this = |known: &&InFlight| known.attempt == attempt;
-                let says = named.find(of_this).map(|known| known.state);
-                LifecycleEvent::Reconnected(peer.clone(), says)
+            let is_named = named.clone().next().is_some();
+            let event = match memory.filter(|_| !is_named) {
+                Some(memory) => LifecycleEvent::NotArrived(peer.clone(), memory),
+                None => {
+                    let of_this = |known: &&InFlight| known.attempt == attempt;
+                    let says = named.find(of_this).map(|known| known.state);
+                    LifecycleEvent::Reconnected(peer.clone(), says)
+                }
             };
             self.answer(peer, &id, attempt, event);
         }

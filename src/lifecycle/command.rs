@@ -26,7 +26,7 @@ use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
     TabScope, Timestamp, TraceContext, TracePhase, Transport, WorkKind,
 };
-pub use event::{EventReply, LifecycleEvent, Transition};
+pub use event::{ArrivalMemory, EventReply, LifecycleEvent, Transition};
 pub use holding::{CommandHold, HoldHistory};
 #[cfg(test)]
 pub(crate) use next_step::codes_of_extension;

@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use tabwire::lifecycle::{
-    Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery, EventReply,
-    ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
+    ArrivalMemory, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
+    EventReply, ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage,
+    Transition, limits,
 };
 use tabwire::protocol::actions::ExecuteJsAction;
 use tabwire::protocol::{
@@ -36,6 +37,9 @@ struct Rules {
     begins_on_delivery: bool,
     go_waits_for_commit: bool,
     never_again_once_started: bool,
+    /// Whether what came is noted where the next worker finds it. Without notes and without the rule that only
+    /// the same worker is believed, it is not known.
+    notes: bool,
     only_the_same_worker_knows: bool,
 }
 
@@ -43,10 +47,14 @@ const ALL_RULES: Rules = Rules {
     begins_on_delivery: false,
     go_waits_for_commit: true,
     never_again_once_started: true,
+    notes: false,
     only_the_same_worker_knows: true,
 };
 
 const GO_WITH_THE_COMMAND: Rules = Rules { begins_on_delivery: true, ..ALL_RULES };
+
+const WITH_NOTES: Rules =
+    Rules { notes: true, only_the_same_worker_knows: false, ..GO_WITH_THE_COMMAND };
 
 /// Everything that there is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +72,8 @@ struct World {
     workers: [Worker; 2],
     /// The report, if there is one: it outlives the workers.
     outbox: Option<Report>,
+    /// The attempt that came with `go`, as the browser keeps it for the next worker.
+    noted: Option<Attempt>,
     /// How often the command began in the page.
     runs: u8,
     /// Whether `go` ever left without its start being committed.
@@ -293,6 +303,7 @@ impl World {
             straggler: None,
             workers: Default::default(),
             outbox: None,
+            noted: None,
             runs: 0,
             went_unrecorded: false,
         }
@@ -438,10 +449,13 @@ impl World {
             InFlight::Running => InFlightState::Running,
             InFlight::Done => InFlightState::Done,
         });
-        let has_it = worker_of(&delivery.peer);
         let event = if rules.begins_on_delivery && has.is_none() {
-            let says = if rules.only_the_same_worker_knows { worker } else { has_it };
-            LifecycleEvent::NotArrived(peer(says))
+            let memory = if rules.only_the_same_worker_knows {
+                ArrivalMemory::Worker
+            } else {
+                ArrivalMemory::Browser
+            };
+            LifecycleEvent::NotArrived(peer(worker), memory)
         } else {
             LifecycleEvent::Reconnected(peer(worker), says)
         };
@@ -455,20 +469,27 @@ impl World {
         let worker = &mut self.workers[n];
         if worker.epoch != self.epoch {
             worker.epoch = self.epoch;
+            let forgets = matches!(worker.has, Some((_, false)));
             worker.has = worker.has.filter(|(_, is_running)| *is_running);
             worker.may_begin = false;
+            // Its own note; another's may still begin.
+            if worker.has.is_none() && forgets {
+                self.noted = None;
+            }
         }
         let done = self.outbox.map(|kept| (kept.attempt, InFlight::Done));
         let has = worker.has.map(|(attempt, is_running)| {
             (attempt, if is_running { InFlight::Running } else { InFlight::Claimed })
         });
-        let mut up = vec![Said::Ready(done.or(has))];
+        // A former worker had it: nobody knows how far it came.
+        let noted = self.noted.map(|attempt| (attempt, InFlight::Running));
+        let mut up = vec![Said::Ready(done.or(has).or(noted))];
         up.extend(self.outbox.map(Said::Report));
         self.link = Some(Link { worker: n, is_ready: false, down: Vec::new(), up });
     }
 
     /// The worker does as it is told, and trusts the daemon.
-    fn is_told(&mut self, n: usize, told: Told) -> Option<Said> {
+    fn is_told(&mut self, n: usize, told: Told, rules: Rules) -> Option<Said> {
         let worker = &mut self.workers[n];
         // Of a result it does not know that it has it: the daemon alone must keep it from a second run.
         let stopped = self.outbox.filter(|kept| matches!(kept.of, Ending::Stopped { .. }));
@@ -483,6 +504,7 @@ impl World {
             }
             (Told::CommandWithGo(attempt), _) => {
                 (worker.has, worker.may_begin) = (Some((attempt, false)), true);
+                self.noted = rules.notes.then_some(attempt);
                 None
             }
             (Told::Go(attempt), Some((claimed, false))) if claimed == attempt => {
@@ -497,6 +519,7 @@ impl World {
             }
             (Told::Settled(attempt), has) => {
                 self.outbox = self.outbox.filter(|kept| kept.attempt != attempt);
+                self.noted = self.noted.filter(|noted| *noted != attempt);
                 worker.has = has.filter(|(of, is_running)| *of != attempt || *is_running);
                 worker.may_begin &= worker.has.is_some();
                 None
@@ -597,7 +620,7 @@ impl Model for Rules {
             Move::Down => {
                 let link = world.link.as_mut()?;
                 let (worker, told) = (link.worker, link.down.remove(0));
-                if let Some(said) = world.is_told(worker, told) {
+                if let Some(said) = world.is_told(worker, told, *self) {
                     world.says(worker, said);
                 }
             }
@@ -708,6 +731,11 @@ fn nor_does_one_if_go_comes_with_the_command() {
     search_all(GO_WITH_THE_COMMAND);
 }
 
+#[test]
+fn nor_does_one_if_the_next_worker_has_the_notes_of_the_former() {
+    search_all(WITH_NOTES);
+}
+
 #[expect(clippy::print_stdout, reason = "for who runs it alone")]
 fn search_all(rules: Rules) {
     let search = rules.checker().threads(threads()).spawn_bfs().join();
@@ -745,7 +773,7 @@ fn if_it_is_sent_again_after_its_start_it_runs_twice() {
 }
 
 #[test]
-fn if_another_worker_is_believed_that_it_never_came_it_runs_twice() {
-    let rules = Rules { only_the_same_worker_knows: false, ..GO_WITH_THE_COMMAND };
+fn if_another_worker_without_notes_is_believed_it_runs_twice() {
+    let rules = Rules { notes: false, ..WITH_NOTES };
     println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Dispatcher } from '../../src/commands/dispatcher.js';
+import { Arrivals } from '../../src/commands/arrivals.js';
 import { ConsentNeeded } from '../../src/lib/consent.js';
 import { ActionError } from '../../src/lib/errors.js';
 import { RESULT_MAX_BYTES } from '../../src/commands/limits.js';
@@ -121,6 +122,41 @@ test('a cancel while the rules are looked at leaves a report that it never ran',
   assert.equal(runs.length, 0);
   assert.deepEqual(sent, [{ type: 'cancelled', ...ref(), may_have_run: false }]);
   assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'done' }]);
+});
+
+test('what came with go is noted before it begins, until its report is acknowledged, and told by the next worker', async () => {
+  const set = mock.method(chrome.storage.session, 'set');
+  dispatcher.handleCommand(command({ go: true }));
+  assert.deepEqual(set.mock.calls[0].arguments, [{ 'arrived:x': 1 }]);
+  const after = new Arrivals();
+  await after.restore();
+  const next = new Dispatcher(actions, new Outbox(() => true), () => {}, openGate, undefined, after);
+  assert.deepEqual(next.inFlight(), [{ ...ref(), state: 'running' }]);
+  assert.deepEqual(next.underWay(), [], 'the next worker has nothing to do for it');
+  runs[0].resolve('v');
+  await settled();
+  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'done' }]);
+  ack();
+  assert.deepEqual(dispatcher.inFlight(), []);
+});
+
+test('a claimed command is not noted, and one that is held or forgotten is no more', async () => {
+  const set = mock.method(chrome.storage.session, 'set');
+  dispatcher.handleCommand(command());
+  assert.equal(set.mock.callCount(), 0);
+  const looking = { ...openGate, isOpen: () => false, check: () => new Promise(() => {}) };
+  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
+  dispatcher.enterEpoch('1');
+  dispatcher.handleCommand(command({ go: true }));
+  dispatcher.enterEpoch('2');
+  assert.deepEqual(dispatcher.inFlight(), []);
+});
+
+test('a command whose clean-up takes long says a first word at the end of its time', async () => {
+  dispatcher.handleCommand(command({ go: true, timeout_ms: 1_000 }));
+  runs[0].context.onStop(() => new Promise(() => {}));
+  mock.timers.tick(1_000);
+  assert.deepEqual(types(), ['pending']);
 });
 
 test('a second go for an attempt runs nothing', async () => {

@@ -167,6 +167,33 @@ async fn a_worker_that_names_any_attempt_of_it_gets_it_no_second_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_next_worker_of_the_same_run_of_the_browser_is_believed_that_it_never_came() {
+    let hub = Hub::start(Limits::default());
+    let of_session = |instance: &str, session: &str| {
+        let extension = Extension::attach(&hub, "b", instance);
+        extension.link.receive(FromExtension::Ready(ReadyFrame {
+            session: Some(BrowserSession::from(session)),
+            tabs: tabs(1..=10, "http://127.0.0.1/"),
+            begins_on_delivery: Some(true),
+            ..ready("Test", Vec::new())
+        }));
+        extension
+    };
+    let mut first = of_session("i1", "s1");
+    let id = submitted(&hub).await;
+    first.delivery().await;
+    drop(first);
+    let mut second = of_session("i2", "s1");
+    assert_eq!(second.delivery().await, (id.clone(), Attempt(2), true));
+    drop(second);
+    // Its notes are gone with the browser.
+    let mut third = of_session("i3", "s2");
+    assert!(third.is_quiet().await);
+    let status = look(&hub, "a", &id).await;
+    assert!(matches!(status, CommandStatus::Expired { may_have_run: true, .. }), "{status:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_worker_or_an_extension_that_says_nothing_of_it_ends_what_came_with_go() {
     let hub = Hub::start(Limits::default());
     for (number, (instance, says)) in [("other", true), ("i", false)].into_iter().enumerate() {

@@ -2,8 +2,8 @@
 //! transition table, each under its number.
 
 use super::{
-    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandState, Delivery, EventReply,
-    ExpiryReason, LifecycleEvent, Peer, TracePoint, Transition,
+    ArrivalMemory, BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandState, Delivery,
+    EventReply, ExpiryReason, LifecycleEvent, Peer, TracePoint, Transition,
 };
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -140,7 +140,7 @@ impl Command {
             }
             LifecycleEvent::LinkClosed => self.link_closed(now),
             LifecycleEvent::Reconnected(peer, says) => self.reconnected(&peer, says, now),
-            LifecycleEvent::NotArrived(peer) => self.not_arrived(&peer, now),
+            LifecycleEvent::NotArrived(peer, memory) => self.not_arrived(&peer, memory, now),
             LifecycleEvent::Begin => self.begin(now),
             LifecycleEvent::Advance(said) => self.advance(said, now),
             LifecycleEvent::Finish(outcome) => self.finish_host_task(outcome, now),
@@ -353,11 +353,16 @@ impl Command {
         self.changed(from, EventReply::Nothing)
     }
 
-    /// Row 11b. The run of the worker that the command was for is there and has never seen it: it has
-    /// not begun.
-    fn not_arrived(&mut self, peer: &Peer, now: Timestamp) -> Transition {
+    /// Row 11b. The extension that the command was sent to has never seen it: it has not begun.
+    fn not_arrived(&mut self, peer: &Peer, memory: ArrivalMemory, now: Timestamp) -> Transition {
         match &self.state {
-            CommandState::Started { delivery, progress: None, .. } if delivery.peer == *peer => {
+            CommandState::Started { delivery, progress: None, respond_by, .. }
+                if delivery.peer == *peer
+                    // It keeps notes of what came with `go` alone.
+                    || memory == ArrivalMemory::Browser
+                        && respond_by.is_some()
+                        && delivery.peer.browser == peer.browser =>
+            {
                 let lost = LostDelivery {
                     attempt: delivery.attempt,
                     // An earlier attempt may have.

@@ -1,5 +1,7 @@
 //! A real worker killed at each point of a command's way. The page counts what was done to it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use testkit::{BrowserUser, FrameRelay, McpClient, TestDaemon, TestPages, kill_worker, soon};
@@ -38,9 +40,9 @@ impl Point {
     const fn expected(self) -> (&'static str, usize) {
         match self {
             // Nothing had begun, so it is sent again to the next worker.
-            BeforeClaim | AfterClaim => ("complete", 1),
+            OnItsWay | BeforeClaim | AfterClaim => ("complete", 1),
             // Nobody can tell this from a `go` that arrived.
-            OnItsWay | AfterGo => ("extension_disconnected", 0),
+            AfterGo => ("extension_disconnected", 0),
             Running => ("extension_disconnected", 1),
             // The outbox outlives the worker.
             BeforeAcknowledgement => ("complete", 1),
@@ -50,12 +52,12 @@ impl Point {
 
 #[tokio::test]
 async fn a_worker_killed_at_any_point_of_a_command_touches_the_page_once_at_most() {
-    killed_at(CLAIMED).await;
+    killed_at(WITH_GO).await;
 }
 
 #[tokio::test]
-async fn so_does_one_whose_commands_come_with_go() {
-    killed_at(WITH_GO).await;
+async fn so_does_one_that_claims_its_commands() {
+    killed_at(CLAIMED).await;
 }
 
 async fn killed_at(points: &[Point]) {
@@ -63,8 +65,8 @@ async fn killed_at(points: &[Point]) {
     let client = McpClient::legacy(&daemon);
     let pages = TestPages::start().await;
     let relay = FrameRelay::start(daemon.port()).await;
-    if points.contains(&OnItsWay) {
-        relay.have_go_with_commands();
+    if points.contains(&BeforeClaim) {
+        relay.have_commands_claimed();
     }
     let (browser, _folder) =
         BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
@@ -89,14 +91,40 @@ async fn killed_at(points: &[Point]) {
         if end != "complete" {
             assert_eq!(outcome["may_have_run"], true, "{point:?}: {outcome}");
         }
-        // The next command works, and by then nothing has been done a second time. The daemon may not know yet that
-        // the worker is gone: a command with `go` that goes there ends with it.
-        let mut next = title(&client).await;
-        if next["reason"] == "extension_disconnected" && points == WITH_GO {
-            next = title(&client).await;
-        }
+        // The next command works, and by then nothing has been done a second time.
+        let next = title(&client).await;
         assert_eq!(next["result"]["value"], "Home Page", "after {point:?}: {next}");
         assert_eq!(pages.hits(&counter), touched, "{point:?}");
+    }
+    browser.end().await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_killed_at_any_moment_touches_the_page_once_or_says_that_it_may_have() {
+    let daemon = TestDaemon::start().await;
+    let client = McpClient::legacy(&daemon);
+    let pages = TestPages::start().await;
+    let (browser, _folder) =
+        BrowserUser::open_browser_behind(&daemon, daemon.port(), &pages.url("/"));
+    assert_eq!(title(&client).await["result"]["value"], "Home Page");
+    for round in 0..16_u64 {
+        let counter = format!("/touched-{round}");
+        let script = format!("await fetch('{counter}'); return 'done'");
+        let id = client.submit(json!({"action": "execute_js", "script": script})).await;
+        tokio::time::sleep(Duration::from_millis(round % 8)).await;
+        kill_worker(&browser);
+        let outcome = client.outcome(&id).await;
+        // The next command comes while the worker is gone, and is done by the one after.
+        let next = title(&client).await;
+        assert_eq!(next["result"]["value"], "Home Page", "{round}: {next}");
+        let touched = pages.hits(&counter);
+        if outcome["status"] == "complete" {
+            assert_eq!(touched, 1, "{round}: {outcome}");
+        } else {
+            assert_eq!(outcome["may_have_run"], true, "{round}: {outcome}");
+            assert!(touched <= 1, "{round}: {touched} times");
+        }
     }
     browser.end().await;
     daemon.stop().await;

@@ -99,7 +99,7 @@ impl Shim {
     /// The browser dies, and what it had stored for the session with it.
     pub(super) fn die_with_browser(&self) {
         self.die();
-        self.state.borrow_mut().attempts.retain_reports(|_| false);
+        self.state.borrow_mut().attempts.end_browser();
     }
 
     /// The daemon has proven itself: what is sent goes to `link` from here on. At a new

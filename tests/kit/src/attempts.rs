@@ -17,6 +17,8 @@ pub struct ExtensionAttempts<C, R> {
     known: BTreeMap<String, CommandAttempt<C, R>>,
     /// Commands that have had their report.
     finished: BTreeSet<String>,
+    /// Those that a former life of the worker had, by its notes.
+    former: BTreeMap<String, u64>,
 }
 
 /// An attempt that is not over for the extension.
@@ -51,7 +53,12 @@ pub enum DeliveryReaction {
 
 impl<C, R> Default for ExtensionAttempts<C, R> {
     fn default() -> Self {
-        Self { epoch: String::new(), known: BTreeMap::new(), finished: BTreeSet::new() }
+        Self {
+            epoch: String::new(),
+            known: BTreeMap::new(),
+            finished: BTreeSet::new(),
+            former: BTreeMap::new(),
+        }
     }
 }
 
@@ -65,10 +72,23 @@ impl<C, R> ExtensionAttempts<C, R> {
         }
     }
 
-    /// The worker ends. Only its outbox stays.
+    /// The worker ends. Only its outbox stays, and its notes of what came.
     pub fn end_worker(&mut self) {
+        let open = self.known.iter().filter(|(_, k)| !matches!(k.stage, AttemptStage::Reported(_)));
+        self.former.extend(open.map(|(id, known)| (id.clone(), known.attempt)));
         self.known.retain(|_, known| matches!(known.stage, AttemptStage::Reported(_)));
         self.finished.clear();
+    }
+
+    /// The browser ends, and all that it has kept.
+    pub fn end_browser(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The attempts that a former life of the worker may have begun.
+    pub fn former(&self) -> impl Iterator<Item = (&str, u64)> {
+        let unknown = self.former.iter().filter(|(id, _)| !self.known.contains_key(*id));
+        unknown.map(|(id, attempt)| (id.as_str(), *attempt))
     }
 
     /// All attempts, by command.
@@ -188,7 +208,10 @@ impl<C, R> ExtensionAttempts<C, R> {
     /// The list for `ready`.
     pub fn in_flight(&self) -> Vec<Value> {
         let entry = |(id, known): (&str, &CommandAttempt<C, R>)| json!({"correlation_id": id, "attempt": known.attempt, "state": known.state()});
-        self.iter().map(entry).collect()
+        let former = self.former().map(|(id, attempt)| {
+            json!({"correlation_id": id, "attempt": attempt, "state": InFlightState::Running})
+        });
+        self.iter().map(entry).chain(former).collect()
     }
 }
 

@@ -69,7 +69,11 @@ impl Extension {
         self.attempts.welcome(&epoch.to_string());
         let has =
             self.attempts.iter().map(|(id, known)| (id.into(), number_of(known), known.state()));
-        let mut says = vec![Said::Ready(has.collect(), self.begins_on_delivery)];
+        let number = |attempt| Attempt(u32::try_from(attempt).expect("it was one"));
+        let former = self.attempts.former();
+        let former =
+            former.map(|(id, attempt)| (id.into(), number(attempt), InFlightState::Running));
+        let mut says = vec![Said::Ready(has.chain(former).collect(), self.begins_on_delivery)];
         for (id, known) in self.attempts.iter() {
             if let AttemptStage::Reported(report) = &known.stage {
                 says.push(Said::Report(id.into(), number_of(known), report.clone()));

@@ -40,7 +40,10 @@ impl Dice {
         let (peer, attempt) = self.sender(command);
         match self.roll(22) {
             20 => LifecycleEvent::DeliverWithGo(peer, Transport::WebSocket),
-            21 => LifecycleEvent::NotArrived(peer),
+            21 => LifecycleEvent::NotArrived(
+                peer,
+                self.pick([ArrivalMemory::Worker, ArrivalMemory::Browser]),
+            ),
             0 => LifecycleEvent::Reachable,
             1 | 2 => LifecycleEvent::Deliver(peer, Transport::WebSocket),
             3 | 4 => LifecycleEvent::Claim(peer, attempt),

@@ -346,16 +346,30 @@ fn row_11b_a_command_that_never_came_to_the_worker_is_sent_again() {
     let mut row = Row::of("11b");
     let lost = || after(with_go(), [(LifecycleEvent::LinkClosed, ms(2_000))]);
     let mut command = lost();
-    let step = row.take(&mut command, LifecycleEvent::NotArrived(holder()), ms(2_500));
+    let step = row.take(
+        &mut command,
+        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
+        ms(2_500),
+    );
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
     assert!(!command.may_have_run());
     let again = LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket);
     command = after(command, [(again, ms(2_500)), (LifecycleEvent::Go(SECOND), ms(2_500))]);
     assert_eq!(command.started_at(), ms(2_500));
 
+    // The next worker has the notes of the one that ended.
+    let mut command = lost();
+    let noted = LifecycleEvent::NotArrived(holder_reborn(), ArrivalMemory::Browser);
+    let step = row.take(&mut command, noted, ms(2_500));
+    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
+
     // The daemon was restarted meanwhile, which does not record how the command was sent.
     let mut command = restored(&with_go(), ms(3_000));
-    let step = row.take(&mut command, LifecycleEvent::NotArrived(holder()), ms(3_500));
+    let step = row.take(
+        &mut command,
+        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
+        ms(3_500),
+    );
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
 
     let mut command = lost();
@@ -364,14 +378,18 @@ fn row_11b_a_command_that_never_came_to_the_worker_is_sent_again() {
         command = after(
             command,
             [
-                (LifecycleEvent::NotArrived(holder()), ms(2_500)),
+                (LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), ms(2_500)),
                 (again, ms(2_500)),
                 (LifecycleEvent::Go(Attempt(attempt)), ms(2_500)),
                 (LifecycleEvent::LinkClosed, ms(2_500)),
             ],
         );
     }
-    let _ = row.take(&mut command, LifecycleEvent::NotArrived(holder()), ms(2_600));
+    let _ = row.take(
+        &mut command,
+        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
+        ms(2_600),
+    );
     assert_ended(&command, &expired(ExpiryReason::DeliveryFailed, false), ms(2_600));
 }
 
@@ -382,11 +400,21 @@ fn a_worker_that_may_have_run_it_is_not_believed_that_it_never_came() {
     let told = after(with_go(), [(hears(pending()), ms(1_500))]);
     for (command, by) in [(with_go(), holder_reborn()), (told, holder())] {
         let lost = after(command, [(LifecycleEvent::LinkClosed, ms(2_000))]);
-        let command = after(lost, [(LifecycleEvent::NotArrived(by), ms(2_500))]);
+        let command =
+            after(lost, [(LifecycleEvent::NotArrived(by, ArrivalMemory::Worker), ms(2_500))]);
         assert_ended(&command, &gone, ms(2_500));
     }
+    // It keeps no notes of what it claims, and the daemon does not record which of both it was.
+    for command in [away(), restored(&with_go(), ms(2_000))] {
+        let noted = LifecycleEvent::NotArrived(holder_reborn(), ArrivalMemory::Browser);
+        let command = after(command, [(noted, ms(2_500))]);
+        assert!(command.phase().is_terminal() && command.may_have_run());
+    }
     let mut elsewhere = with_go();
-    assert_eq!(elsewhere.apply(LifecycleEvent::NotArrived(stranger()), ms(2_500)), IGNORED);
+    assert_eq!(
+        elsewhere.apply(LifecycleEvent::NotArrived(stranger(), ArrivalMemory::Worker), ms(2_500)),
+        IGNORED
+    );
 }
 
 #[test]

@@ -87,11 +87,11 @@ fn a_command_with_go_that_has_not_left_before_a_sleep_does_not_leave_after_it() 
 fn a_command_with_go_that_never_arrived_has_lost_the_time_of_a_sleep_on_its_way() {
     let lost = after(with_go(), [(LifecycleEvent::LinkClosed, AWAKE)]);
     let mut command = slept(lost.clone(), Duration::from_secs(25));
-    let step = command.apply(LifecycleEvent::NotArrived(holder()), AWAKE);
+    let step = command.apply(LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), AWAKE);
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
     assert_eq!(command.total_by(), TOTAL_BY - Duration::from_secs(25));
     let mut command = slept(lost, HOUR);
-    let step = command.apply(LifecycleEvent::NotArrived(holder()), AWAKE);
+    let step = command.apply(LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), AWAKE);
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
     assert_ended(&command, &expired(ExpiryReason::NotDelivered, false), AWAKE);
 }
