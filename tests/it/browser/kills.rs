@@ -52,12 +52,12 @@ impl Point {
 
 #[tokio::test]
 async fn a_worker_killed_at_any_point_of_a_command_touches_the_page_once_at_most() {
-    killed_at(WITH_GO).await;
+    killed_at(CLAIMED).await;
 }
 
 #[tokio::test]
-async fn so_does_one_that_claims_its_commands() {
-    killed_at(CLAIMED).await;
+async fn so_does_one_whose_commands_come_with_go() {
+    killed_at(WITH_GO).await;
 }
 
 async fn killed_at(points: &[Point]) {
@@ -65,8 +65,8 @@ async fn killed_at(points: &[Point]) {
     let client = McpClient::legacy(&daemon);
     let pages = TestPages::start().await;
     let relay = FrameRelay::start(daemon.port()).await;
-    if points.contains(&BeforeClaim) {
-        relay.have_commands_claimed();
+    if points.contains(&OnItsWay) {
+        relay.have_go_with_commands();
     }
     let (browser, _folder) =
         BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
@@ -105,8 +105,10 @@ async fn a_worker_killed_at_any_moment_touches_the_page_once_or_says_that_it_may
     let daemon = TestDaemon::start().await;
     let client = McpClient::legacy(&daemon);
     let pages = TestPages::start().await;
+    let relay = FrameRelay::start(daemon.port()).await;
+    relay.have_go_with_commands();
     let (browser, _folder) =
-        BrowserUser::open_browser_behind(&daemon, daemon.port(), &pages.url("/"));
+        BrowserUser::open_browser_behind(&daemon, relay.port(), &pages.url("/"));
     assert_eq!(title(&client).await["result"]["value"], "Home Page");
     for round in 0..16_u64 {
         let counter = format!("/touched-{round}");

@@ -231,7 +231,7 @@ async fn a_command_goes_to_the_page_and_back_through_every_phase() {
     assert_eq!(answer["status"], "complete", "{answer}");
     assert_eq!(answer["result"], json!({"success": true, "value": "Home Page", "type": "string"}));
     assert_eq!(answer["page"], stage.pages.url(""));
-    assert_eq!(phases(&answer)[..4], ["queued", "delivered", "started", "done"]);
+    assert_eq!(phases(&answer)[..5], ["queued", "delivered", "claimed", "started", "done"]);
 
     // Without waiting: an id at once, and the result by it.
     let id = stage.client.submit(json!({"action": "execute_js", "script": "1 + 1"})).await;
@@ -542,7 +542,7 @@ async fn the_demonstration_works_and_leaves_no_process_and_no_file_behind() {
     let ran = demonstrate(folder.path(), &find_browser().unwrap()).await;
     assert!(ran.status.success(), "{ran:?}");
     let said = String::from_utf8(ran.stdout).unwrap();
-    for phase in ["queued 0.0", "delivered", "started", "first_pending", "done"] {
+    for phase in ["queued 0.0", "delivered", "claimed", "started", "first_pending", "done"] {
         assert!(said.contains(phase), "{phase} is missing in:\n{said}");
     }
     assert_nothing_is_left(folder.path());

@@ -39,7 +39,7 @@ struct Shared {
     from_extension: Mutex<Vec<Value>>,
     /// Whether drawings end here, instead of at the daemon.
     takes_drawings: AtomicBool,
-    has_commands_claimed: AtomicBool,
+    has_go_with_commands: AtomicBool,
 }
 
 impl Shared {
@@ -86,9 +86,9 @@ impl FrameRelay {
         self.shared.takes_drawings.store(true, Ordering::Relaxed);
     }
 
-    /// Has the daemon take each extension that connects from now on for one that claims its commands.
-    pub fn have_commands_claimed(&self) {
-        self.shared.has_commands_claimed.store(true, Ordering::Relaxed);
+    /// Has `go` come with the commands for each extension that connects from now on.
+    pub fn have_go_with_commands(&self) {
+        self.shared.has_go_with_commands.store(true, Ordering::Relaxed);
     }
 
     /// Says something in the daemon's place.
@@ -218,8 +218,8 @@ fn other_ready(message: Message, shared: &Shared) -> Message {
             if shared.takes_drawings() {
                 frame["draws_for"] = json!([]);
             }
-            if shared.has_commands_claimed.load(Ordering::Relaxed) {
-                frame["begins_on_delivery"] = json!(false);
+            if shared.has_go_with_commands.load(Ordering::Relaxed) {
+                frame["begins_on_delivery"] = json!(true);
             }
             Message::text(frame.to_string())
         }

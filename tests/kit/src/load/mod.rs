@@ -270,7 +270,6 @@ impl LoadExtension {
             "actions": ["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
             "tabs": [active_tab(7), tab(8)],
             "in_flight": [],
-            "begins_on_delivery": true,
         });
         self.send(ready.to_string()).await
     }
