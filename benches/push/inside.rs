@@ -79,7 +79,6 @@ impl Inside {
             shared_tabs: Vec::new(),
             private_tabs: Some(true),
             far_owners: None,
-            begins_on_delivery: None,
             tab_scopes: None,
             hands_over: None,
         }));

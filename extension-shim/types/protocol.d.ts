@@ -29,7 +29,7 @@ export type WelcomeFrame = {
   mac: string;
 };
 
-/** Asks for a command to be claimed, or, if it is safe or `go` comes with it, to be run. */
+/** Asks for a command to be claimed, or, if it is safe, to be run. */
 export type CommandFrame = {
   type: 'command';
   /** Which delivery this is. */
@@ -350,8 +350,6 @@ export type ReadyFrame = {
   private_tabs?: boolean;
   /** Whether it asks the person about each site before it lets a program on another machine open, read or use it. Older extensions do not say. */
   far_owners?: boolean;
-  /** Whether it begins a command on its delivery where `go` comes with it, and names in `in_flight` every attempt of this run of the worker that came to it and has no acknowledged report. Older extensions claim. */
-  begins_on_delivery?: boolean;
   /** The tabs that the person shares with agents. Older extensions share none. */
   shared_tabs?: TabId[];
 };
@@ -1459,8 +1457,6 @@ export type CommandBody = {
   timeout_ms: number;
   /** Whether it is run at once, without a claim. */
   safe: boolean;
-  /** Whether its start is recorded already: it is begun at once, without a claim. */
-  go?: boolean;
   /** Whether an earlier attempt was delivered and lost before it began. */
   redelivered: boolean;
   /** Whether dialogs that it meets stay open until they are answered. */

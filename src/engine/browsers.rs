@@ -50,7 +50,6 @@ pub(super) struct BrowserState {
     keeps_private_tabs: bool,
     /// Whether its extension asks about each site that programs on another machine open, read or use.
     keeps_far_words: bool,
-    begins_on_delivery: bool,
     /// Whether its extension lets the person do steps alone.
     hands_over: bool,
     /// Whether its extension shows the person which older extensions ask to be let in.
@@ -117,7 +116,6 @@ impl BrowserState {
             keeps_scopes: false,
             keeps_private_tabs: false,
             keeps_far_words: false,
-            begins_on_delivery: false,
             hands_over: false,
             shows_older_extensions: false,
             takes_name: false,
@@ -184,7 +182,6 @@ impl BrowserState {
         self.keeps_scopes = ready.tab_scopes == Some(true);
         self.keeps_private_tabs = ready.private_tabs == Some(true);
         self.keeps_far_words = ready.far_owners == Some(true);
-        self.begins_on_delivery = ready.begins_on_delivery == Some(true);
         self.hands_over = ready.hands_over == Some(true);
         self.shows_older_extensions = ready.older_extensions == Some(true);
         self.takes_name = ready.names == Some(true);
@@ -278,11 +275,6 @@ impl BrowserState {
     /// Whether its extension asks about each site that programs on another machine open, read or use.
     pub(super) const fn keeps_far_words(&self) -> bool {
         self.keeps_far_words
-    }
-
-    /// Whether its extension begins a command that comes with `go`.
-    pub(super) const fn begins_on_delivery(&self) -> bool {
-        self.begins_on_delivery
     }
 
     /// Whether the person can do steps alone in it.

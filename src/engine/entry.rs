@@ -31,7 +31,6 @@ impl JournalSeq {
 
 /// An entry of the journal.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most entries are the largest variant")]
 pub enum JournalEntry {
     /// The daemon started.
     RunStarted(ClockAnchor),

@@ -5,9 +5,7 @@ use super::browsers::{BrowserState, ExtensionFiles, is_room_for_command};
 use super::effects::CloseReason;
 use super::entry::JournalEntry;
 use super::{Engine, Transaction, targets};
-use crate::lifecycle::{
-    ArrivalMemory, Command, CommandState, EventReply, Lane, LifecycleEvent, Peer,
-};
+use crate::lifecycle::{Command, CommandState, EventReply, Lane, LifecycleEvent, Peer};
 use crate::protocol::{
     Attempt, BrowserId, BrowserTab, CommandBody, CorrelationId, FromExtension, InFlight,
     ReadyFrame, ToExtension, Transport,
@@ -228,14 +226,6 @@ impl Transaction<'_> {
         // Before `apply_ready`, which replaces the tabs that this compares.
         let kept = targets::kept_by_new_session(browser, &ready);
         let session = browser.apply_ready(label, &ready);
-        let memory = match ready.begins_on_delivery {
-            // The notes of another run of the browser are gone.
-            Some(true) if ready.session.is_some() && session.is_none() => {
-                Some(ArrivalMemory::Browser)
-            }
-            Some(true) => Some(ArrivalMemory::Worker),
-            Some(false) | None => None,
-        };
         let held: Vec<_> = browser.held().cloned().collect();
         // Before anything is told or delivered: one may have gone to another site meanwhile.
         self.set_shared_tabs(&peer.browser, &ready.shared_tabs);
@@ -248,17 +238,10 @@ impl Transaction<'_> {
         // Before any delivery: these commands hold their lanes until their fate is known.
         for id in held {
             let Some(attempt) = self.commands.attempt_of(&id) else { continue };
-            let mut named = ready.in_flight.iter().filter(|known| known.correlation_id == id);
-            let is_named = named.clone().next().is_some();
-            let event = match memory.filter(|_| !is_named) {
-                Some(memory) => LifecycleEvent::NotArrived(peer.clone(), memory),
-                None => {
-                    let of_this = |known: &&InFlight| known.attempt == attempt;
-                    let says = named.find(of_this).map(|known| known.state);
-                    LifecycleEvent::Reconnected(peer.clone(), says)
-                }
-            };
-            self.answer(peer, &id, attempt, event);
+            let of_this =
+                |known: &&InFlight| known.correlation_id == id && known.attempt == attempt;
+            let says = ready.in_flight.iter().find(of_this).map(|known| known.state);
+            self.answer(peer, &id, attempt, LifecycleEvent::Reconnected(peer.clone(), says));
         }
         self.follow_renamed_tabs(&peer.browser);
         if let Some(kept) = kept {
@@ -305,15 +288,7 @@ pub(super) fn command_frame(
     engine: &Engine,
     records_spans: bool,
 ) -> Option<ToExtension> {
-    let (delivery, go) = match command.state() {
-        CommandState::Sent { delivery, .. } => (delivery, false),
-        CommandState::Started { delivery, .. } => (delivery, true),
-        CommandState::Queued { .. }
-        | CommandState::Held { .. }
-        | CommandState::Waiting
-        | CommandState::Working { .. }
-        | CommandState::Ended { .. } => return None,
-    };
+    let CommandState::Sent { delivery, .. } = command.state() else { return None };
     let spec = command.spec();
     let within = |context| context_within(&spec.id, context, records_spans);
     let trace = spec.trace_context.as_ref().map(|context| within(context).fields());
@@ -330,7 +305,6 @@ pub(super) fn command_frame(
         far: engine.is_far(&spec.owner),
         timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
         safe: spec.work.is_safe(),
-        go,
         redelivered: delivery.attempt.0 > 1,
         holds_dialogs: spec.holds_dialogs,
         pictured: engine.is_pictured(command, lane),

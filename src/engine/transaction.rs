@@ -16,8 +16,7 @@ use crate::lifecycle::{
     Peer, Tombstone, Transition,
 };
 use crate::protocol::{
-    Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension, Transport,
-    WorkKind,
+    Attempt, BrowserId, BrowserTab, CorrelationId, NackReason, Timestamp, ToExtension, WorkKind,
 };
 
 /// The hint of a result that was dropped unread to make room for newer ones.
@@ -339,21 +338,13 @@ impl<'a> Transaction<'a> {
                 return false;
             }
         };
-        // Over HTTP a frame can be lost while the link lives, so only a claim shows that it has come.
-        let begins = known.begins_on_delivery() && transport == Transport::WebSocket;
         let Engine { scheduler, limits, .. } = &mut *self.engine;
         let Some((id, lane)) = scheduler.next(browser, limits) else { return false };
         if transport.runs_at_once() && self.hold_for_poller(&id) {
             return true;
         }
         // Before the frame is made, which carries the attempt that this event counts.
-        let is_safe = self.commands.get(&id).is_some_and(|known| known.spec().work.is_safe());
-        let event = if begins && !is_safe {
-            LifecycleEvent::DeliverWithGo(peer.clone(), transport)
-        } else {
-            LifecycleEvent::Deliver(peer.clone(), transport)
-        };
-        self.apply(&id, event);
+        self.apply(&id, LifecycleEvent::Deliver(peer.clone(), transport));
         // A deadline may have ended the command instead: it then has no frame.
         let Some(command) = self.commands.get(&id).cloned() else { return true };
         if self.is_withheld(&peer, &command) || self.withhold_handed_over(&peer, &id) {

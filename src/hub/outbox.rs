@@ -166,8 +166,8 @@ impl Outbox {
                 }
             };
             let Some(outgoing) = outgoing else { continue };
-            let overtakes =
-                outgoing.frame.lets_go().is_some() && seeded_bug::is_on("go-before-the-journal");
+            let is_go = matches!(outgoing.frame, ToExtension::Go { .. });
+            let overtakes = is_go && seeded_bug::is_on("go-before-the-journal");
             if !overtakes && !journal.has_recorded(outgoing.after) {
                 // Others pass it: a `cancel` must not wait for the disk (decision 94).
                 self.held.push_back(outgoing);
@@ -246,8 +246,8 @@ impl Hub {
     /// cancelled since. If it leaves, the command may have run from here on (row 5a). Nor must a command
     /// leave whose time the machine slept through.
     fn may_leave(&self, outgoing: &OutgoingFrame) -> bool {
-        if let Some((id, attempt)) = outgoing.frame.lets_go() {
-            return self.transact(|tx| tx.may_go(id, attempt));
+        if let ToExtension::Go { correlation_id, attempt } = &outgoing.frame {
+            return self.transact(|tx| tx.may_go(correlation_id, *attempt));
         }
         let ToExtension::Command { attempt, command } = &outgoing.frame else { return true };
         !self.has_slept_since(outgoing.asleep)

@@ -46,7 +46,6 @@ mod streams;
 mod syncs;
 mod targets;
 mod waiting;
-mod with_go;
 
 fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -246,7 +245,6 @@ fn ready(label: &str, draws_for: Vec<CorrelationId>) -> ReadyFrame {
         shared_tabs: Vec::new(),
         private_tabs: Some(true),
         far_owners: None,
-        begins_on_delivery: None,
         tab_scopes: None,
         hands_over: Some(true),
     }

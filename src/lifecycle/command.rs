@@ -26,7 +26,7 @@ use crate::protocol::{
     Attempt, BrowserId, ClientId, CommandProgress, CorrelationId, InstanceId, Owner, QueryId,
     TabScope, Timestamp, TraceContext, TracePhase, Transport, WorkKind,
 };
-pub use event::{ArrivalMemory, EventReply, LifecycleEvent, Transition};
+pub use event::{EventReply, LifecycleEvent, Transition};
 pub use holding::{CommandHold, HoldHistory};
 #[cfg(test)]
 pub(crate) use next_step::codes_of_extension;
@@ -75,10 +75,8 @@ pub struct Command {
     state: CommandState,
     trace: Vec<TracePoint>,
     holds: HoldHistory,
-    /// How much of its whole time the machine has slept through.
+    /// How much of its whole time the machine has slept through before it began.
     slept: Duration,
-    /// Whether that does not count: it has begun, as far as is known.
-    forgets_sleep: bool,
     /// When its owner last read on in the outcome. In this run alone.
     read_on_at: Option<Timestamp>,
     /// Whether an earlier run of the daemon accepted it. That run may have sent it.
@@ -126,9 +124,6 @@ pub enum CommandState {
         progress: Option<CommandProgress>,
         /// Whether it may have begun: `go` was sent, or the extension does not wait for `go`.
         let_go: bool,
-        /// When the extension must have said something of a command that `go` came with. `None`: it
-        /// has claimed the command, or has said that it runs it.
-        respond_by: Option<Timestamp>,
     },
     /// Needs no browser: waits for a person to draw or to answer, or for the daemon to begin the job.
     Waiting,
@@ -247,16 +242,8 @@ impl Command {
         let queued = TracePoint { phase: TracePhase::Queued, at: spec.created, attempt: None };
         let state = CommandState::first(&spec.work);
         let holds = HoldHistory::default();
-        Self {
-            spec: spec.into(),
-            state,
-            trace: vec![queued],
-            holds,
-            slept: Duration::ZERO,
-            forgets_sleep: false,
-            read_on_at: None,
-            is_restored: false,
-        }
+        let (trace, slept) = (vec![queued], Duration::ZERO);
+        Self { spec: spec.into(), state, trace, holds, slept, read_on_at: None, is_restored: false }
     }
 
     /// Its specification.
@@ -391,8 +378,7 @@ impl Command {
             return hold.since + limits::PERSON;
         }
         let total = self.spec.created + self.spec.work.total(self.spec.timeout);
-        let slept = if self.forgets_sleep { Duration::ZERO } else { self.slept };
-        total + self.holds.paused - slept
+        total + self.holds.paused - self.slept
     }
 
     /// When its record is dropped. `None` until it has ended.
@@ -426,8 +412,8 @@ impl Command {
         match &self.state {
             CommandState::Queued { respond_by, .. } => total.min(respond_by.unwrap_or(total)),
             CommandState::Sent { respond_by, .. } => total.min(*respond_by),
-            CommandState::Started { execute_by, away, respond_by, .. } => match away {
-                None => total.min(*execute_by).min(respond_by.unwrap_or(total)),
+            CommandState::Started { execute_by, away, .. } => match away {
+                None => total.min(*execute_by),
                 // The other deadlines ran while the daemon was down; they take effect when the browser
                 // is back (`resumed`).
                 Some(BrowserAbsence { until, lost: ExpiryReason::DaemonRestarted }) => *until,

@@ -18,9 +18,9 @@ pub use call_key::{CallDigest, CallKey};
 #[cfg(test)]
 pub(crate) use command::codes_of_extension;
 pub use command::{
-    ArrivalMemory, BrowserAbsence, Command, CommandHold, CommandOutcome, CommandPhase, CommandSpec,
-    CommandState, Delivery, EventReply, ExpiryReason, HoldHistory, LifecycleEvent, Peer,
-    SavedCommand, SavedStage, TracePoint, Transition, next_step_of_code,
+    BrowserAbsence, Command, CommandHold, CommandOutcome, CommandPhase, CommandSpec, CommandState,
+    Delivery, EventReply, ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand,
+    SavedStage, TracePoint, Transition, next_step_of_code,
 };
 pub use limits::Limits;
 pub use queue::{CommandQueue, FreedLanes, Lane, SchedulingMode, TargetSelector};

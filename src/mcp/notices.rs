@@ -209,7 +209,6 @@ mod tests {
                 shared_tabs: Vec::new(),
                 private_tabs: Some(true),
                 far_owners: None,
-                begins_on_delivery: None,
                 tab_scopes: None,
                 hands_over: None,
             }));

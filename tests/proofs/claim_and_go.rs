@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use tabwire::lifecycle::{
-    ArrivalMemory, Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery,
-    EventReply, ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage,
-    Transition, limits,
+    Command, CommandOutcome, CommandPhase, CommandSpec, CommandState, Delivery, EventReply,
+    ExpiryReason, HoldHistory, LifecycleEvent, Peer, SavedCommand, SavedStage, Transition, limits,
 };
 use tabwire::protocol::actions::ExecuteJsAction;
 use tabwire::protocol::{
@@ -33,28 +32,17 @@ const CRASHES: u8 = 2;
 /// The rules in force; without one of them, a negative control.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// Whether `go` comes with the command, or after a claim.
-    begins_on_delivery: bool,
     go_waits_for_commit: bool,
     never_again_once_started: bool,
-    /// Whether what came is noted where the next worker finds it. Without notes and without the rule that only
-    /// the same worker is believed, it is not known.
-    notes: bool,
-    only_the_same_worker_knows: bool,
+    /// That a command has not run counts from the current link alone.
+    not_run_counts_from_the_link: bool,
 }
 
 const ALL_RULES: Rules = Rules {
-    begins_on_delivery: false,
     go_waits_for_commit: true,
     never_again_once_started: true,
-    notes: false,
-    only_the_same_worker_knows: true,
+    not_run_counts_from_the_link: true,
 };
-
-const GO_WITH_THE_COMMAND: Rules = Rules { begins_on_delivery: true, ..ALL_RULES };
-
-const WITH_NOTES: Rules =
-    Rules { notes: true, only_the_same_worker_knows: false, ..GO_WITH_THE_COMMAND };
 
 /// Everything that there is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,8 +60,6 @@ struct World {
     workers: [Worker; 2],
     /// The report, if there is one: it outlives the workers.
     outbox: Option<Report>,
-    /// The attempt that came with `go`, as the browser keeps it for the next worker.
-    noted: Option<Attempt>,
     /// How often the command began in the page.
     runs: u8,
     /// Whether `go` ever left without its start being committed.
@@ -92,7 +78,7 @@ struct Exact<T> {
 enum View {
     Queued { attempts: u32, had_respond: bool },
     Sent { attempt: u32, by: usize },
-    Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool, unheard: bool },
+    Started { attempt: u32, by: usize, away: Option<&'static str>, let_go: bool },
     Ended { how: &'static str, may_have_run: bool, delivery: Option<(u32, usize)> },
 }
 
@@ -119,14 +105,13 @@ impl From<Command> for Exact<Command> {
             CommandState::Sent { delivery, .. } => {
                 View::Sent { attempt: delivery.attempt.0, by: worker_of(&delivery.peer) }
             }
-            CommandState::Started { delivery, away, let_go, respond_by, .. } => {
+            CommandState::Started { delivery, away, let_go, .. } => {
                 let (away, let_go) = (away.map(|away| away.lost.code()), *let_go);
                 View::Started {
                     attempt: delivery.attempt.0,
                     by: worker_of(&delivery.peer),
                     away,
                     let_go,
-                    unheard: respond_by.is_some(),
                 }
             }
             CommandState::Ended { outcome, delivery, .. } => {
@@ -145,9 +130,9 @@ impl From<SavedStage> for Exact<SavedStage> {
         let view = match &of {
             SavedStage::Accepted => View::Queued { attempts: 0, had_respond: false },
             SavedStage::Started { delivery, .. } => {
-                let (away, let_go, unheard) = (None, true, false);
+                let (away, let_go) = (None, true);
                 let (attempt, by) = (delivery.attempt.0, worker_of(&delivery.peer));
-                View::Started { attempt, by, away, let_go, unheard }
+                View::Started { attempt, by, away, let_go }
             }
             SavedStage::Ended { outcome, delivery, .. } => View::of_end(outcome, delivery.as_ref()),
             SavedStage::Held(_) | SavedStage::Released { .. } | SavedStage::Working { .. } => {
@@ -183,7 +168,6 @@ struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Told {
     Command(Attempt),
-    CommandWithGo(Attempt),
     Go(Attempt),
     Cancel,
     Settled(Attempt),
@@ -233,8 +217,6 @@ struct Worker {
     is_dead: bool,
     epoch: u8,
     has: Option<(Attempt, IsRunning)>,
-    /// It has `go` for it, and looks at the rules before it begins.
-    may_begin: bool,
 }
 
 type IsRunning = bool;
@@ -249,7 +231,6 @@ enum Move {
     Up,
     Straggle,
     ClaimAgain,
-    Begin(usize),
     Finish(usize),
     Deliver,
     Cancel,
@@ -303,7 +284,6 @@ impl World {
             straggler: None,
             workers: Default::default(),
             outbox: None,
-            noted: None,
             runs: 0,
             went_unrecorded: false,
         }
@@ -334,16 +314,8 @@ impl World {
         match self.apply(event, NOW) {
             EventReply::Nothing => {}
             EventReply::Nack(_) | EventReply::Ack => self.tell_committed(Told::Settled(attempt)),
-            EventReply::Go => self.answer_with(Told::Go(attempt), rules),
-        }
-    }
-
-    /// Tells the extension to begin.
-    fn answer_with(&mut self, go: Told, rules: Rules) {
-        if rules.go_waits_for_commit {
-            self.tell_committed(go);
-        } else {
-            self.release(go);
+            EventReply::Go if rules.go_waits_for_commit => self.tell_committed(Told::Go(attempt)),
+            EventReply::Go => self.release(Told::Go(attempt)),
         }
     }
 
@@ -362,7 +334,7 @@ impl World {
     }
 
     fn release(&mut self, told: Told) {
-        if let Told::Go(attempt) | Told::CommandWithGo(attempt) = told {
+        if let Told::Go(attempt) = told {
             if self.apply(LifecycleEvent::Go(attempt), NOW) != EventReply::Go {
                 return;
             }
@@ -385,8 +357,12 @@ impl World {
     fn lose_link(&mut self, rules: Rules) {
         let Some(link) = self.link.take() else { return };
         let reports = link.up.iter().find_map(|said| match said {
-            // That it has not run counts from the current link alone: the outbox says it again there.
-            Said::Report(Report { of: Ending::Stopped { ran: false }, .. }) => None,
+            // The outbox says it again on the next link.
+            Said::Report(Report { of: Ending::Stopped { ran: false }, .. })
+                if rules.not_run_counts_from_the_link =>
+            {
+                None
+            }
             Said::Report(report) => Some((link.worker, *report)),
             Said::Ready(_) | Said::Claim(_) => None,
         });
@@ -449,17 +425,7 @@ impl World {
             InFlight::Running => InFlightState::Running,
             InFlight::Done => InFlightState::Done,
         });
-        let event = if rules.begins_on_delivery && has.is_none() {
-            let memory = if rules.only_the_same_worker_knows {
-                ArrivalMemory::Worker
-            } else {
-                ArrivalMemory::Browser
-            };
-            LifecycleEvent::NotArrived(peer(worker), memory)
-        } else {
-            LifecycleEvent::Reconnected(peer(worker), says)
-        };
-        self.answer(attempt, event, rules);
+        self.answer(attempt, LifecycleEvent::Reconnected(peer(worker), says), rules);
     }
 
     // ── The extension ───────────────────────────────────────────────────────────────
@@ -469,32 +435,24 @@ impl World {
         let worker = &mut self.workers[n];
         if worker.epoch != self.epoch {
             worker.epoch = self.epoch;
-            let forgets = matches!(worker.has, Some((_, false)));
             worker.has = worker.has.filter(|(_, is_running)| *is_running);
-            worker.may_begin = false;
-            // Its own note; another's may still begin.
-            if worker.has.is_none() && forgets {
-                self.noted = None;
-            }
         }
         let done = self.outbox.map(|kept| (kept.attempt, InFlight::Done));
         let has = worker.has.map(|(attempt, is_running)| {
             (attempt, if is_running { InFlight::Running } else { InFlight::Claimed })
         });
-        // A former worker had it: nobody knows how far it came.
-        let noted = self.noted.map(|attempt| (attempt, InFlight::Running));
-        let mut up = vec![Said::Ready(done.or(has).or(noted))];
+        let mut up = vec![Said::Ready(done.or(has))];
         up.extend(self.outbox.map(Said::Report));
         self.link = Some(Link { worker: n, is_ready: false, down: Vec::new(), up });
     }
 
     /// The worker does as it is told, and trusts the daemon.
-    fn is_told(&mut self, n: usize, told: Told, rules: Rules) -> Option<Said> {
+    fn is_told(&mut self, n: usize, told: Told) -> Option<Said> {
         let worker = &mut self.workers[n];
         // Of a result it does not know that it has it: the daemon alone must keep it from a second run.
         let stopped = self.outbox.filter(|kept| matches!(kept.of, Ending::Stopped { .. }));
         match (told, worker.has) {
-            (Told::Command(attempt) | Told::CommandWithGo(attempt), _) if stopped.is_some() => {
+            (Told::Command(attempt), _) if stopped.is_some() => {
                 self.outbox = stopped.map(|kept| Report { attempt, ..kept });
                 self.outbox.map(Said::Report)
             }
@@ -502,37 +460,24 @@ impl World {
                 worker.has = Some((attempt, false));
                 Some(Said::Claim(attempt))
             }
-            (Told::CommandWithGo(attempt), _) => {
-                (worker.has, worker.may_begin) = (Some((attempt, false)), true);
-                self.noted = rules.notes.then_some(attempt);
-                None
-            }
             (Told::Go(attempt), Some((claimed, false))) if claimed == attempt => {
-                self.begin(n);
+                worker.has = Some((attempt, true));
+                self.runs += 1;
                 None
             }
             (Told::Cancel, Some((attempt, is_running))) => {
-                (worker.has, worker.may_begin) = (None, false);
+                worker.has = None;
                 let report = Report { attempt, of: Ending::Stopped { ran: is_running } };
                 self.outbox = Some(report);
                 Some(Said::Report(report))
             }
             (Told::Settled(attempt), has) => {
                 self.outbox = self.outbox.filter(|kept| kept.attempt != attempt);
-                self.noted = self.noted.filter(|noted| *noted != attempt);
                 worker.has = has.filter(|(of, is_running)| *of != attempt || *is_running);
-                worker.may_begin &= worker.has.is_some();
                 None
             }
             (Told::Go(_) | Told::Cancel, _) => None,
         }
-    }
-
-    fn begin(&mut self, n: usize) {
-        let worker = &mut self.workers[n];
-        worker.has = worker.has.map(|(attempt, _)| (attempt, true));
-        worker.may_begin = false;
-        self.runs += 1;
     }
 
     fn says(&mut self, n: usize, said: Said) {
@@ -578,15 +523,13 @@ impl Model for Rules {
             if !world.is_linked(n) {
                 moves.push(Move::Connect(n));
             }
-            moves.extend(worker.may_begin.then_some(Move::Begin(n)));
             if matches!(worker.has, Some((_, true))) && world.outbox.is_none() {
                 moves.push(Move::Finish(n));
             }
         }
         if let Some(link) = &world.link {
             moves.push(Move::LoseLink);
-            let worker = &world.workers[link.worker];
-            let claims = matches!(worker.has, Some((_, false))) && !worker.may_begin;
+            let claims = matches!(world.workers[link.worker].has, Some((_, false)));
             moves.extend((!link.down.is_empty()).then_some(Move::Down));
             moves.extend((!link.up.is_empty()).then_some(Move::Up));
             let quiet = link.up.is_empty() && link.down.is_empty();
@@ -620,7 +563,7 @@ impl Model for Rules {
             Move::Down => {
                 let link = world.link.as_mut()?;
                 let (worker, told) = (link.worker, link.down.remove(0));
-                if let Some(said) = world.is_told(worker, told, *self) {
+                if let Some(said) = world.is_told(worker, told) {
                     world.says(worker, said);
                 }
             }
@@ -638,7 +581,6 @@ impl Model for Rules {
                 let (attempt, _) = world.workers[worker].has?;
                 world.says(worker, Said::Claim(attempt));
             }
-            Move::Begin(n) => world.begin(n),
             Move::Finish(n) => {
                 let (attempt, _) = world.workers[n].has.take()?;
                 let report = Report { attempt, of: Ending::Done };
@@ -646,17 +588,10 @@ impl Model for Rules {
                 world.says(n, Said::Report(report));
             }
             Move::Deliver => {
-                let to = peer(world.link.as_ref()?.worker);
-                let transport = Transport::WebSocket;
-                if self.begins_on_delivery {
-                    world.apply(LifecycleEvent::DeliverWithGo(to, transport), NOW);
-                    let attempt = world.command.of.delivery()?.attempt;
-                    world.answer_with(Told::CommandWithGo(attempt), *self);
-                } else {
-                    world.apply(LifecycleEvent::Deliver(to, transport), NOW);
-                    let attempt = world.command.of.delivery()?.attempt;
-                    world.tell(Told::Command(attempt));
-                }
+                let worker = world.link.as_ref()?.worker;
+                world.apply(LifecycleEvent::Deliver(peer(worker), Transport::WebSocket), NOW);
+                let attempt = world.command.of.delivery()?.attempt;
+                world.tell(Told::Command(attempt));
             }
             Move::Cancel => {
                 world.apply(LifecycleEvent::Cancel, NOW);
@@ -675,7 +610,7 @@ impl Model for Rules {
         vec![
             Property::always(AT_MOST_ONCE, |_, world: &World| world.runs <= 1),
             Property::always(RECORDED, |_, world: &World| !world.went_unrecorded),
-            Property::always("what was said not to have run has not", |_, world: &World| {
+            Property::always(TOLD_TRUE, |_, world: &World| {
                 world.command.of.may_have_run() || world.runs == 0
             }),
             Property::always("what has a result has run", |_, world: &World| {
@@ -716,29 +651,16 @@ impl Model for Rules {
 
 const AT_MOST_ONCE: &str = "it runs at most once";
 const RECORDED: &str = "go leaves only after its start is committed";
+const TOLD_TRUE: &str = "what was said not to have run has not";
 
 fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[test]
-fn no_order_of_crashes_losses_and_takeovers_runs_a_command_twice() {
-    search_all(ALL_RULES);
-}
-
-#[test]
-fn nor_does_one_if_go_comes_with_the_command() {
-    search_all(GO_WITH_THE_COMMAND);
-}
-
-#[test]
-fn nor_does_one_if_the_next_worker_has_the_notes_of_the_former() {
-    search_all(WITH_NOTES);
-}
-
 #[expect(clippy::print_stdout, reason = "for who runs it alone")]
-fn search_all(rules: Rules) {
-    let search = rules.checker().threads(threads()).spawn_bfs().join();
+fn no_order_of_crashes_losses_and_takeovers_runs_a_command_twice() {
+    let search = ALL_RULES.checker().threads(threads()).spawn_bfs().join();
     let (states, depth) = (search.unique_state_count(), search.max_depth());
     println!("{states} states, the longest of the shortest ways {depth} moves");
     search.assert_properties();
@@ -756,24 +678,20 @@ fn way_to(rules: Rules, broken: &'static str) -> Vec<Move> {
 
 #[test]
 fn without_the_wait_for_the_commit_it_runs_twice_and_unrecorded() {
-    for all in [ALL_RULES, GO_WITH_THE_COMMAND] {
-        let rules = Rules { go_waits_for_commit: false, ..all };
-        for broken in [AT_MOST_ONCE, RECORDED] {
-            println!("{broken}: not after {:?}", way_to(rules, broken));
-        }
+    let rules = Rules { go_waits_for_commit: false, ..ALL_RULES };
+    for broken in [AT_MOST_ONCE, RECORDED] {
+        println!("{broken}: not after {:?}", way_to(rules, broken));
     }
 }
 
 #[test]
 fn if_it_is_sent_again_after_its_start_it_runs_twice() {
-    for all in [ALL_RULES, GO_WITH_THE_COMMAND] {
-        let rules = Rules { never_again_once_started: false, ..all };
-        println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
-    }
+    let rules = Rules { never_again_once_started: false, ..ALL_RULES };
+    println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
 }
 
 #[test]
-fn if_another_worker_without_notes_is_believed_it_runs_twice() {
-    let rules = Rules { notes: false, ..WITH_NOTES };
-    println!("{AT_MOST_ONCE}: not after {:?}", way_to(rules, AT_MOST_ONCE));
+fn if_a_late_word_that_it_has_not_run_counts_it_is_said_of_one_that_has() {
+    let rules = Rules { not_run_counts_from_the_link: false, ..ALL_RULES };
+    println!("{TOLD_TRUE}: not after {:?}", way_to(rules, TOLD_TRUE));
 }

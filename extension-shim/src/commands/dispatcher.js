@@ -1,5 +1,5 @@
 // @ts-check
-// One attempt at a command: command, claim and go (or go with the command), run, report. Runs each at most once.
+// One attempt at a command: command, claim, go, run, report. Runs each at most once.
 
 /** @import {Action, AttemptRef, ReportedNotes, CancelFrame, CommandBody, CommandFrame, ConsentNeed, Context, FromExtension, GoFrame, HeldDialog, InFlight, NackFrame, Outcome, Report, ResultAckFrame, RunningCommand, StopReason} from '../../types/protocol.js' */
 /** @import {Outbox} from './outbox.js' */
@@ -10,7 +10,6 @@ import { clip } from '../lib/clip.js';
 import { ConsentNeeded, tooLateToAsk } from '../lib/consent.js';
 import { ActionError, discardedMeanwhile, executionTimeout, noSuchTab } from '../lib/errors.js';
 import { KEEPALIVE_MS } from '../lib/limits.js';
-import { Arrivals } from './arrivals.js';
 import { CLIENT_MAX, FINISHED_IDS_MAX, PENDING_AFTER_MS, REPLACED_MS } from './limits.js';
 import { cancelledReport, completeReport, failureReport } from './report.js';
 import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from './tab_scope.js';
@@ -32,9 +31,7 @@ import { assertInside, isBounded, isInside, noteOpened, withoutOutside } from '.
  * @property {string} correlation_id
  * @property {number} attempt
  * @property {CommandBody} command
- * @property {boolean} mayBegin the daemon has recorded its start, or it is safe
- * @property {boolean} isAdmitted the person's limits allow it
- * @property {RunState | null} running null until it has begun
+ * @property {RunState | null} running null while it is only claimed
  */
 
 /**
@@ -70,20 +67,18 @@ export class Dispatcher {
   #send;
   #gate;
   #uploads;
-  #arrivals;
 
   /**
    * @param {Record<string, Action>} actions @param {Outbox} outbox
    * @param {(frame: FromExtension) => void} send may lose the frame: a claim is asked for again
-   * @param {Gate} gate @param {UploadRequests} uploads @param {Arrivals} [arrivals]
+   * @param {Gate} gate @param {UploadRequests} uploads
    */
-  constructor(actions, outbox, send, gate, uploads, arrivals = new Arrivals()) {
+  constructor(actions, outbox, send, gate, uploads) {
     this.#actions = actions;
     this.#outbox = outbox;
     this.#send = send;
     this.#gate = gate;
     this.#uploads = uploads;
-    this.#arrivals = arrivals;
   }
 
   /** A restarted daemon counts attempts anew and sends commands that had not started again. @param {string} epoch */
@@ -91,27 +86,15 @@ export class Dispatcher {
     if (epoch === this.#epoch) return;
     this.#epoch = epoch;
     // A running command goes on: its report is matched by id.
-    for (const [id, entry] of this.#entries) if (!entry.running) this.#forget(id);
+    for (const [id, entry] of this.#entries) if (!entry.running) this.#entries.delete(id);
   }
 
-  /** It has not begun, and will not. @param {string} id */
-  #forget(id) {
-    this.#entries.delete(id);
-    this.#arrivals.forget(id);
-  }
-
-  /** What this worker has to do yet. @returns {InFlight[]} */
-  underWay() {
+  /** @returns {InFlight[]} */
+  inFlight() {
     /** @type {InFlight[]} */
     const open = Array.from(this.#entries.values(), ({ correlation_id, attempt, running }) =>
       ({ correlation_id, attempt, state: running ? 'running' : 'claimed' }));
     return [...open, ...this.#outbox.inFlight()];
-  }
-
-  /** The same, and what a former worker may have begun. @returns {InFlight[]} */
-  inFlight() {
-    const own = this.underWay();
-    return [...own, ...this.#arrivals.inFlight(new Set(own.map(({ correlation_id }) => correlation_id)))];
   }
 
   /** @param {CommandFrame} frame */
@@ -123,9 +106,7 @@ export class Dispatcher {
     const known = this.#entries.get(id);
     if (known?.running) return this.#adopt(known, attempt);
     if (known && known.attempt > attempt) return console.debug('tabwire: older attempt', id, attempt);
-    // A safe command may run twice, so it needs no leave to start.
-    const mayBegin = command.safe || command.go === true;
-    this.#accept({ correlation_id: id, attempt, command, mayBegin, isAdmitted: false, running: null });
+    this.#accept({ correlation_id: id, attempt, command, running: null });
   }
 
   /** @param {GoFrame} frame */
@@ -135,8 +116,7 @@ export class Dispatcher {
       console.debug('tabwire: go without a claim', correlation_id, attempt);
       return;
     }
-    entry.mayBegin = true;
-    if (entry.isAdmitted) this.#start(entry);
+    this.#start(entry);
   }
 
   /** @param {CancelFrame} frame */
@@ -194,13 +174,7 @@ export class Dispatcher {
 
   /** @param {ResultAckFrame} frame */
   handleResultAck({ correlation_id, attempt }) {
-    this.#drop(correlation_id, attempt);
-  }
-
-  /** The daemon needs to hear no more of this report. @param {string} id @param {number} [attempt] absent: any attempt */
-  #drop(id, attempt) {
-    this.#outbox.drop(id, attempt);
-    if (!this.#outbox.has(id) && !this.#entries.has(id)) this.#arrivals.forget(id);
+    this.#outbox.drop(correlation_id, attempt);
   }
 
   /** @param {NackFrame} frame */
@@ -209,8 +183,8 @@ export class Dispatcher {
     const entry = this.#entries.get(correlation_id);
     // A nack for an older attempt must not end a newer one.
     const same = entry && (attempt === undefined || entry.attempt === attempt);
-    if (same && !entry.running) this.#forget(correlation_id);
-    this.#drop(correlation_id, attempt);
+    if (same && !entry.running) this.#entries.delete(correlation_id);
+    this.#outbox.drop(correlation_id, attempt);
   }
 
   /** Sent again while it runs: the report will carry the number that the daemon now waits for. */
@@ -228,10 +202,9 @@ export class Dispatcher {
   #accept(entry) {
     const { correlation_id, attempt, command } = entry;
     this.#entries.set(correlation_id, entry);
-    if (command.go === true) this.#arrivals.note(correlation_id, attempt);
     const admit = () => {
-      entry.isAdmitted = true;
-      if (entry.mayBegin) this.#start(entry);
+      // A safe command may run twice, so it needs no leave to start and saves a round trip.
+      if (command.safe) this.#start(entry);
       else this.#send({ type: 'claim', correlation_id, attempt });
     };
     try {
@@ -251,7 +224,7 @@ export class Dispatcher {
   #hold(entry, need) {
     const { correlation_id, attempt } = entry;
     if (this.#entries.get(correlation_id) !== entry) return;
-    this.#forget(correlation_id);
+    this.#entries.delete(correlation_id);
     this.#send({ type: 'hold', correlation_id, attempt, need });
   }
 
@@ -461,11 +434,7 @@ export class Dispatcher {
   /** @param {Attempt} entry */
   #timers(entry) {
     const { command } = entry;
-    const timeUp = () => {
-      // The clean-up takes a while, and the daemon may not wait for a first word as long.
-      if (command.timeout_ms <= PENDING_AFTER_MS && entry.running?.cleanUp) this.#sendPending(entry);
-      this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
-    };
+    const timeUp = () => this.#stop(entry, 'timeout', (note) => failureReport(entry, executionTimeout(command.timeout_ms, note)));
     const sendPending = () => this.#sendPending(entry);
     return [
       setTimeout(timeUp, command.timeout_ms),

@@ -25,7 +25,3 @@ export const STEP_RESULTS_MAX = 6 * 1024 * 1024;
 export const STEP_REPORT_MS = 500;
 /** The browser tells of a tab's new id right after it has ended what ran there under the old one. */
 export const REPLACED_MS = 50;
-/** Notes of commands whose reports are not acknowledged: far more than can be under way at a time. */
-export const ARRIVALS_MAX = 1_000;
-/** After which the notes of commands that are over are removed. */
-export const FORGET_AFTER_MS = 1_000;

@@ -25,7 +25,6 @@ import { scriptedSites } from '../browser/scripted_sites.js';
 import { agentGroups, agentTabs, elementRefs, pageStates, policy, privateTabs, replacedTabs, sharedTabs, siteSettings, snapshots, stepRecordings, tabDownloads, tabs, wakefulTabs } from '../browser/state.js';
 import { recorder } from '../capture/index.js';
 import { Dispatcher } from '../commands/dispatcher.js';
-import { Arrivals } from '../commands/arrivals.js';
 import { Outbox } from '../commands/outbox.js';
 import { UploadRequests } from '../commands/upload_requests.js';
 import { browserLabel, browserSession, Identity } from '../connection/identity.js';
@@ -62,7 +61,6 @@ const ownReload = new OwnReload();
 const takeover = new Takeover();
 const uploads = new UploadRequests();
 const outbox = new Outbox((text) => link.sendText(text));
-const arrivals = new Arrivals();
 export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(frame), {
   isOpen: (command) => privateTabs.isClosed && !recorder.isChanging && !closesPersonsTab(command) && !givesFiles(command) && !needsOwnWord(command) && policy.isOpenFor(command, tabs.known(command.tab_id)),
   async check(command, { isStep, look }) {
@@ -120,7 +118,7 @@ export const dispatcher = new Dispatcher(actions, outbox, (frame) => link.send(f
   confirms: (tabId, origin) => sharedTabs.confirm(tabId, origin),
   picture: actPicture,
   wake: wakePage,
-}, uploads, arrivals);
+}, uploads);
 const pairing = new Pairing({ onNews: () => link.connectNow(), onMoved: () => link.send({ type: 'key_stored' }) });
 export const link = new Link(new Identity(), takeover, {
   loadConfig: () => pairing.load(),
@@ -259,7 +257,7 @@ function assertCanBeDone({ type, params, tab_id, client_id = '' }) {
 
 const restored = once(async () => {
   await Promise.all([
-    policy.restore(), outbox.restore(), arrivals.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), personRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(), privateTabs.restore(),
+    policy.restore(), outbox.restore(), takeover.restore(), recorder.restore(), drawMode.restore(), olderExtensions.restore(), elementRefs.restore(), tabDownloads.restore(), agentTabs.restore(), personRecordings.restore(), replacedTabs.restore(), wakefulTabs.restore(), sharedTabs.restore(), profileName.restore(), asideFrames.restore(), handOvers.restore(), siteSettings.restore(), privateTabs.restore(),
   ]);
 });
 let session = '';
@@ -396,7 +394,7 @@ const rulesChanged = () => {
 };
 ownReload.leave = () => link.leave();
 // What is only remembered is handed on; this is under way, or waits for the person.
-ownReload.isBusy = () => [dispatcher.underWay(), drawMode.waits(), asks.open, personRecordings.rows(), pageStates.list()].some(({ length }) => length > 0)
+ownReload.isBusy = () => [dispatcher.inFlight(), drawMode.waits(), asks.open, personRecordings.rows(), pageStates.list()].some(({ length }) => length > 0)
   || policy.handed.isAny || traces.isAny || privateTabs.isAny || recorder.isChanging;
 olderExtensions.onChange = () => showAsking(olderExtensions.unseen);
 policy.onChange = () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
 import { Dispatcher } from '../../src/commands/dispatcher.js';
-import { Arrivals } from '../../src/commands/arrivals.js';
 import { ConsentNeeded } from '../../src/lib/consent.js';
 import { ActionError } from '../../src/lib/errors.js';
 import { RESULT_MAX_BYTES } from '../../src/commands/limits.js';
@@ -67,96 +66,6 @@ test('a safe command runs at once, without a claim', async () => {
   runs[0].resolve('v');
   await settled();
   assert.deepEqual(types(), ['complete']);
-});
-
-test('a command with which go comes runs at once, without a claim, and once', async () => {
-  dispatcher.handleCommand(command({ go: true }));
-  dispatcher.handleCommand(command({ go: true }));
-  go();
-  assert.equal(runs.length, 1);
-  assert.deepEqual(types(), ['pending']);
-  runs[0].resolve('v');
-  await settled();
-  dispatcher.handleCommand(command({ go: true, redelivered: true }, 2));
-  assert.equal(runs.length, 1);
-  assert.deepEqual(types(), ['pending', 'complete', 'complete']);
-});
-
-test('a command with which go comes begins once the rules were looked at, and not before', async () => {
-  let allow = () => {};
-  const looking = { ...openGate, isOpen: () => false, check: () => new Promise((resolve) => { allow = resolve; }) };
-  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
-  dispatcher.handleCommand(command({ go: true }));
-  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'claimed' }]);
-  // The daemon says it again after a new connection.
-  go();
-  await settled();
-  assert.equal(runs.length, 0);
-  allow();
-  await settled();
-  allow();
-  await settled();
-  assert.equal(runs.length, 1);
-  assert.deepEqual(types(), []);
-});
-
-test('a command with which go comes is held for the person, and forgotten', async () => {
-  const need = { kind: 'act', site: 'https://shop.example' };
-  const asking = { ...openGate, isOpen: () => false, check: () => Promise.reject(new ConsentNeeded(need)) };
-  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), asking);
-  dispatcher.handleCommand(command({ go: true }));
-  await settled();
-  assert.deepEqual(sent, [{ type: 'hold', ...ref(), need }]);
-  assert.equal(runs.length, 0);
-  assert.deepEqual(dispatcher.inFlight(), []);
-});
-
-test('a cancel while the rules are looked at leaves a report that it never ran', async () => {
-  let allow = () => {};
-  const looking = { ...openGate, isOpen: () => false, check: () => new Promise((resolve) => { allow = resolve; }) };
-  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
-  dispatcher.handleCommand(command({ go: true }));
-  cancel();
-  allow();
-  await settled();
-  assert.equal(runs.length, 0);
-  assert.deepEqual(sent, [{ type: 'cancelled', ...ref(), may_have_run: false }]);
-  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'done' }]);
-});
-
-test('what came with go is noted before it begins, until its report is acknowledged, and told by the next worker', async () => {
-  const set = mock.method(chrome.storage.session, 'set');
-  dispatcher.handleCommand(command({ go: true }));
-  assert.deepEqual(set.mock.calls[0].arguments, [{ 'arrived:x': 1 }]);
-  const after = new Arrivals();
-  await after.restore();
-  const next = new Dispatcher(actions, new Outbox(() => true), () => {}, openGate, undefined, after);
-  assert.deepEqual(next.inFlight(), [{ ...ref(), state: 'running' }]);
-  assert.deepEqual(next.underWay(), [], 'the next worker has nothing to do for it');
-  runs[0].resolve('v');
-  await settled();
-  assert.deepEqual(dispatcher.inFlight(), [{ ...ref(), state: 'done' }]);
-  ack();
-  assert.deepEqual(dispatcher.inFlight(), []);
-});
-
-test('a claimed command is not noted, and one that is held or forgotten is no more', async () => {
-  const set = mock.method(chrome.storage.session, 'set');
-  dispatcher.handleCommand(command());
-  assert.equal(set.mock.callCount(), 0);
-  const looking = { ...openGate, isOpen: () => false, check: () => new Promise(() => {}) };
-  dispatcher = new Dispatcher(actions, outbox, (frame) => sent.push(frame), looking);
-  dispatcher.enterEpoch('1');
-  dispatcher.handleCommand(command({ go: true }));
-  dispatcher.enterEpoch('2');
-  assert.deepEqual(dispatcher.inFlight(), []);
-});
-
-test('a command whose clean-up takes long says a first word at the end of its time', async () => {
-  dispatcher.handleCommand(command({ go: true, timeout_ms: 1_000 }));
-  runs[0].context.onStop(() => new Promise(() => {}));
-  mock.timers.tick(1_000);
-  assert.deepEqual(types(), ['pending']);
 });
 
 test('a second go for an attempt runs nothing', async () => {

@@ -101,6 +101,21 @@ async fn a_result_in_the_outbox_of_a_killed_worker_counts_when_it_is_replayed() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_it_never_ran_is_taken_from_the_current_link_alone() {
+    let hub = Hub::start(Limits::default());
+    let mut old = Extension::connect(&hub, "b", "i");
+    hub.submit(&agent("a"), script()).await.unwrap();
+    let (id, attempt) = old.begin().await;
+    let mut new = Extension::attach(&hub, "b", "i");
+    let state = InFlightState::Running;
+    new.ready(vec![InFlight { correlation_id: id.clone(), attempt, state }]);
+    old.report(&id, attempt, ExtensionReport::Cancelled { may_have_run: false });
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Pending { .. }));
+    new.complete(&id, attempt, "1").await;
+    assert!(matches!(look(&hub, "a", &id).await, CommandStatus::Complete { .. }));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_report_from_another_browser_or_of_another_attempt_changes_nothing() {
     let hub = Hub::start(Limits::default());
     let mut browser = Extension::connect(&hub, "b", "i1");

@@ -34,7 +34,6 @@ impl Extension {
             shared_tabs: Vec::new(),
             private_tabs: Some(true),
             far_owners: None,
-            begins_on_delivery: None,
             tab_scopes: None,
             hands_over: None,
         }));

@@ -80,6 +80,9 @@ async fn a_frame_that_lay_in_the_outbox_through_a_sleep_is_not_sent() {
     assert!(browser.is_quiet().await);
     let next = hub.submit(&agent("a"), looks).await.unwrap().id;
     assert_eq!(browser.command().await.0, next);
+    // Nor does the answer of the next call wait for it.
+    assert!(browser.is_quiet().await);
+    tokio::time::timeout(seconds(1), hub.orders_written(&next)).await.expect("all are written");
 }
 
 #[tokio::test(start_paused = true)]

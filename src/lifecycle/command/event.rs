@@ -15,8 +15,6 @@ pub enum LifecycleEvent {
     Reachable,
     /// It is sent to this extension, which has room for it; its lane is free (row 3).
     Deliver(Peer, Transport),
-    /// The same, to an extension that begins on delivery: `go` comes with it (row 3a).
-    DeliverWithGo(Peer, Transport),
     /// An extension asks to run it (row 5).
     Claim(Peer, Attempt),
     /// An extension has not begun it: it needs the person's word (row 29).
@@ -38,9 +36,6 @@ pub enum LifecycleEvent {
     /// The browser that had it is connected again, and reports this state of the attempt, if it
     /// knows the attempt (rows 11a, 12).
     Reconnected(Peer, Option<InFlightState>),
-    /// The same of an extension that names every attempt that came to this run of its worker, or to all in
-    /// this run of the browser, and does not name this one (row 11b).
-    NotArrived(Peer, ArrivalMemory),
     /// The daemon begins this job (row 22).
     Begin,
     /// The daemon reports progress of this job (row 23).
@@ -60,15 +55,6 @@ pub enum LifecycleEvent {
     Slept(Duration),
     /// Time has passed: every deadline that is over takes effect (rows 4, 8, 12–14).
     Tick,
-}
-
-/// How far back an extension knows which attempts came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrivalMemory {
-    /// To the beginning of this run of its worker.
-    Worker,
-    /// To the delivery, in whichever run of its worker: it keeps notes for as long as the browser runs.
-    Browser,
 }
 
 /// The effect of an event.

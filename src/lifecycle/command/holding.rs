@@ -56,11 +56,6 @@ impl Command {
             {
                 return self.begin_hold(attempt.0, need, now);
             }
-            CommandState::Started { delivery, respond_by: Some(_), .. }
-                if delivery.is(peer, attempt) =>
-            {
-                return self.begin_hold(attempt.0, need, now);
-            }
             CommandState::Ended { .. } => NackReason::AlreadyTerminal,
             CommandState::Queued { .. }
             | CommandState::Sent { .. }
@@ -85,7 +80,6 @@ impl Command {
             return self.finish(asked_too_often(), now);
         }
         let from = self.phase();
-        self.remember_sleep(now);
         self.holds.times += 1;
         self.state = CommandState::Held { hold: CommandHold { need, since: now }.into(), attempts };
         self.mark(TracePhase::Held, now, Some(Attempt(attempts)));

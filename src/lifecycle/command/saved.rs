@@ -126,7 +126,6 @@ impl Command {
             trace,
             holds,
             slept: Duration::ZERO,
-            forgets_sleep: false,
             read_on_at: None,
             is_restored: true,
         };
@@ -181,7 +180,6 @@ impl Command {
             }
             SavedStage::Working { .. } => command.expire(ExpiryReason::MachineRebooted, true, now),
             SavedStage::Started { delivery, at } => {
-                (command.slept, command.forgets_sleep) = (slept, true);
                 command.restore_started(delivery, at.min(now), now);
                 if !is_same_boot {
                     command.expire(ExpiryReason::MachineRebooted, true, now);
@@ -235,14 +233,8 @@ impl Command {
         let asked =
             BrowserAbsence { until: now + limits::AWAY, lost: ExpiryReason::DaemonRestarted };
         let away = (!delivery.transport.runs_at_once()).then_some(asked);
-        self.state = CommandState::Started {
-            delivery,
-            execute_by,
-            away,
-            progress: None,
-            let_go: true,
-            respond_by: None,
-        };
+        self.state =
+            CommandState::Started { delivery, execute_by, away, progress: None, let_go: true };
     }
 }
 

@@ -20,18 +20,13 @@ impl Command {
                 return Transition::Unchanged(EventReply::Nothing);
             }
             CommandState::Sent { respond_by, .. } => *respond_by = sooner(*respond_by, length, now),
-            // `go` has not left.
-            CommandState::Started { let_go: false, respond_by, .. } => {
-                *respond_by = respond_by.map(|by| sooner(by, length, now));
-            }
+            // Claimed, and `go` has not left.
+            CommandState::Started { let_go: false, .. } => {}
             CommandState::Held { .. } => self.holds.asleep += length,
-            CommandState::Started { let_go: true, .. } => {
-                self.slept += length;
-                return self.changed(phase, EventReply::Nothing);
-            }
-            CommandState::Waiting | CommandState::Working { .. } | CommandState::Ended { .. } => {
-                return Transition::Unchanged(EventReply::Nothing);
-            }
+            CommandState::Started { let_go: true, .. }
+            | CommandState::Waiting
+            | CommandState::Working { .. }
+            | CommandState::Ended { .. } => return Transition::Unchanged(EventReply::Nothing),
         }
         if self.hold().is_none() {
             // No further back than now: it ends when the machine wakes, not while it slept.
@@ -42,15 +37,7 @@ impl Command {
 
     /// It begins. Its running time counts no sleep, and it has all of it.
     pub(super) const fn forget_sleep(&mut self) {
-        self.forgets_sleep = true;
-    }
-
-    /// It has not begun after all: all of the sleep counts.
-    pub(super) fn remember_sleep(&mut self, now: Timestamp) {
-        let slept = std::mem::take(&mut self.slept);
-        self.forgets_sleep = false;
-        // No further back than now.
-        self.slept = slept.min(self.total_by().since(now));
+        self.slept = Duration::ZERO;
     }
 }
 

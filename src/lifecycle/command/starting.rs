@@ -1,32 +1,10 @@
-//! How a command starts: the claim and `go`, or `go` with the delivery.
+//! How a command starts: the claim and `go`.
 
 use super::{Command, CommandPhase, CommandState, Delivery, EventReply, Peer, Transition};
 use crate::lifecycle::limits;
-use crate::protocol::{Attempt, NackReason, Timestamp, TracePhase, Transport};
+use crate::protocol::{Attempt, NackReason, Timestamp, TracePhase};
 
 impl Command {
-    /// Row 3a. The start is recorded before the frame leaves, which [`Command::let_go`] decides as it
-    /// does for a `go` of its own.
-    pub(super) fn deliver_with_go(
-        &mut self,
-        by: Peer,
-        transport: Transport,
-        now: Timestamp,
-    ) -> Transition {
-        // Sent already, or over since its deadline: nothing was delivered.
-        let Transition::Changed { .. } = self.deliver(by.clone(), transport, now) else {
-            return Transition::Unchanged(EventReply::Nothing);
-        };
-        let CommandState::Sent { respond_by, .. } = self.state else {
-            return Transition::Unchanged(EventReply::Nothing);
-        };
-        let _ = self.start(by, false, now);
-        if let CommandState::Started { respond_by: unheard, .. } = &mut self.state {
-            *unheard = Some(respond_by);
-        }
-        self.changed(CommandPhase::Queued, EventReply::Nothing)
-    }
-
     /// Rows 5 and 11a. A repeated claim gets the same reply, because the first `go` may be lost and a
     /// second one does nothing in the extension.
     pub(super) fn claim(&mut self, peer: Peer, attempt: Attempt, now: Timestamp) -> Transition {
@@ -62,14 +40,8 @@ impl Command {
         };
         let delivery = Delivery { attempt, peer: by, transport };
         let execute_by = now + self.spec.timeout + limits::REPORT_GRACE;
-        self.state = CommandState::Started {
-            delivery,
-            execute_by,
-            away: None,
-            progress: None,
-            let_go,
-            respond_by: None,
-        };
+        self.state =
+            CommandState::Started { delivery, execute_by, away: None, progress: None, let_go };
         if let_go {
             self.forget_sleep();
         }

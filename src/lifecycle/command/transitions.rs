@@ -2,8 +2,8 @@
 //! transition table, each under its number.
 
 use super::{
-    ArrivalMemory, BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandState, Delivery,
-    EventReply, ExpiryReason, LifecycleEvent, Peer, TracePoint, Transition,
+    BrowserAbsence, Command, CommandOutcome, CommandPhase, CommandState, Delivery, EventReply,
+    ExpiryReason, LifecycleEvent, Peer, TracePoint, Transition,
 };
 use crate::lifecycle::limits;
 use crate::protocol::{
@@ -14,17 +14,6 @@ use crate::seeded_bug;
 
 /// How many entries late reports may add to one trace: an extension may repeat a report for ever.
 pub(super) const LATE_MARKS: usize = 8;
-
-/// A delivery that did not come to the extension, or may not have.
-#[derive(Clone, Copy, Debug)]
-struct LostDelivery {
-    attempt: Attempt,
-    may_have_run: bool,
-    /// Whether the extension would have run it without a word.
-    runs_at_once: bool,
-    /// The deadline that goes on running in the queue.
-    respond_by: Option<Timestamp>,
-}
 
 impl Command {
     /// Applies an event. No other function changes the state.
@@ -93,16 +82,6 @@ impl Command {
                 let lost = *lost;
                 self.expire(lost, may_have_run, at);
             }
-            CommandState::Started { away: None, respond_by: Some(by), .. } if *by <= due => {
-                let reason = ExpiryReason::ExtensionNoResponse;
-                let outcome = CommandOutcome::Expired { reason, may_have_run };
-                if may_have_run {
-                    self.end_leaving(outcome, at);
-                } else {
-                    self.set_end(outcome, at);
-                }
-                return Some(CancelReason::CommandExpired);
-            }
             CommandState::Started { execute_by, .. } if *execute_by <= due => {
                 // The page may go on until the extension has stopped it: the lane stays occupied.
                 let outcome = CommandOutcome::overran(self.spec.timeout);
@@ -127,9 +106,6 @@ impl Command {
         match event {
             LifecycleEvent::Reachable => self.reachable(),
             LifecycleEvent::Deliver(peer, transport) => self.deliver(peer, transport, now),
-            LifecycleEvent::DeliverWithGo(peer, transport) => {
-                self.deliver_with_go(peer, transport, now)
-            }
             LifecycleEvent::Claim(peer, attempt) => self.claim(peer, attempt, now),
             LifecycleEvent::Hold(peer, attempt, need) => self.hold_for(&peer, attempt, need, now),
             LifecycleEvent::HoldUndelivered(need) => self.hold_undelivered(need, now),
@@ -140,7 +116,6 @@ impl Command {
             }
             LifecycleEvent::LinkClosed => self.link_closed(now),
             LifecycleEvent::Reconnected(peer, says) => self.reconnected(&peer, says, now),
-            LifecycleEvent::NotArrived(peer, memory) => self.not_arrived(&peer, memory, now),
             LifecycleEvent::Begin => self.begin(now),
             LifecycleEvent::Advance(said) => self.advance(said, now),
             LifecycleEvent::Finish(outcome) => self.finish_host_task(outcome, now),
@@ -162,7 +137,7 @@ impl Command {
     }
 
     /// Row 3.
-    pub(super) fn deliver(&mut self, by: Peer, transport: Transport, now: Timestamp) -> Transition {
+    fn deliver(&mut self, by: Peer, transport: Transport, now: Timestamp) -> Transition {
         // A deadline that was over may have ended it in this very call.
         let CommandState::Queued { attempts, .. } = self.state else {
             return Transition::Unchanged(EventReply::Nothing);
@@ -241,12 +216,10 @@ impl Command {
             // It runs without a claim: it is a safe command, or it was polled for.
             let _ = self.start(peer.clone(), true, now);
         }
-        let CommandState::Started { delivery, progress, away, respond_by, .. } = &mut self.state
-        else {
+        let CommandState::Started { delivery, progress, away, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
         *progress = Some(said);
-        *respond_by = None;
         // The report shows that the browser is back, perhaps before its `ready`.
         *away = None;
         let attempt = delivery.attempt;
@@ -288,25 +261,20 @@ impl Command {
     fn link_closed(&mut self, now: Timestamp) -> Transition {
         let may_have_run = self.may_have_run();
         match &mut self.state {
+            CommandState::Sent { delivery, .. }
+                if delivery.attempt.0 >= limits::ATTEMPTS + self.holds.times =>
+            {
+                self.expire(ExpiryReason::DeliveryFailed, may_have_run, now);
+                self.changed(CommandPhase::Sent, EventReply::Nothing)
+            }
             CommandState::Sent { delivery, respond_by } => {
                 let Delivery { attempt, transport, .. } = *delivery;
-                let lost = LostDelivery {
-                    attempt,
-                    may_have_run,
-                    runs_at_once: transport.runs_at_once(),
-                    respond_by: Some(*respond_by),
-                };
-                self.requeue(lost, now)
-            }
-            // Its frame, with which `go` comes, has not left.
-            CommandState::Started { delivery, respond_by: Some(by), let_go: false, .. } => {
-                let lost = LostDelivery {
-                    attempt: delivery.attempt,
-                    may_have_run,
-                    runs_at_once: false,
-                    respond_by: Some(*by),
-                };
-                self.requeue(lost, now)
+                let (attempts, may_have_run) = (attempt.0, transport.runs_at_once());
+                let respond_by = Some(*respond_by);
+                self.state =
+                    CommandState::Queued { attempts, may_have_run, respond_by, reachable: true };
+                self.mark(TracePhase::Requeued, now, Some(attempt));
+                self.changed(CommandPhase::Sent, EventReply::Nothing)
             }
             CommandState::Started { delivery, away: None, .. }
                 if seeded_bug::is_on("redelivery-after-start")
@@ -335,58 +303,6 @@ impl Command {
         }
     }
 
-    /// Rows 7 and 7a.
-    fn requeue(&mut self, lost: LostDelivery, now: Timestamp) -> Transition {
-        let from = self.phase();
-        let LostDelivery { attempt, may_have_run, runs_at_once, respond_by } = lost;
-        if attempt.0 >= limits::ATTEMPTS + self.holds.times {
-            self.expire(ExpiryReason::DeliveryFailed, may_have_run, now);
-            return self.changed(from, EventReply::Nothing);
-        }
-        self.state = CommandState::Queued {
-            attempts: attempt.0,
-            may_have_run: runs_at_once,
-            respond_by,
-            reachable: true,
-        };
-        self.mark(TracePhase::Requeued, now, Some(attempt));
-        self.changed(from, EventReply::Nothing)
-    }
-
-    /// Row 11b. The extension that the command was sent to has never seen it: it has not begun.
-    fn not_arrived(&mut self, peer: &Peer, memory: ArrivalMemory, now: Timestamp) -> Transition {
-        match &self.state {
-            CommandState::Started { delivery, progress: None, respond_by, .. }
-                if delivery.peer == *peer
-                    // It keeps notes of what came with `go` alone.
-                    || memory == ArrivalMemory::Browser
-                        && respond_by.is_some()
-                        && delivery.peer.browser == peer.browser =>
-            {
-                let lost = LostDelivery {
-                    attempt: delivery.attempt,
-                    // An earlier attempt may have.
-                    may_have_run: self.spec.work.is_safe(),
-                    runs_at_once: false,
-                    respond_by: None,
-                };
-                let _ = self.requeue(lost, now);
-                if self.phase().is_terminal() {
-                    return self.changed(CommandPhase::Started, EventReply::Nothing);
-                }
-                self.remember_sleep(now);
-                self.resumed(CommandPhase::Started, EventReply::Nothing, now)
-            }
-            CommandState::Started { .. }
-            | CommandState::Queued { .. }
-            | CommandState::Sent { .. }
-            | CommandState::Held { .. }
-            | CommandState::Waiting
-            | CommandState::Working { .. }
-            | CommandState::Ended { .. } => self.reconnected(peer, None, now),
-        }
-    }
-
     /// Rows 11a and 12.
     fn reconnected(
         &mut self,
@@ -394,7 +310,7 @@ impl Command {
         says: Option<InFlightState>,
         now: Timestamp,
     ) -> Transition {
-        let CommandState::Started { delivery, away, respond_by, .. } = &mut self.state else {
+        let CommandState::Started { delivery, away, .. } = &mut self.state else {
             return Transition::Unchanged(EventReply::Nothing);
         };
         if delivery.peer.browser != peer.browser {
@@ -419,11 +335,6 @@ impl Command {
             }
         };
         *away = None;
-        // It is looked at there, or runs; from its first word on no silence ends it.
-        *respond_by = match says {
-            Some(InFlightState::Claimed) => respond_by.map(|_| now + limits::RESPOND),
-            Some(InFlightState::Running | InFlightState::Done) | None => None,
-        };
         self.resumed(CommandPhase::Started, reply, now)
     }
 

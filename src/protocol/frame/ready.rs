@@ -56,11 +56,6 @@ pub struct ReadyFrame {
     /// use it. Older extensions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_owners: Option<bool>,
-    /// Whether it begins a command on its delivery where `go` comes with it, and names in `in_flight` every
-    /// attempt of this run of the worker that came to it and has no acknowledged report. Older extensions
-    /// claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begins_on_delivery: Option<bool>,
     /// The tabs that the person shares with agents. Older extensions share none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_tabs: Vec<TabId>,

@@ -72,7 +72,6 @@ fn command(attempt: u32, action: &Action) -> ToExtension {
         tabs: None,
         timeout_ms: 10_000,
         safe: action.is_safe(),
-        go: false,
         redelivered: attempt > 1,
         client_id: "agent-1".into(),
         holds_dialogs: false,
@@ -427,20 +426,18 @@ fn golden_asks() -> Vec<OpenAsk> {
     open.collect()
 }
 
-/// The example of each action, and more scripts: one of a far owner, one that was delivered before, one with a
-/// gesture, one of a call in a trace, and one that comes with `go`.
+/// The example of each action, and three more scripts: one that was delivered before, one with a
+/// gesture, and one of a call in a trace.
 fn golden_commands() -> impl Iterator<Item = (String, ToExtension)> {
     let script = ExecuteJsAction { script: "document.title".into(), user_gesture: None };
     let again = command(2, &script.clone().into());
     let far = of_far_owner(command(1, &script.clone().into()));
     let traced = in_trace(command(1, &script.clone().into()));
-    let with_go = with_go(command(1, &script.clone().into()));
     let gesture = command(1, &ExecuteJsAction { user_gesture: Some(true), ..script }.into());
     RegisteredAction::all().iter().map(golden_command).chain([
         ("command.execute_js.far".to_owned(), far),
         ("command.execute_js.redelivered".to_owned(), again),
         ("command.execute_js.traced".to_owned(), traced),
-        ("command.execute_js.with_go".to_owned(), with_go),
         ("command.execute_js.user_gesture".to_owned(), gesture),
     ])
 }
@@ -462,11 +459,6 @@ fn in_trace(frame: ToExtension) -> ToExtension {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     let tracestate = Some("vendor=1".into());
     ToExtension::Command { attempt, command: CommandBody { traceparent, tracestate, ..command } }
-}
-
-fn with_go(frame: ToExtension) -> ToExtension {
-    let ToExtension::Command { attempt, command } = frame else { panic!("no command: {frame:?}") };
-    ToExtension::Command { attempt, command: CommandBody { go: true, ..command } }
 }
 
 fn golden_command(known: &RegisteredAction) -> (String, ToExtension) {
@@ -890,7 +882,6 @@ fn is_optional(frame: &Value, field: &str) -> bool {
                 "tab_scopes",
                 "private_tabs",
                 "far_owners",
-                "begins_on_delivery",
                 "hands_over",
                 "stopped",
                 "older_extensions",

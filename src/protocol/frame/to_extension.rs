@@ -40,7 +40,7 @@ pub enum ToExtension {
         /// The proof, in base64url.
         mac: String,
     },
-    /// Asks for a command to be claimed, or, if it is safe or `go` comes with it, to be run.
+    /// Asks for a command to be claimed, or, if it is safe, to be run.
     Command {
         /// Which delivery this is.
         attempt: Attempt,
@@ -247,16 +247,6 @@ pub enum ToExtension {
 }
 
 impl ToExtension {
-    /// The command and the attempt that may run from this frame on, if it is the one with `go`.
-    #[must_use]
-    pub const fn lets_go(&self) -> Option<(&CorrelationId, Attempt)> {
-        if let Self::Go { correlation_id, attempt } = self {
-            return Some((correlation_id, *attempt));
-        }
-        let Self::Command { attempt, command } = self else { return None };
-        if command.go { Some((&command.correlation_id, *attempt)) } else { None }
-    }
-
     /// Whether the frame depends on a record: it is sent only when the journal has written that
     /// record.
     #[must_use]
@@ -268,12 +258,11 @@ impl ToExtension {
             | Self::Asks { .. }
             | Self::KeptWords { .. }
             | Self::Nack { .. } => true,
-            // With `go` it says that the start is recorded.
-            Self::Command { command, .. } => command.go,
             // A refusal records nothing, so nothing delays it.
             Self::AnnotationsAck { error, .. } => error.is_none(),
             Self::Challenge { .. }
             | Self::Welcome { .. }
+            | Self::Command { .. }
             | Self::Cancel { .. }
             | Self::Capture { .. }
             | Self::SiteRules { .. }
@@ -327,9 +316,6 @@ pub struct CommandBody {
     pub timeout_ms: u64,
     /// Whether it is run at once, without a claim.
     pub safe: bool,
-    /// Whether its start is recorded already: it is begun at once, without a claim.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub go: bool,
     /// Whether an earlier attempt was delivered and lost before it began.
     pub redelivered: bool,
     /// Whether dialogs that it meets stay open until they are answered.

@@ -103,8 +103,6 @@ struct Browser {
     name: String,
     instance: String,
     dice: SeededRandom,
-    /// Whether commands come to it with `go`.
-    begins: bool,
     /// Its reports are frames, which also stand in a file.
     attempts: ExtensionAttempts<DeliveredCommand, Value>,
     /// Each ends when its command has run its time.
@@ -122,13 +120,11 @@ impl Browser {
             let command = DeliveredCommand { id: id.clone(), attempt, command: Value::Null };
             attempts.restore_report(id, attempt, command, frame);
         }
-        let mut dice = SeededRandom::new(any_seed());
         Self {
             home,
             name,
             instance: tabwire::proof::random_hex::<8>(),
-            begins: dice.below(2) == 0,
-            dice,
+            dice: SeededRandom::new(any_seed()),
             attempts,
             runs: JoinSet::new(),
         }
@@ -142,7 +138,7 @@ impl Browser {
         };
         let shim =
             ExtensionBuilder::at(daemon.port, &home).browser(&self.name).instance(&self.instance);
-        let shim = shim.tabs(vec![active_tab(7), tab(8)]).beginning_on_delivery(self.begins);
+        let shim = shim.tabs(vec![active_tab(7), tab(8)]);
         let Some(mut extension) = shim.try_open().await else { return };
         let Some(welcome) = extension.try_hello().await else { return };
         self.attempts.welcome(welcome["epoch"].as_str().unwrap_or_default());
@@ -180,15 +176,21 @@ impl Browser {
         match frame["type"].as_str()? {
             "command" => {
                 let command = DeliveredCommand::of(frame);
-                let (id, has_go) = (command.id.clone(), command.command["go"] == true);
-                self.attempts.accept(&id, attempt, false, command.clone());
-                if has_go {
-                    self.begin(&id, attempt);
-                } else {
-                    extension.try_send(&command.answer("claim")).await?;
-                }
+                extension.try_send(&command.answer("claim")).await?;
+                let id = command.id.clone();
+                self.attempts.accept(&id, attempt, false, command);
             }
-            "go" => self.begin(id, attempt),
+            "go" => {
+                let Some(command) = self.attempts.begin(id, attempt).cloned() else {
+                    return Some(());
+                };
+                self.write_down(&command);
+                let (id, length) = (command.id, Duration::from_millis(self.dice.below(40)));
+                self.runs.spawn(async move {
+                    tokio::time::sleep(length).await;
+                    id
+                });
+            }
             "cancel" => {
                 let known = self.attempts.get(id);
                 if let Some(known) = known.filter(|c| matches!(c.stage, AttemptStage::Claimed)) {
@@ -206,16 +208,6 @@ impl Browser {
             _ => {}
         }
         Some(())
-    }
-
-    fn begin(&mut self, id: &str, attempt: u64) {
-        let Some(command) = self.attempts.begin(id, attempt).cloned() else { return };
-        self.write_down(&command);
-        let (id, length) = (command.id, Duration::from_millis(self.dice.below(40)));
-        self.runs.spawn(async move {
-            tokio::time::sleep(length).await;
-            id
-        });
     }
 
     /// Reports what has run its time.

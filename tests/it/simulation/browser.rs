@@ -232,7 +232,6 @@ impl Link {
             "type": "ready", "label": browser.host(), "user_agent": "simulated", "tabs": tabs,
             "actions": ["execute_js", "page_info", "tab_list", "tab_close"],
             "in_flight": in_flight, "session": session,
-            "begins_on_delivery": shim.begins_on_delivery(),
         });
         let n_in_flight = in_flight.as_array().map_or(0, Vec::len);
         browser.world().note(&format!("{} is ready, {n_in_flight} in flight", browser.host()));

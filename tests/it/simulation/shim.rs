@@ -27,8 +27,6 @@ pub(super) const NO_SCRIPT: &str = "look";
 /// An extension: what it knows, whatever becomes of its connections.
 pub(super) struct Shim {
     pub(super) world: Weak<World>,
-    /// Whether commands come to it with `go`.
-    begins_on_delivery: bool,
     chance: Chance,
     state: RefCell<State>,
 }
@@ -64,13 +62,7 @@ impl SentReport {
 impl Shim {
     pub(super) fn new(world: Weak<World>, seed: u64, number: usize) -> Self {
         let chance = Chance::of(seed, &format!("shim {number}"));
-        // Drawn apart, so that the plan of a seed stays as it is.
-        let begins_on_delivery = Chance::of(seed, &format!("go with commands {number}")).one_in(2);
-        Self { world, begins_on_delivery, chance, state: RefCell::default() }
-    }
-
-    pub(super) const fn begins_on_delivery(&self) -> bool {
-        self.begins_on_delivery
+        Self { world, chance, state: RefCell::default() }
     }
 
     fn world(&self) -> Rc<World> {
@@ -99,7 +91,7 @@ impl Shim {
     /// The browser dies, and what it had stored for the session with it.
     pub(super) fn die_with_browser(&self) {
         self.die();
-        self.state.borrow_mut().attempts.end_browser();
+        self.state.borrow_mut().attempts.retain_reports(|_| false);
     }
 
     /// The daemon has proven itself: what is sent goes to `link` from here on. At a new
@@ -163,12 +155,7 @@ impl Shim {
             DeliveryReaction::Claim => {
                 self.send(command.answer("claim"));
             }
-            DeliveryReaction::Run => {
-                if command.command["go"] == true {
-                    self.see_recorded(&command.id, command.attempt);
-                }
-                self.start(&command);
-            }
+            DeliveryReaction::Run => self.start(&command),
             DeliveryReaction::SayPending => {
                 self.send(command.answer("pending"));
             }
@@ -186,18 +173,14 @@ impl Shim {
     }
 
     fn handle_go(self: &Rc<Self>, id: &str, attempt: u64) {
-        self.see_recorded(id, attempt);
-        let command = self.state.borrow_mut().attempts.begin(id, attempt).cloned();
-        if let Some(command) = command {
-            self.start(&command);
-        }
-    }
-
-    fn see_recorded(&self, id: &str, attempt: u64) {
         let world = self.world();
         if !world.disk.borrow().has_start(id, attempt) {
             let name = world.ledger.borrow().name(id);
             world.breaks(format!("{name}: `go` for a start that was not recorded"));
+        }
+        let command = self.state.borrow_mut().attempts.begin(id, attempt).cloned();
+        if let Some(command) = command {
+            self.start(&command);
         }
     }
 

@@ -17,8 +17,6 @@ pub struct ExtensionAttempts<C, R> {
     known: BTreeMap<String, CommandAttempt<C, R>>,
     /// Commands that have had their report.
     finished: BTreeSet<String>,
-    /// Those that a former life of the worker had, by its notes.
-    former: BTreeMap<String, u64>,
 }
 
 /// An attempt that is not over for the extension.
@@ -42,7 +40,7 @@ pub enum AttemptStage<R> {
 pub enum DeliveryReaction {
     /// To claim it.
     Claim,
-    /// To run it at once, because it only looks or `go` has come with it.
+    /// To run it at once, because it only looks.
     Run,
     /// To say `pending`, because it runs already.
     SayPending,
@@ -53,12 +51,7 @@ pub enum DeliveryReaction {
 
 impl<C, R> Default for ExtensionAttempts<C, R> {
     fn default() -> Self {
-        Self {
-            epoch: String::new(),
-            known: BTreeMap::new(),
-            finished: BTreeSet::new(),
-            former: BTreeMap::new(),
-        }
+        Self { epoch: String::new(), known: BTreeMap::new(), finished: BTreeSet::new() }
     }
 }
 
@@ -72,23 +65,10 @@ impl<C, R> ExtensionAttempts<C, R> {
         }
     }
 
-    /// The worker ends. Only its outbox stays, and its notes of what came.
+    /// The worker ends. Only its outbox stays.
     pub fn end_worker(&mut self) {
-        let open = self.known.iter().filter(|(_, k)| !matches!(k.stage, AttemptStage::Reported(_)));
-        self.former.extend(open.map(|(id, known)| (id.clone(), known.attempt)));
         self.known.retain(|_, known| matches!(known.stage, AttemptStage::Reported(_)));
         self.finished.clear();
-    }
-
-    /// The browser ends, and all that it has kept.
-    pub fn end_browser(&mut self) {
-        *self = Self::default();
-    }
-
-    /// The attempts that a former life of the worker may have begun.
-    pub fn former(&self) -> impl Iterator<Item = (&str, u64)> {
-        let unknown = self.former.iter().filter(|(id, _)| !self.known.contains_key(*id));
-        unknown.map(|(id, attempt)| (id.as_str(), *attempt))
     }
 
     /// All attempts, by command.
@@ -208,10 +188,7 @@ impl<C, R> ExtensionAttempts<C, R> {
     /// The list for `ready`.
     pub fn in_flight(&self) -> Vec<Value> {
         let entry = |(id, known): (&str, &CommandAttempt<C, R>)| json!({"correlation_id": id, "attempt": known.attempt, "state": known.state()});
-        let former = self.former().map(|(id, attempt)| {
-            json!({"correlation_id": id, "attempt": attempt, "state": InFlightState::Running})
-        });
-        self.iter().map(entry).chain(former).collect()
+        self.iter().map(entry).collect()
     }
 }
 
@@ -220,13 +197,7 @@ impl<R> ExtensionAttempts<DeliveredCommand, R> {
     pub fn deliver_frame(&mut self, frame: &Value) -> (DeliveredCommand, DeliveryReaction) {
         let command = DeliveredCommand::of(frame);
         let (id, is_safe) = (command.id.clone(), command.command["safe"] == true);
-        let has_go = command.command["go"] == true;
-        let reaction = self.deliver(&id, command.attempt, is_safe, command.clone());
-        if reaction != DeliveryReaction::Claim || !has_go {
-            return (command, reaction);
-        }
-        self.begin(&id, command.attempt);
-        (command, DeliveryReaction::Run)
+        (command.clone(), self.deliver(&id, command.attempt, is_safe, command))
     }
 }
 

@@ -24,7 +24,6 @@ pub struct ExtensionBuilder {
     actions: Vec<&'static str>,
     tabs: Vec<Value>,
     shared: Vec<i64>,
-    begins_on_delivery: bool,
     receive_buffer: Option<u32>,
 }
 
@@ -115,7 +114,6 @@ impl ExtensionBuilder {
             actions: vec!["execute_js", "navigate", "page_info", "screenshot", "tab_list"],
             tabs: vec![active_tab(7), tab(8)],
             shared: Vec::new(),
-            begins_on_delivery: false,
             receive_buffer: None,
         }
     }
@@ -153,12 +151,6 @@ impl ExtensionBuilder {
     /// The person shares these tabs.
     pub fn sharing(self, tabs: &[i64]) -> Self {
         Self { shared: tabs.to_vec(), ..self }
-    }
-
-    /// Commands come to it with `go`.
-    pub const fn beginning_on_delivery(mut self, begins: bool) -> Self {
-        self.begins_on_delivery = begins;
-        self
     }
 
     /// Leaves the daemon little room to send ahead.
@@ -217,7 +209,6 @@ impl ExtensionBuilder {
             "type": "ready", "label": self.label(), "user_agent": "it", "actions": self.actions,
             "tabs": self.tabs, "in_flight": in_flight, "tab_scopes": true, "hands_over": true,
             "private_tabs": true, "far_owners": true, "shared_tabs": self.shared,
-            "begins_on_delivery": self.begins_on_delivery,
         })
     }
 

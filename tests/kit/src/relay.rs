@@ -39,7 +39,6 @@ struct Shared {
     from_extension: Mutex<Vec<Value>>,
     /// Whether drawings end here, instead of at the daemon.
     takes_drawings: AtomicBool,
-    has_go_with_commands: AtomicBool,
 }
 
 impl Shared {
@@ -84,11 +83,6 @@ impl FrameRelay {
     /// by [`FrameRelay::say`].
     pub fn take_drawings(&self) {
         self.shared.takes_drawings.store(true, Ordering::Relaxed);
-    }
-
-    /// Has `go` come with the commands for each extension that connects from now on.
-    pub fn have_go_with_commands(&self) {
-        self.shared.has_go_with_commands.store(true, Ordering::Relaxed);
     }
 
     /// Says something in the daemon's place.
@@ -181,7 +175,7 @@ async fn pass_on(stream: TcpStream, daemon: u16, shared: Arc<Shared>) -> Option<
         if is_the_daemons {
             to_extension.send(with_capture(message, &shared)).await.ok()?;
         } else {
-            to_daemon.send(other_ready(message, &shared)).await.ok()?;
+            to_daemon.send(without_waits(message, &shared)).await.ok()?;
         }
     }
 }
@@ -210,17 +204,12 @@ fn with_capture(message: Message, shared: &Shared) -> Message {
     }
 }
 
-/// A `ready` as the daemon is to have it. Of waits that are asked for here it does not know.
-fn other_ready(message: Message, shared: &Shared) -> Message {
+/// A `ready` that names no wait: those that are asked for here the daemon does not know.
+fn without_waits(message: Message, shared: &Shared) -> Message {
     let Message::Text(text) = &message else { return message };
     match serde_json::from_str::<Value>(text) {
-        Ok(mut frame) if frame["type"] == "ready" => {
-            if shared.takes_drawings() {
-                frame["draws_for"] = json!([]);
-            }
-            if shared.has_go_with_commands.load(Ordering::Relaxed) {
-                frame["begins_on_delivery"] = json!(true);
-            }
+        Ok(mut frame) if frame["type"] == "ready" && shared.takes_drawings() => {
+            frame["draws_for"] = json!([]);
             Message::text(frame.to_string())
         }
         _other => message,

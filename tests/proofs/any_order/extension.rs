@@ -1,6 +1,6 @@
 //! A model of an extension. It does as it is told and trusts the daemon: what keeps a
-//! command from running twice is not its doing, but for this: it runs on `go` only, which may
-//! come with the command, and on one `go` for each attempt.
+//! command from running twice is not its doing, but for this: it runs on `go` only, and
+//! on one `go` for each attempt.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ pub(super) enum Told {
         id: CorrelationId,
         attempt: Attempt,
         safe: bool,
-        go: bool,
     },
     Go {
         id: CorrelationId,
@@ -34,8 +33,7 @@ pub(super) enum Told {
 /// What it says.
 #[derive(Clone, Debug)]
 pub(super) enum Said {
-    /// Its attempts, and whether it begins on delivery.
-    Ready(Vec<(CorrelationId, Attempt, InFlightState)>, bool),
+    Ready(Vec<(CorrelationId, Attempt, InFlightState)>),
     Claim(CorrelationId, Attempt),
     Report(CorrelationId, Attempt, ExtensionReport),
 }
@@ -45,18 +43,15 @@ pub(super) enum Said {
 pub(super) struct Extension {
     peer: Peer,
     life: u32,
-    /// Whether commands come to it with `go`.
-    begins_on_delivery: bool,
     attempts: ExtensionAttempts<(), ExtensionReport>,
     /// How often each command began in the page. Nothing ever lowers it.
     pub(super) runs: BTreeMap<CorrelationId, u32>,
 }
 
 impl Extension {
-    pub(super) fn new(browser: &str, begins_on_delivery: bool) -> Self {
+    pub(super) fn new(browser: &str) -> Self {
         let peer = Peer { browser: browser.into(), instance: "0".into() };
-        let (attempts, runs) = (ExtensionAttempts::default(), BTreeMap::new());
-        Self { peer, life: 0, begins_on_delivery, attempts, runs }
+        Self { peer, life: 0, attempts: ExtensionAttempts::default(), runs: BTreeMap::new() }
     }
 
     pub(super) fn peer(&self) -> Peer {
@@ -69,11 +64,7 @@ impl Extension {
         self.attempts.welcome(&epoch.to_string());
         let has =
             self.attempts.iter().map(|(id, known)| (id.into(), number_of(known), known.state()));
-        let number = |attempt| Attempt(u32::try_from(attempt).expect("it was one"));
-        let former = self.attempts.former();
-        let former =
-            former.map(|(id, attempt)| (id.into(), number(attempt), InFlightState::Running));
-        let mut says = vec![Said::Ready(has.chain(former).collect(), self.begins_on_delivery)];
+        let mut says = vec![Said::Ready(has.collect())];
         for (id, known) in self.attempts.iter() {
             if let AttemptStage::Reported(report) = &known.stage {
                 says.push(Said::Report(id.into(), number_of(known), report.clone()));
@@ -91,13 +82,9 @@ impl Extension {
 
     pub(super) fn hears(&mut self, told: Told) -> Option<Said> {
         match told {
-            Told::Command { id, attempt, safe, go } => {
+            Told::Command { id, attempt, safe } => {
                 match self.attempts.accept(id.as_str(), u64::from(attempt.0), safe, ()) {
                     DeliveryReaction::Run => self.runs(id),
-                    DeliveryReaction::Claim if go => {
-                        self.attempts.begin(id.as_str(), u64::from(attempt.0))?;
-                        self.runs(id);
-                    }
                     DeliveryReaction::Claim
                     | DeliveryReaction::SayPending
                     | DeliveryReaction::ReportAgain

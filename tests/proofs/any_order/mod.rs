@@ -318,9 +318,8 @@ fn no_order_of_events_breaks_a_promise() {
     ];
     if config.cases >= CASES {
         assert_eq!(seen.words, words.map(str::to_owned).into());
-        let Seen { runs, refusals, returns, restarts, not_arrived, .. } = seen;
+        let Seen { runs, refusals, returns, restarts, .. } = seen;
         assert!(runs > config.cases, "{runs} runs");
-        assert!(not_arrived > 0, "no command with `go` was lost on its way");
         let rarer = [refusals, returns, restarts];
         assert!(rarer.iter().all(|count| *count > config.cases / 4), "{rarer:?}");
     }

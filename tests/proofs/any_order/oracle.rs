@@ -59,16 +59,6 @@ struct Turns {
     extra: usize,
 }
 
-/// How often each command began in a page.
-fn runs(world: &World) -> BTreeMap<&CorrelationId, u32> {
-    let mut runs: BTreeMap<&CorrelationId, u32> = BTreeMap::new();
-    let extensions = world.browsers.values().map(|browser| &browser.extension);
-    for (id, n) in extensions.flat_map(|extension| &extension.runs) {
-        *runs.entry(id).or_default() += n;
-    }
-    runs
-}
-
 /// What a run came by: one that came by nothing has shown nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
@@ -77,8 +67,6 @@ pub(super) struct Seen {
     pub(super) refusals: u32,
     pub(super) returns: u32,
     pub(super) restarts: u32,
-    /// Commands that left with `go` and never came to their extension.
-    pub(super) not_arrived: u32,
 }
 
 impl Seen {
@@ -88,7 +76,6 @@ impl Seen {
         self.refusals += other.refusals;
         self.returns += other.returns;
         self.restarts += other.restarts;
-        self.not_arrived += other.not_arrived;
     }
 }
 
@@ -168,16 +155,12 @@ impl Oracle {
                 let before = self.commands[id].phase();
                 let after = command.phase();
                 self.not_slept_through(&self.commands[id], command);
-                let is_with_extension =
-                    |phase| matches!(phase, CommandPhase::Sent | CommandPhase::Started);
-                if before == CommandPhase::Queued && is_with_extension(after) {
+                if (before, after) == (CommandPhase::Queued, CommandPhase::Sent) {
                     self.turn(id, limits);
                 }
-                if is_with_extension(before) && after == CommandPhase::Queued {
+                if (before, after) == (CommandPhase::Sent, CommandPhase::Queued) {
                     let lane = self.lanes[id].clone();
                     self.came_back(&lane);
-                    // Whether that was true shows as soon as it runs once more.
-                    self.seen.not_arrived += u32::from(self.started.remove(id));
                 }
                 self.commands.insert(id.clone(), command.clone());
                 if after.is_terminal() && !before.is_terminal() {
@@ -403,7 +386,7 @@ impl Oracle {
             let known = world.engine.command(&command.spec().id).expect("it is kept");
             assert_eq!(known.phase(), command.phase(), "observers are told another state");
             self.one_end(command, world);
-            self.never_sent_again(command, world);
+            self.never_sent_again(command);
         }
         self.nothing_is_lost();
         self.at_most_once(world);
@@ -440,18 +423,13 @@ impl Oracle {
         }
     }
 
-    /// What has begun in a page, and what the daemon takes for begun unless the extension that it was sent to
-    /// with `go` never got it.
-    fn never_sent_again(&mut self, command: &Command, world: &World) {
+    fn never_sent_again(&mut self, command: &Command) {
         let id = &command.spec().id;
         match command.phase() {
             CommandPhase::Started => {
                 self.started.insert(id.clone());
             }
             CommandPhase::Queued | CommandPhase::Sent | CommandPhase::Held => {
-                let may_run_twice = command.spec().work.is_safe() || self.slandered.contains(id);
-                let has_run = runs(world).contains_key(id);
-                assert!(may_run_twice || !has_run, "{id} may be sent again and has run");
                 assert!(!self.started.contains(id), "{id} may be sent again");
             }
             CommandPhase::Waiting | CommandPhase::Working => {
@@ -470,7 +448,11 @@ impl Oracle {
 
     /// At most once from the start, and never if it was said so.
     fn at_most_once(&mut self, world: &World) {
-        let runs = runs(world);
+        let mut runs: BTreeMap<&CorrelationId, u32> = BTreeMap::new();
+        let extensions = world.browsers.values().map(|browser| &browser.extension);
+        for (id, n) in extensions.flat_map(|extension| &extension.runs) {
+            *runs.entry(id).or_default() += n;
+        }
         self.seen.runs = runs.values().sum();
         for (id, n) in &runs {
             assert!(!self.never_ran.contains(*id), "{id} has run, and was said not to have");

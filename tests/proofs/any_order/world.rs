@@ -93,7 +93,7 @@ fn engine(limits: Limits, epoch: u32, now: Timestamp) -> Engine {
 impl World {
     pub(super) fn new(browsers: u8, limits: Limits) -> Self {
         let browser = |n| {
-            let extension = Extension::new(browser_id(n).as_str(), n % 2 == 1);
+            let extension = Extension::new(browser_id(n).as_str());
             (browser_id(n), Browser { extension, link: None, stragglers: VecDeque::new() })
         };
         Self {
@@ -194,12 +194,12 @@ impl World {
         let recorded = self.recorded;
         while let Some(at) = self.held_back.iter().position(|frame| frame.after <= recorded) {
             let LinkFrame { link, frame, .. } = self.held_back.remove(at);
-            if let Some((id, attempt)) = frame.lets_go() {
-                if !self.transact(|tx| tx.may_go(id, attempt)) {
+            if let ToExtension::Go { correlation_id, attempt } = &frame {
+                if !self.transact(|tx| tx.may_go(correlation_id, *attempt)) {
                     continue;
                 }
-                let has_start = self.disk.has_start(id.as_str(), u64::from(attempt.0));
-                assert!(has_start, "{id}: go without a record");
+                let has_start = self.disk.has_start(correlation_id.as_str(), u64::from(attempt.0));
+                assert!(has_start, "{correlation_id}: go without a record");
             }
             let mut links = self.browsers.values_mut().filter_map(|known| known.link.as_mut());
             if let (Some(link), Some(told)) = (links.find(|known| known.id == link), told(frame)) {
@@ -317,7 +317,7 @@ impl World {
         for _ in 0..frames {
             let Some(link) = &mut self.browser(n).link else { return };
             let Some(said) = link.up.pop_front() else { return };
-            link.is_ready |= matches!(said, Said::Ready(..));
+            link.is_ready |= matches!(said, Said::Ready(_));
             let (peer, id) = (link.peer.clone(), link.id);
             self.transact(|tx| tx.receive(&peer, id, frame(said)));
         }
@@ -398,8 +398,7 @@ fn caller(client: u8) -> Caller {
 fn told(frame: ToExtension) -> Option<Told> {
     let told = match frame {
         ToExtension::Command { attempt, command } => {
-            let (safe, go) = (command.safe, command.go);
-            Told::Command { id: command.correlation_id, attempt, safe, go }
+            Told::Command { id: command.correlation_id, attempt, safe: command.safe }
         }
         ToExtension::Go { correlation_id, attempt } => Told::Go { id: correlation_id, attempt },
         ToExtension::Cancel { correlation_id, .. } => Told::Cancel { id: correlation_id },
@@ -414,7 +413,7 @@ fn told(frame: ToExtension) -> Option<Told> {
 
 fn frame(said: Said) -> FromExtension {
     match said {
-        Said::Ready(has, begins) => FromExtension::Ready(ready(has, begins)),
+        Said::Ready(has) => FromExtension::Ready(ready(has)),
         Said::Claim(correlation_id, attempt) => FromExtension::Claim { correlation_id, attempt },
         Said::Report(correlation_id, attempt, report) => {
             FromExtension::Report { correlation_id, attempt, report }
@@ -422,10 +421,7 @@ fn frame(said: Said) -> FromExtension {
     }
 }
 
-fn ready(
-    has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>,
-    begins: bool,
-) -> ReadyFrame {
+fn ready(has: Vec<(CorrelationId, Attempt, tabwire::protocol::InFlightState)>) -> ReadyFrame {
     let actions = ["execute_js", "page_info", "tab_close", "tab_open", "tab_list"];
     let tab = |id| BrowserTab {
         tab_id: TabId(id),
@@ -458,7 +454,6 @@ fn ready(
         shared_tabs: Vec::new(),
         private_tabs: Some(true),
         far_owners: None,
-        begins_on_delivery: Some(begins),
         tab_scopes: None,
         hands_over: None,
     }

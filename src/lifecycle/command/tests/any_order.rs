@@ -38,12 +38,7 @@ impl Dice {
     fn event(&mut self, command: &Command) -> LifecycleEvent {
         use InFlightState::{Claimed, Done, Running};
         let (peer, attempt) = self.sender(command);
-        match self.roll(22) {
-            20 => LifecycleEvent::DeliverWithGo(peer, Transport::WebSocket),
-            21 => LifecycleEvent::NotArrived(
-                peer,
-                self.pick([ArrivalMemory::Worker, ArrivalMemory::Browser]),
-            ),
+        match self.roll(20) {
             0 => LifecycleEvent::Reachable,
             1 | 2 => LifecycleEvent::Deliver(peer, Transport::WebSocket),
             3 | 4 => LifecycleEvent::Claim(peer, attempt),
@@ -96,9 +91,7 @@ fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Comma
     }
     if ending(before).is_none() && before.may_have_run() {
         // An extension that holds a command says that it has not begun it.
-        let lost = matches!(after.state(), CommandState::Queued { .. } | CommandState::Held { .. })
-            // The one extension that could have run it says that it never came.
-            || what.contains("NotArrived") && !before.spec().work.is_safe();
+        let lost = matches!(after.state(), CommandState::Queued { .. } | CommandState::Held { .. });
         assert!(after.may_have_run() || lost, "{what}: it has not run after all");
     }
     if matches!(
@@ -109,18 +102,10 @@ fn check_step(before: &Command, now: Timestamp, step: &Transition, after: &Comma
     }
     assert!(after.phase() == CommandPhase::Ended || after.next_deadline() > now, "{what}: overdue");
     assert!(after.phase().is_terminal() || now < after.total_by(), "{what}: alive past total");
-    if matches!(before.phase(), CommandPhase::Started | CommandPhase::Working) {
+    let begun = |command: &Command| count_marks(command, TracePhase::Started) > 0;
+    if begun(before) {
         let goes_on = matches!(after.phase(), CommandPhase::Started | CommandPhase::Working);
-        let has_not_begun = match (before.state(), after.phase()) {
-            // The extension that would have begun it says that it has not.
-            (CommandState::Started { respond_by: Some(_), .. }, CommandPhase::Held) => true,
-            (CommandState::Started { respond_by: Some(_), let_go, .. }, CommandPhase::Queued) => {
-                !*let_go || what.contains("NotArrived")
-            }
-            (_, CommandPhase::Queued) => what.contains("NotArrived"),
-            _ => false,
-        };
-        assert!(goes_on || has_not_begun || after.phase().is_terminal(), "{what}: again");
+        assert!(goes_on || after.phase().is_terminal(), "{what}: again");
     }
     if let Some((outcome, at)) = ending(before) {
         assert_eq!(ending(after), Some((outcome, at)), "{what}: two ends");
@@ -137,8 +122,7 @@ fn check_state(command: &Command, what: &str) {
     assert!(deliveries <= most as usize, "{what}: {deliveries} deliveries");
     assert!(command.holds().times <= limits::HOLDS, "{what}: held for ever");
     assert!(count_marks(command, TracePhase::LateResult) <= LATE_MARKS, "{what}");
-    let starts = count_marks(command, TracePhase::Started);
-    assert!(starts <= deliveries.max(1), "{what}: started twice");
+    assert!(count_marks(command, TracePhase::Started) <= 1, "{what}: started twice");
     let begun = count_marks(command, TracePhase::Started) > 0;
     let dones = count_marks(command, TracePhase::Done);
     let Some((outcome, at)) = ending(command) else {

@@ -119,16 +119,6 @@ fn safe_sent() -> Command {
     after(safe_command(), [(LifecycleEvent::Deliver(holder(), Transport::WebSocket), SENT_AT)])
 }
 
-/// `go` comes with it, and it waits for its start to be recorded.
-fn with_go_unsent() -> Command {
-    after(command(), [(LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket), SENT_AT)])
-}
-
-/// It has left, and `go` with it.
-fn with_go() -> Command {
-    after(with_go_unsent(), [(LifecycleEvent::Go(FIRST), SENT_AT)])
-}
-
 /// Sent once, and back in the queue because the link was lost.
 fn requeued() -> Command {
     after(sent(), [(LifecycleEvent::LinkClosed, ms(1_500))])

@@ -104,22 +104,6 @@ fn row_3_a_delivery_sends_it_under_the_next_attempt() {
 }
 
 #[test]
-fn row_3a_go_comes_with_the_command_once_its_start_is_recorded() {
-    let mut row = Row::of("3a");
-    let mut command = command();
-    let deliver = LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket);
-    let step = row.take(&mut command, deliver, SENT_AT);
-    assert_eq!(step, moved(CommandPhase::Queued, CommandPhase::Started, EventReply::Nothing));
-    assert_eq!(command.delivery().map(|delivery| delivery.attempt), Some(FIRST));
-    assert!(command.is_to_be_recorded_since(CommandPhase::Queued));
-    assert!(!command.may_have_run(), "it has not left");
-    assert_eq!(command.next_deadline(), SENT_AT + limits::RESPOND);
-    assert_eq!(command.started_at(), SENT_AT);
-    row.names("command");
-    row.names("go");
-}
-
-#[test]
 fn row_4_a_command_that_nobody_takes_expires_at_total() {
     let mut row = Row::of("4");
     let mut unreachable = command();
@@ -233,51 +217,6 @@ fn row_7a_the_third_lost_link_is_the_last() {
 }
 
 #[test]
-fn row_7b_go_that_has_not_left_when_the_link_breaks_has_done_nothing() {
-    let mut row = Row::of("7b");
-    let mut command = command();
-    for attempt in 1..=limits::ATTEMPTS {
-        let deliver = LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket);
-        command = after(command, [(deliver, SENT_AT)]);
-        let to =
-            if attempt < limits::ATTEMPTS { CommandPhase::Queued } else { CommandPhase::Ended };
-        let step = row.take(&mut command, LifecycleEvent::LinkClosed, SENT_AT);
-        assert_eq!(step, moved(CommandPhase::Started, to, EventReply::Nothing));
-        assert!(!command.may_go(Attempt(attempt)), "it must not leave any more");
-    }
-    assert_ended(&command, &expired(ExpiryReason::DeliveryFailed, false), SENT_AT);
-}
-
-#[test]
-fn row_8a_silence_about_a_command_that_came_with_go_ends_it_at_respond() {
-    let mut row = Row::of("8a");
-    for (mut command, ran) in [(with_go(), true), (with_go_unsent(), false)] {
-        assert_eq!(command.apply(LifecycleEvent::Tick, just_before(RESPOND_BY)), IGNORED);
-        let step = row.take(&mut command, LifecycleEvent::Tick, RESPOND_BY);
-        let to = if ran { CommandPhase::Leaving } else { CommandPhase::Ended };
-        let cancel = Some(CancelReason::CommandExpired);
-        let (from, reply) = (CommandPhase::Started, EventReply::Nothing);
-        assert_eq!(step, Transition::Changed { from, to, reply, cancel });
-        assert_ended(&command, &expired(ExpiryReason::ExtensionNoResponse, ran), RESPOND_BY);
-    }
-    row.names(ExpiryReason::ExtensionNoResponse.code());
-    row.names("may_have_run: true");
-}
-
-#[test]
-fn from_its_first_word_on_silence_ends_no_command() {
-    let mut command = after(with_go(), [(hears(pending()), just_before(RESPOND_BY))]);
-    assert_eq!(command.next_deadline(), SENT_AT + limits::EXECUTE + limits::REPORT_GRACE);
-    assert_eq!(command.apply(LifecycleEvent::Tick, RESPOND_BY), IGNORED);
-    for says in [InFlightState::Running, InFlightState::Done] {
-        let back = LifecycleEvent::Reconnected(holder(), Some(says));
-        let mut command =
-            after(with_go(), [(LifecycleEvent::LinkClosed, ms(1_200)), (back, ms(1_300))]);
-        assert_eq!(command.apply(LifecycleEvent::Tick, RESPOND_BY), IGNORED, "{says:?}");
-    }
-}
-
-#[test]
 fn row_8_an_extension_that_says_nothing_loses_it_at_respond() {
     let mut row = Row::of("8");
     for (mut command, from) in [(sent(), CommandPhase::Sent), (requeued(), CommandPhase::Queued)] {
@@ -339,82 +278,6 @@ fn row_11a_the_same_life_that_only_claimed_it_gets_go_again() {
     assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
     assert_eq!(command.next_deadline(), EXECUTE_BY, "execute is not started anew");
     row.names("go");
-}
-
-#[test]
-fn row_11b_a_command_that_never_came_to_the_worker_is_sent_again() {
-    let mut row = Row::of("11b");
-    let lost = || after(with_go(), [(LifecycleEvent::LinkClosed, ms(2_000))]);
-    let mut command = lost();
-    let step = row.take(
-        &mut command,
-        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
-        ms(2_500),
-    );
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
-    assert!(!command.may_have_run());
-    let again = LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket);
-    command = after(command, [(again, ms(2_500)), (LifecycleEvent::Go(SECOND), ms(2_500))]);
-    assert_eq!(command.started_at(), ms(2_500));
-
-    // The next worker has the notes of the one that ended.
-    let mut command = lost();
-    let noted = LifecycleEvent::NotArrived(holder_reborn(), ArrivalMemory::Browser);
-    let step = row.take(&mut command, noted, ms(2_500));
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
-
-    // The daemon was restarted meanwhile, which does not record how the command was sent.
-    let mut command = restored(&with_go(), ms(3_000));
-    let step = row.take(
-        &mut command,
-        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
-        ms(3_500),
-    );
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
-
-    let mut command = lost();
-    for attempt in 2..=limits::ATTEMPTS {
-        let again = LifecycleEvent::DeliverWithGo(holder(), Transport::WebSocket);
-        command = after(
-            command,
-            [
-                (LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), ms(2_500)),
-                (again, ms(2_500)),
-                (LifecycleEvent::Go(Attempt(attempt)), ms(2_500)),
-                (LifecycleEvent::LinkClosed, ms(2_500)),
-            ],
-        );
-    }
-    let _ = row.take(
-        &mut command,
-        LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker),
-        ms(2_600),
-    );
-    assert_ended(&command, &expired(ExpiryReason::DeliveryFailed, false), ms(2_600));
-}
-
-#[test]
-fn a_worker_that_may_have_run_it_is_not_believed_that_it_never_came() {
-    let gone = expired(ExpiryReason::ExtensionDisconnected, true);
-    // Another worker knows nothing of it, and who has told of progress has had it.
-    let told = after(with_go(), [(hears(pending()), ms(1_500))]);
-    for (command, by) in [(with_go(), holder_reborn()), (told, holder())] {
-        let lost = after(command, [(LifecycleEvent::LinkClosed, ms(2_000))]);
-        let command =
-            after(lost, [(LifecycleEvent::NotArrived(by, ArrivalMemory::Worker), ms(2_500))]);
-        assert_ended(&command, &gone, ms(2_500));
-    }
-    // It keeps no notes of what it claims, and the daemon does not record which of both it was.
-    for command in [away(), restored(&with_go(), ms(2_000))] {
-        let noted = LifecycleEvent::NotArrived(holder_reborn(), ArrivalMemory::Browser);
-        let command = after(command, [(noted, ms(2_500))]);
-        assert!(command.phase().is_terminal() && command.may_have_run());
-    }
-    let mut elsewhere = with_go();
-    assert_eq!(
-        elsewhere.apply(LifecycleEvent::NotArrived(stranger(), ArrivalMemory::Worker), ms(2_500)),
-        IGNORED
-    );
 }
 
 #[test]
@@ -512,13 +375,10 @@ fn row_16_a_command_cancelled_in_the_page_is_stopped_and_may_have_run() {
     assert_eq!(command.next_deadline(), ENDED_AT + limits::LANE_HOLD);
     row.names("may_have_run: true");
     row.names("cancel");
-    for mut command in [claimed(), with_go_unsent()] {
-        let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
-        let (from, to) = (CommandPhase::Started, CommandPhase::Ended);
-        assert_eq!(step, stops(from, to, EventReply::Nothing, why));
-        assert_ended(&command, &CommandOutcome::cancelled(false), ENDED_AT);
-        assert!(!command.may_go(FIRST), "it must not leave any more");
-    }
+    let mut command = claimed();
+    let step = row.take(&mut command, LifecycleEvent::Cancel, ENDED_AT);
+    assert_eq!(step, stops(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing, why));
+    assert_ended(&command, &CommandOutcome::cancelled(false), ENDED_AT);
     row.names("false");
 }
 

@@ -71,36 +71,10 @@ fn go_does_not_leave_after_a_sleep_that_took_the_whole_time() {
 }
 
 #[test]
-fn a_command_with_go_that_has_not_left_before_a_sleep_does_not_leave_after_it() {
-    let mut command = slept(with_go_unsent(), Duration::from_secs(4));
-    let step = command.apply(LifecycleEvent::Go(FIRST), AWAKE);
-    let Transition::Changed { to, reply, .. } = step else { panic!("{step:?}") };
-    assert!(to.is_terminal() && reply == EventReply::Nothing, "{to:?} {reply:?}");
-    assert_ended(&command, &expired(ExpiryReason::ExtensionNoResponse, false), AWAKE);
-    let mut command = slept(with_go_unsent(), Duration::from_secs(1));
-    assert_eq!(command.next_deadline(), RESPOND_BY - Duration::from_secs(1));
-    let step = command.apply(LifecycleEvent::Go(FIRST), AWAKE);
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Started, EventReply::Go));
-}
-
-#[test]
-fn a_command_with_go_that_never_arrived_has_lost_the_time_of_a_sleep_on_its_way() {
-    let lost = after(with_go(), [(LifecycleEvent::LinkClosed, AWAKE)]);
-    let mut command = slept(lost.clone(), Duration::from_secs(25));
-    let step = command.apply(LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), AWAKE);
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Queued, EventReply::Nothing));
-    assert_eq!(command.total_by(), TOTAL_BY - Duration::from_secs(25));
-    let mut command = slept(lost, HOUR);
-    let step = command.apply(LifecycleEvent::NotArrived(holder(), ArrivalMemory::Worker), AWAKE);
-    assert_eq!(step, moved(CommandPhase::Started, CommandPhase::Ended, EventReply::Nothing));
-    assert_ended(&command, &expired(ExpiryReason::NotDelivered, false), AWAKE);
-}
-
-#[test]
 fn what_runs_or_waits_for_a_person_or_is_over_loses_no_time() {
     let polled = after(command(), [(LifecycleEvent::Deliver(holder(), Transport::Poll), SENT_AT)]);
     let ended = ended_by(complete("1"));
-    for command in [started(), with_go(), away(), held(), polled, ended] {
+    for command in [started(), away(), held(), polled, ended] {
         let before = command.next_deadline();
         assert_eq!(slept(command, HOUR).next_deadline(), before);
     }

@@ -52,17 +52,14 @@ impl LoadExtension {
             let text = self.text().await?;
             let ParsedFrame { kind, t, attempt, correlation_id, command } =
                 serde_json::from_str(&text)?;
-            let begins = command.as_ref().is_some_and(|command| command.begins());
             let id = correlation_id.or(command.map(|command| command.correlation_id));
             let fence = || {
                 let id = id.as_deref().unwrap_or_default();
                 format!(r#""correlation_id":"{id}","attempt":{attempt}"#)
             };
             match &*kind {
-                "command" if !begins => {
-                    self.send(format!(r#"{{"type":"claim",{}}}"#, fence())).await?;
-                }
-                "command" | "go" => {
+                "command" => self.send(format!(r#"{{"type":"claim",{}}}"#, fence())).await?,
+                "go" => {
                     let fence = fence();
                     self.send(format!(r#"{{"type":"complete",{fence},"result":{RESULT}}}"#))
                         .await?;

@@ -245,10 +245,9 @@ impl LoadExtension {
             let ParsedFrame { kind, t, attempt, correlation_id, command } =
                 serde_json::from_str(&text)?;
             if kind == wanted {
-                let begins = command.as_ref().is_some_and(|command| command.begins());
                 let id = correlation_id.or(command.map(|command| command.correlation_id));
                 let id = id.unwrap_or_default().into_owned();
-                return Ok(ReceivedFrame { at, id, attempt, begins });
+                return Ok(ReceivedFrame { at, id, attempt });
             }
             ensure!(kind == "ping", "expected {wanted}: {text}");
             self.send(json!({"type": "pong", "t": t}).to_string()).await?;
@@ -286,12 +285,10 @@ impl LoadExtension {
     /// The next command, run as the shim does, for `length`: when it was there, and how
     /// long it really ran.
     pub async fn run_for(&mut self, length: Duration) -> anyhow::Result<(Instant, Duration)> {
-        let ReceivedFrame { id, attempt, at, begins } = self.frame("command").await?;
+        let ReceivedFrame { id, attempt, at } = self.frame("command").await?;
         let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
-        if !begins {
-            self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
-            self.frame("go").await?;
-        }
+        self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
+        self.frame("go").await?;
         let began = now();
         tokio::time::sleep(length.min(PENDING)).await;
         if length > PENDING {
@@ -305,10 +302,10 @@ impl LoadExtension {
     }
 
     /// Runs a command as the shim does, but in no time.
-    async fn run(&mut self, command: &ReceivedFrame) -> anyhow::Result<()> {
-        let ReceivedFrame { id, attempt, begins, .. } = command;
+    async fn run(&mut self, command: &ReceivedFrame, is_safe: bool) -> anyhow::Result<()> {
+        let ReceivedFrame { id, attempt, .. } = command;
         let fence = format!(r#""correlation_id":"{id}","attempt":{attempt}"#);
-        if !begins {
+        if !is_safe {
             self.send(format!(r#"{{"type":"claim",{fence}}}"#)).await?;
             self.frame("go").await?;
         }
@@ -321,8 +318,6 @@ pub struct ReceivedFrame {
     pub at: Instant,
     pub id: String,
     pub attempt: u32,
-    /// Of a command: whether it needs no claim.
-    pub begins: bool,
 }
 
 /// What is read of a frame.
@@ -344,16 +339,6 @@ struct ParsedFrame<'a> {
 struct ParsedCommand<'a> {
     #[serde(borrow)]
     correlation_id: Cow<'a, str>,
-    safe: bool,
-    #[serde(default)]
-    go: bool,
-}
-
-impl ParsedCommand<'_> {
-    /// Whether an extension begins it without a claim.
-    const fn begins(&self) -> bool {
-        self.safe || self.go
-    }
 }
 
 /// Both ends of the daemon.
@@ -395,7 +380,7 @@ impl DaemonSide {
                 tokio::try_join!(self.client.send(request), self.extension.frame("command"))?;
             to.frame.add(command.at - began);
             to.answer.add(answered.1 - began);
-            self.extension.run(&command).await?;
+            self.extension.run(&command, false).await?;
             self.extension.frame("result_ack").await?;
             let read = format!(r#""what":"command_result","correlation_id":"{}""#, command.id);
             let request = self.client.request("/mcp", call("observe", &read))?;
@@ -418,7 +403,7 @@ impl DaemonSide {
             let began = client.begin().await;
             let ran = async {
                 let command = extension.frame("command").await?;
-                extension.run(&command).await?;
+                extension.run(&command, arguments == SAFE).await?;
                 Ok(command)
             };
             let (answered, command) = tokio::try_join!(client.send(request), ran)?;
@@ -487,7 +472,7 @@ impl LoadPair {
         let began = now();
         let ran = async {
             let command = extension.frame("command").await?;
-            extension.run(&command).await
+            extension.run(&command, false).await
         };
         let (answered, ()) = tokio::try_join!(client.send(request), ran)?;
         took.add(answered.1 - began);
