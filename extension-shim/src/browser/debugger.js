@@ -235,6 +235,11 @@ export function paintedDocuments(tabId) {
   return sessions.get(tabId)?.painted ?? new Set();
 }
 
+/** @param {number} tabId @returns {object | undefined} the same one for as long as what was switched on in the tab stays on */
+export function sessionKey(tabId) {
+  return sessions.get(tabId);
+}
+
 /** @param {number} tabId */
 export function isAttached(tabId) {
   return sessions.get(tabId)?.attaching === null;

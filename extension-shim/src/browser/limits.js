@@ -15,6 +15,8 @@ export const SHOWN_MS = 300;
 export const BURST_MS = 60_000;
 /** After a script or a picture the next call follows as soon; a page that is hidden and seen again between them paints anew. */
 export const FOCUS_LINGER_MS = 5_000;
+/** The next step of a batch follows within a few milliseconds; a person who presses a button for files after an act takes longer than this. */
+export const CHOOSER_LINGER_MS = 100;
 /** A page that a tab in the background has not shown before is captured until two pictures are the same, and at most so often. */
 export const FIRST_CAPTURES_MAX = 4;
 /** A page that does not answer this soon is busy; page_info then reports without it. */

@@ -99,6 +99,19 @@ export class Tabs {
     return [...this.#tabs.values()].find((tab) => tab.active && tab.windowId === windowId)?.id;
   }
 
+  /** @param {number} tabId @returns {number | undefined} the window that shows it now, as the events have it */
+  shownIn(tabId) {
+    const tab = this.#tabs.get(tabId);
+    return tab?.active ? tab.windowId : undefined;
+  }
+
+  /** It has come into another window. @param {number} tabId @param {number} windowId */
+  handleAttached(tabId, windowId) {
+    const tab = this.#tabs.get(tabId);
+    if (tab) this.#tabs.set(tabId, { ...tab, windowId });
+    this.handleChange();
+  }
+
   /** @param {number} tabId */
   handleRemoved(tabId) {
     this.#tabs.delete(tabId);

@@ -125,7 +125,8 @@ export class WorldContexts {
   }
 
   /**
-   * The field for which the page opens a file chooser while `act` lasts or soon after. No chooser is shown.
+   * The field for which the page opens a file chooser while `act` lasts or soon after. No chooser is shown. Those of the
+   * page's own process are kept away until the command ends.
    * @param {number} tabId @param {() => Promise<unknown>} act @param {number} ms @param {AbortSignal} signal
    * @returns {Promise<{sessionId: string | undefined, frameId: string, backendNodeId?: number} | null>}
    */
@@ -135,11 +136,10 @@ export class WorldContexts {
     // Without it the process of a frame tells of no chooser. That of the page has it on.
     const sees = sessions.filter((sessionId) => sessionId !== undefined).map((sessionId) => within(FRAME_ANSWER_MS, cdp(tabId, 'Page.enable', {}, sessionId)).catch(console.debug));
     await Promise.all(sees);
-    const intercept = (/** @type {boolean} */ enabled) => Promise.all(sessions.map((sessionId) => set(sessionId, enabled).catch(console.debug)));
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     try {
-      await intercept(true);
+      await Promise.all(sessions.map((sessionId) => set(sessionId, true).catch(console.debug)));
       /** @type {Promise<any>} */
       const opened = new Promise((resolve) => { this.#choosers.set(tabId, resolve); });
       await act();
@@ -150,7 +150,7 @@ export class WorldContexts {
     } finally {
       clearTimeout(timer);
       this.#choosers.delete(tabId);
-      await intercept(false);
+      await Promise.all(sessions.map((sessionId) => sessionId !== undefined && set(sessionId, false).catch(console.debug)));
     }
   }
 }

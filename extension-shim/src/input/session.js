@@ -25,8 +25,9 @@
 /** @import {SeenDocument} from '../browser/page_world.js' */
 /** @import {ArmedTarget, LandedAct, ReadyOptions, ReadyTarget, WantedTarget} from '../browser/targets.js' */
 
+import { interceptChoosers } from '../browser/choosers.js';
 import { clipboardGuards } from '../browser/clipboard_guards.js';
-import { cdp, commandError, cutOff, emulateFocus, endBurst, isDismissed, isPersonIn, onEventOf, onRegained, paintedDocuments } from '../browser/debugger.js';
+import { cdp, commandError, cutOff, emulateFocus, endBurst, isDismissed, isPersonIn, onEventOf, paintedDocuments } from '../browser/debugger.js';
 import { dialogsAnswered, holdChooser, isHeld, meetDialogs } from '../browser/dialogs.js';
 import { foreignFramesIn } from '../browser/foreign_extensions.js';
 import { withHeldDocuments } from '../browser/held_documents.js';
@@ -120,8 +121,11 @@ async function cutOffError(tabId) {
 
 /** @param {number} tabId @returns {Promise<boolean>} whether it is the tab that a window shows which does not have the keyboard */
 async function isBehind(tabId) {
-  const { active, windowId } = await chrome.tabs.get(tabId);
-  return active && !(await chrome.windows.get(windowId)).focused;
+  const windowId = tabs.shownIn(tabId);
+  if (windowId === undefined) return false;
+  // The person may just have moved it out of that window.
+  const shownNow = async () => chrome.windows.get((await chrome.tabs.get(tabId)).windowId);
+  return !(await chrome.windows.get(windowId).catch(shownNow)).focused;
 }
 
 export class InputSession {
@@ -173,14 +177,18 @@ export class InputSession {
       const isHeldOpen = !takesChooser && holdChooser(this.tabId, { sessionId: undefined, ...chosen }, effects.page?.url ?? '');
       effects.hasChooser = !takesChooser && !isHeldOpen;
     });
-    const endRegaining = onRegained(this.tabId, 'Page.setInterceptFileChooserDialog', { enabled: true });
+    /** @type {(() => void) | undefined} */
+    let endIntercepting;
     try {
-      if (!this.scripted) await emulateFocus(this.tabId);
-      // It has asked for its target by the time that it waits. Its first event waits for what is asked for here.
-      const acting = act(this);
-      if (!this.scripted) this.#isIntercepting = this.#interceptChoosers(true);
-      this.#isIntercepting.then(() => { this.#showsNoChooser = true; }, console.debug);
-      const { value, target, tell, again, entries, after: known } = await acting;
+      if (!this.scripted) {
+        await emulateFocus(this.tabId);
+        const choosers = interceptChoosers(this.tabId);
+        endIntercepting = choosers.end;
+        this.#isIntercepting = choosers.begun;
+        this.#showsNoChooser = choosers.isOn;
+        choosers.begun.then(() => { this.#showsNoChooser = true; }, console.debug);
+      }
+      const { value, target, tell, again, entries, after: known } = await act(this);
       await dialogsAnswered(this.tabId);
       let after = known ?? (target && await this.landed(target, entries));
       if (target && after && await again?.(after)) after = await this.landed(target, entries);
@@ -199,8 +207,7 @@ export class InputSession {
     } finally {
       effects.end();
       endListening();
-      endRegaining();
-      if (!this.scripted) this.#interceptChoosers(false).catch(console.debug);
+      endIntercepting?.();
     }
   }
 
@@ -235,11 +242,6 @@ export class InputSession {
   /** The page as it is now, refused if its site is. @param {{ran: boolean}} so @returns {Promise<string>} its address */
   async #assertPage(so) {
     return this.scripted ? (await documentNow(this.tabId, so)).url : assertPage(this.tabId, so);
-  }
-
-  /** A chooser of files would come up in front of the person. @param {boolean} enabled */
-  #interceptChoosers(enabled) {
-    return cdp(this.tabId, 'Page.setInterceptFileChooserDialog', { enabled });
   }
 
   async #page() {

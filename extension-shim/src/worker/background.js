@@ -118,12 +118,14 @@ chrome.tabs.onActivated.addListener((shown) => {
   clipboardGuards.lift(shown.tabId);
   handlePerson(shown.tabId);
 });
-for (const event of [chrome.tabs.onMoved, chrome.tabs.onAttached]) {
-  event.addListener((/** @type {number} */ tabId) => {
-    tabsChanged();
-    agentTabs.handleMoved(tabId);
-  });
-}
+chrome.tabs.onMoved.addListener((tabId) => {
+  tabsChanged();
+  agentTabs.handleMoved(tabId);
+});
+chrome.tabs.onAttached.addListener((tabId, { newWindowId }) => {
+  tabs.handleAttached(tabId, newWindowId);
+  agentTabs.handleMoved(tabId);
+});
 chrome.windows.onFocusChanged.addListener((windowId) => {
   frontChanged();
   frontWindow.handleFocusChanged(windowId);

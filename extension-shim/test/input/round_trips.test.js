@@ -60,6 +60,8 @@ beforeEach(async () => {
 async function act(name, params) {
   calls.length = 0;
   const outcome = await actions[name](params, { tab_id: 7, timeout_ms: 10_000, client: 'test', signal: new AbortController().signal, begin() {}, admitAct() {}, onStop() {} });
+  // The next one does not follow at once.
+  mock.timers.tick(1_000);
   return { outcome, asked: [...calls] };
 }
 
@@ -73,8 +75,8 @@ test('on a page that was looked at before, acts ask no more than they need', asy
   for (const [name, params, needed] of [
     ['press_key', { key: 'a' }, ['getAllFrames', 'focused', ...KEY, 'landedAfter']],
     ['hover', { target: '#a' }, ['getAllFrames', 'find', ...MOVE, 'landed']],
-    ['click', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
-    ['check', { target: '#a' }, ['getAllFrames', 'find', 'tabs.get', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
+    ['click', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
+    ['check', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
     ['type', { target: '#a', text: 'Ann' }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landedAfter']],
     ['select_option', { target: '#a', values: ['Green'] }, ['getAllFrames', 'find', 'choose', 'landed']],
     ['fill_form', { fields: [{ target: '#a', value: 'Ann' }] }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landed']],
@@ -93,6 +95,12 @@ test('the options of a list in a form are chosen as it is found, once no chooser
   assert.deepEqual(sorted(asked), sorted([...CHOOSER, 'getAllFrames', 'find', 'insertText', ...KEY, 'getAllFrames', 'find', 'landed']));
   const { asked: alone } = await act('fill_form', { fields: [{ target: '#list', value: 'Green' }] });
   assert.deepEqual(sorted(alone), sorted([...CHOOSER, 'getAllFrames', 'find', 'choose', 'landed']));
+});
+
+test('in a tab behind another one no window is looked at', async () => {
+  tabs.handleActivated({ tabId: 8, windowId: 1 });
+  const { asked } = await act('click', { target: '#a' });
+  assert.ok(!asked.includes('windows.get') && asked.includes(PRESS[0]), `${asked}`);
 });
 
 test('with rules for sites the page is looked at before the first event and after the last one', async () => {

@@ -1,8 +1,10 @@
 // What an act switches on in a tab, and off again.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { installActs } from '../support/fake_acts.js';
 
+const { handleDetach } = await import('../../src/browser/debugger.js');
+const { CHOOSER_LINGER_MS } = await import('../../src/browser/limits.js');
 const { ActionError } = await import('../../src/lib/errors.js');
 const { withInput } = await import('../../src/input/session.js');
 
@@ -12,7 +14,41 @@ test('an act that finds its tab between two pages lets the person have file choo
   const acts = await installActs();
   chrome.webNavigation = { getFrame: async () => null, getAllFrames: async () => null };
   await assert.rejects(withInput(acts.context, {}, async (input) => { await input.ready(); return assert.fail('acted'); }), { code: 'navigation_interrupted' });
+  mock.timers.tick(CHOOSER_LINGER_MS);
   assert.deepEqual(choosers(acts), [true, false]);
+});
+
+const looks = (acts) => withInput(acts.context, {}, async (input) => { await input.ready(); return { value: {} }; });
+
+test('acts that follow each other switch file choosers off once, and the person has them again a moment after the last', async () => {
+  const acts = await installActs();
+  await looks(acts);
+  mock.timers.tick(CHOOSER_LINGER_MS - 1);
+  await looks(acts);
+  mock.timers.tick(CHOOSER_LINGER_MS - 1);
+  assert.deepEqual(choosers(acts), [true]);
+  mock.timers.tick(1);
+  assert.deepEqual(choosers(acts), [true, false]);
+  await looks(acts);
+  assert.deepEqual(choosers(acts), [true, false, true]);
+});
+
+test('no chooser can open in an act after one at which the browser refused that, or after the debugger was lost', async () => {
+  const acts = await installActs();
+  const { sendCommand } = chrome.debugger;
+  chrome.debugger.sendCommand = async (source, method, params) => {
+    await sendCommand(source, method, params);
+    if (method === 'Page.setInterceptFileChooserDialog') throw new Error('refused');
+  };
+  await assert.rejects(looks(acts), /refused/);
+  chrome.debugger.sendCommand = sendCommand;
+  await looks(acts);
+  assert.deepEqual(choosers(acts), [true, true]);
+  handleDetach({ tabId: 7 }, 'target_closed');
+  await looks(acts);
+  assert.deepEqual(choosers(acts), [true, true, true]);
+  mock.timers.tick(CHOOSER_LINGER_MS);
+  assert.deepEqual(choosers(acts), [true, true, true, false]);
 });
 
 test('a failure says that nothing has run until something was done to the page', async () => {
