@@ -21,6 +21,8 @@ export class Tabs {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #lastTold = '';
+  /** Whether more has changed than what the events about single tabs have told. */
+  #asks = false;
   /** @type {(tabs: BrowserTab[]) => void} */
   onChange = () => {};
   #policy;
@@ -70,13 +72,20 @@ export class Tabs {
 
   /** Something changed; many events of one page load make one frame. */
   handleChange() {
+    this.#asks = true;
+    this.#tellSoon();
+  }
+
+  #tellSoon() {
     this.#timer ??= setTimeout(() => this.#tell(), TABS_DEBOUNCE_MS);
   }
 
-  /** @param {chrome.tabs.Tab} tab */
+  /** The event has all of the tab: a page that loads makes several of them, and none makes the browser list its tabs. @param {chrome.tabs.Tab} tab */
   handleUpdated(tab) {
-    if (tab.id !== undefined) this.#tabs.set(tab.id, tab);
-    this.handleChange();
+    if (tab.id === undefined) return;
+    if (!this.#tabs.has(tab.id)) this.#asks = true;
+    this.#tabs.set(tab.id, tab);
+    this.#tellSoon();
   }
 
   /** The browser has given a tab another id, since it has unloaded its page. @param {number} added @param {number} removed */
@@ -215,12 +224,15 @@ export class Tabs {
   /** The daemon has every change before this resolves. */
   async tellNow() {
     clearTimeout(this.#timer);
+    this.#asks = true;
     await this.#tell();
   }
 
   async #tell() {
     this.#timer = undefined;
-    await this.load();
+    const asks = this.#asks;
+    this.#asks = false;
+    if (asks) await this.load();
     const before = this.#lastTold;
     const list = this.listToTell();
     if (this.#lastTold !== before) this.onChange(list);

@@ -1,6 +1,6 @@
 // Opening, closing and showing tabs, and what is checked of parameters.
 import assert from 'node:assert/strict';
-import { beforeEach, mock, test } from 'node:test';
+import { afterEach, beforeEach, mock, test } from 'node:test';
 import { installChrome, settled } from '../support/fakes.js';
 
 installChrome();
@@ -42,6 +42,9 @@ beforeEach(async () => {
   await tabs.tellNow();
   tabs.onChange = (list) => done.push(`told ${list.map(({ tab_id }) => tab_id)}`);
 });
+
+// A timer that is cleared after a reset upsets those that follow.
+afterEach(() => mock.timers.tick(50));
 
 const context = (over) => ({ tab_id: undefined, timeout_ms: 1000, seesAll: true, sees: () => true, hides: () => false, noteOpened: () => {}, signal: new AbortController().signal, begin: () => {}, admitAct: () => {}, onStop: () => {}, ...over });
 const run = (name, params = {}, over = {}) => actions[name](params, context(over)).then((outcome) => {
@@ -260,6 +263,25 @@ test('the tab that a window shows is known as soon as the browser tells it', asy
   assert.deepEqual([tabs.activeBeside(7), tabs.activeBeside(9)], [8, 9]);
   tabs.handleRemoved(8);
   assert.equal(tabs.activeBeside(7), undefined, 'the browser has not told which one it shows now');
+});
+
+test('a page that loads is told from the events of its tab, and a tab that came or went has the browser asked', async () => {
+  let queries = 0;
+  const { query } = chrome.tabs;
+  chrome.tabs.query = (about) => { queries += 1; return query(about); };
+  tabs.onChange = (list) => done.push(list.map(({ tab_id, url, title }) => `${tab_id} ${url} ${title}`).join());
+  const heard = async (change) => { change(); mock.timers.tick(50); await settled(); };
+  const tab = { id: 7, windowId: 1, url: 'http://b/', title: 'B', active: true };
+  open.set(7, tab);
+  await heard(() => { tabs.handleUpdated({ ...tab, status: 'loading', title: '' }); tabs.handleUpdated(tab); });
+  assert.deepEqual([done, queries], [['7 http://b/ B'], 0]);
+  open.set(8, { id: 8, windowId: 1, url: 'http://c/', title: 'C', active: false });
+  await heard(() => tabs.handleUpdated(open.get(8)));
+  open.delete(8);
+  await heard(() => tabs.handleRemoved(8));
+  open.set(7, { ...tab, title: 'C' });
+  await heard(() => tabs.handleChange());
+  assert.deepEqual([done.length, queries], [4, 3]);
 });
 
 test('of a site without a word neither address nor title is told, and the new tab of such a site is named', async () => {
