@@ -18,8 +18,11 @@ export async function pdf({ landscape, scale = 1, page_ranges = '' }, context) {
   if (page_ranges !== '' && (typeof page_ranges !== 'string' || !RANGES.test(page_ranges))) throw new ActionError('invalid_params', 'page_ranges must be such as 1-3,5');
   const paper = { landscape: checkedFlag('landscape', landscape), scale, pageRanges: page_ranges, printBackground: true, preferCSSPageSize: true };
   const { value: data, url, dialogs } = await lookAtPage(context, async (id) => {
+    const printed = print(id, paper);
+    printed.catch(console.debug);
+    // The browser's viewer prints as an empty page, which is soon done.
     if (await pdfWords(id)) throw new ActionError('unsupported', 'this tab shows a PDF already; printed, it would be an empty page', undefined, { hint: 'Get the file with execute_js: fetch(location.href); a screenshot shows the part in view.' });
-    return print(id, paper);
+    return printed;
   });
   return { value: { mime_type: 'application/pdf', data }, type: 'pdf', origin: originOf(url), dialogs };
 }

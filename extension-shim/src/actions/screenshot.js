@@ -5,7 +5,7 @@
 /** @import {PageArea, TabCapture} from '../browser/capture_tab.js' */
 
 import { withAttachedPage } from '../browser/attached_page.js';
-import { captureTab } from '../browser/capture_tab.js';
+import { assertPaints, captureTab } from '../browser/capture_tab.js';
 import { SCREENSHOT_MAX_SIDE, SCREENSHOT_SIDES } from '../browser/limits.js';
 import { drawMarks, isIn, marksOf } from '../browser/picture_marks.js';
 import { toldWay } from '../browser/scripted_way.js';
@@ -31,7 +31,8 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
   if (wanted && frame.fullPage) throw new ActionError('invalid_params', 'give target or full_page, not both');
   const { value: { url, ...value }, dialogs } = await withAttachedPage(context, async (tabId, scripted) => {
     context.begin();
-    if (!scripted) await assertPaints(tabId);
+    // Else it is seen when the page is measured.
+    if (!scripted && (wanted || isMarked)) assertPaints(await chrome.tabs.get(tabId));
     const clip = wanted ? areaOf(await waitForTarget({ tabId, signal: context.signal }, wanted, { kind: 'view', timeoutMs: patienceOf(context) })) : undefined;
     const marked = isMarked ? await marksOf(tabId, frame.fullPage || clip !== undefined) : [];
     const [coded, what] = [isMarked ? 'png' : format, { ...frame, ...(clip && { clip }) }];
@@ -45,14 +46,6 @@ export async function screenshot({ format = 'png', full_page, max_side = SCREENS
     return { data: await drawMarks(taken, shown, format), ...place, marks: lines.join('\n'), url: taken.url };
   }, { hasScripts: true });
   return { value: { mime_type: `image/${format}`, ...value, ...imageSize(value.data) }, type: 'image', origin: originOf(url), dialogs };
-}
-
-/** A tab that was loaded anew in the background paints nothing before it is shown: the capture would never end. @param {number} tabId */
-async function assertPaints(tabId) {
-  const { width } = await chrome.tabs.get(tabId);
-  if (width !== 0) return;
-  throw new ActionError('unsupported', 'the browser had unloaded this page, and paints no picture of it before the tab is shown', undefined,
-    { mayHaveRun: false, hint: 'Read it with a snapshot, open its address in a tab of your own, or show the tab with tab_activate if the person wants that.' });
 }
 
 /** For clicks: CSS px of the view = click_left + click_factor * px of the picture, likewise from the top. @param {TabCapture} taken */

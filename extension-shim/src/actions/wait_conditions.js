@@ -8,7 +8,7 @@
 import { attach, openRequests } from '../browser/debugger.js';
 import { DOWNLOAD_RECENT_MS, NETWORK_IDLE_MS } from '../browser/limits.js';
 import { brokenDownload, downloadOf } from '../browser/downloads.js';
-import { askDocuments, askFrames, documentsOf } from '../browser/page_world.js';
+import { askDocuments, askFrames, documentsAsking } from '../browser/page_world.js';
 import { elementRefs, policy, tabDownloads } from '../browser/state.js';
 import { parseTarget, queryInWords } from '../browser/target_query.js';
 import { findTarget, findTargets, labelOf, nearestElements } from '../browser/targets.js';
@@ -236,8 +236,10 @@ function scriptTrue(script, context, dialogs) {
 /** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document that has loaded */
 export async function takeLook(tabId, conditions) {
   const texts = conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  const documents = await documentsOf(tabId);
-  const [tab, answers] = await Promise.all([chrome.tabs.get(tabId), askDocuments(tabId, documents.seen, 'look', { texts })]);
+  const question = { name: 'look', argument: { texts } };
+  const asked = documentsAsking(tabId, question);
+  const [tab, { documents, answer }] = await Promise.all([chrome.tabs.get(tabId), asked]);
+  const answers = answer ? [{ document: documents.seen[0], value: answer.value }] : await askDocuments(tabId, documents.seen, question.name, question.argument);
   // A document that is on its way out answers nothing.
   if (answers[0]?.document.frameId !== 0) throw navigationInterrupted();
   const shows = (/** @type {string} */ text) => answers.some(({ value }) => value.shown[texts.indexOf(text)]);

@@ -104,13 +104,13 @@ class PageWait {
     try {
       const { look, changes } = await this.#inTime(takeLook(this.#tabId, this.#conditions));
       this.#last = look;
-      this.#watch(look.documents.seen, changes);
-      const told = {};
-      // All of them at the same look.
-      for (const { met } of this.#conditions) {
-        const fields = await this.#inTime(Promise.resolve(met(look)));
-        if (!fields) return null;
-        Object.assign(told, fields);
+      /** @type {Record<string, unknown> | null} */
+      let told = null;
+      try {
+        told = await this.#inTime(this.#met(look));
+      } finally {
+        // From the look on, not from now.
+        if (!told) this.#watch(look.documents.seen, changes);
       }
       return told;
     } catch (error) {
@@ -120,6 +120,17 @@ class PageWait {
       if (/error page|Cannot access contents/i.test(String(error))) return null;
       throw error;
     }
+  }
+
+  /** All of them at the same look. @param {PageLook} look @returns {Promise<Record<string, unknown> | null>} */
+  async #met(look) {
+    const told = {};
+    for (const { met } of this.#conditions) {
+      const fields = await met(look);
+      if (!fields) return null;
+      Object.assign(told, fields);
+    }
+    return told;
   }
 
   /** A page that hangs never answers. @template T @param {Promise<T>} work @returns {Promise<T>} */

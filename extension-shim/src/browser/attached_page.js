@@ -9,7 +9,7 @@ import { assertReachable } from '../policy/pages.js';
 import { commandError } from './debugger.js';
 import { meetDialogs } from './dialogs.js';
 import { chosenWay } from './scripted_way.js';
-import { assertPage } from './site_guard.js';
+import { assertPage, assertSeen } from './site_guard.js';
 import { tabs } from './state.js';
 import { endWait } from './unstick.js';
 
@@ -49,7 +49,7 @@ export async function lookAtPage(context, look) {
     await assertPage(tabId);
     context.begin();
     const value = await look(tabId);
-    return { value, url: await assertPage(tabId, { ran: true }) };
+    return { value, url: await assertSeen(tabId) };
   });
   return { ...seen, dialogs };
 }

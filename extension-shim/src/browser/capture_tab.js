@@ -9,7 +9,7 @@ import { cdp, commandError, hasFocus, withFocus } from './debugger.js';
 import { FIRST_CAPTURES_MAX, FOCUS_LINGER_MS, QUICK_PICTURE_MAX, SCREENSHOT_MAX_SIDE, SCREENSHOT_PATIENCE_MS } from './limits.js';
 import { whilePainting } from './painting.js';
 import { viewNow } from './pictures.js';
-import { assertPage } from './site_guard.js';
+import { assertPage, assertSeen } from './site_guard.js';
 import { tabs } from './state.js';
 
 /**
@@ -49,7 +49,7 @@ export async function captureTab(id, format, frame, signal) {
       };
       const data = await (isShown ? capture() : whilePainting(id, isPainted ? capture : () => untilSame(capture, signal)));
       // It may show another page, which has come meanwhile.
-      const url = await assertPage(id, { ran: true });
+      const url = await assertSeen(id);
       // Its own size counts: pixels of the screen and of the page differ by zoom and by screen.
       return { data, url, area, scale: imageSize(data).width / area.width, view };
     }, FOCUS_LINGER_MS);
@@ -57,6 +57,13 @@ export async function captureTab(id, format, frame, signal) {
     if (error instanceof ActionError) throw error;
     throw await commandError(error, id, await tabs.isOpen(id));
   }
+}
+
+/** A tab that was loaded anew in the background paints nothing before it is shown: the capture would never end. @param {{width?: number}} tab */
+export function assertPaints({ width }) {
+  if (width !== 0) return;
+  throw new ActionError('unsupported', 'the browser had unloaded this page, and paints no picture of it before the tab is shown', undefined,
+    { mayHaveRun: false, hint: 'Read it with a snapshot, open its address in a tab of your own, or show the tab with tab_activate if the person wants that.' });
 }
 
 /**
@@ -90,7 +97,8 @@ async function insist(id, params, signal) {
 
 /** The area to capture, scaled down if need be, and how many pixels that makes. @param {number} tabId @param {CaptureArea} frame */
 async function measured(tabId, { fullPage, maxSide, clip }) {
-  const { view: shown, metrics: { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } } = await viewNow(tabId);
+  const { tab, view: shown, metrics: { cssVisualViewport: seen, cssContentSize: all, visualViewport: device } } = await viewNow(tabId);
+  assertPaints(tab);
   const { zoom } = shown;
   const view = { x: seen.pageX, y: seen.pageY, width: seen.clientWidth, height: seen.clientHeight };
   const { x, y, width, height } = fullPage ? all : clip ? { ...clip, x: clip.x + view.x, y: clip.y + view.y } : view;

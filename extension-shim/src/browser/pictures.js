@@ -43,12 +43,12 @@ function shownView({ cssVisualViewport: seen, visualViewport: device }, zoom, do
   };
 }
 
-/** @param {number} tabId to which the debugger is attached @returns {Promise<{view: ShownView, metrics: any}>} `metrics`: of Page.getLayoutMetrics */
+/** @param {number} tabId to which the debugger is attached @returns {Promise<{view: ShownView, metrics: any, tab: chrome.tabs.Tab}>} `metrics`: of Page.getLayoutMetrics */
 export async function viewNow(tabId) {
   const [metrics, zoom, frame, tab] = await Promise.all([
     cdp(tabId, 'Page.getLayoutMetrics'), chrome.tabs.getZoom(tabId), chrome.webNavigation.getFrame({ tabId, frameId: 0 }), chrome.tabs.get(tabId),
   ]);
-  return { view: shownView(metrics, zoom, frame?.documentId ?? '', { ...tab, screen: screens.emulatedIn(tabId) }), metrics };
+  return { view: shownView(metrics, zoom, frame?.documentId ?? '', { ...tab, screen: screens.emulatedIn(tabId) }), metrics, tab };
 }
 
 export class PictureMemory {

@@ -23,6 +23,18 @@ export async function assertPage(tabId, so) {
   return url;
 }
 
+/**
+ * The same after a look at the page, which may be busy. What a document sends the browser comes after the news that the
+ * document is there: so of a page of the web the browser's own word is as good, and the page need not answer.
+ * @param {number} tabId @returns {Promise<string>} its URL
+ */
+export async function assertSeen(tabId) {
+  const frame = await chrome.webNavigation.getFrame({ tabId, frameId: 0 }).catch(() => null);
+  if (!frame || frame.errorOccurred || !/^https?:/.test(frame.url)) return assertPage(tabId, { ran: true });
+  await policy.admitIn(tabId, frame.url, { ran: true });
+  return frame.url;
+}
+
 /** @param {number} tabId @param {string | null} owner of its empty page @param {{ran?: boolean}} [so] rejects if the owner's pages may not be used */
 async function admitOwner(tabId, owner, so) {
   await policy.admitOwner(owner, so);

@@ -29,6 +29,7 @@ beforeEach(async () => {
       return {};
     },
   };
+  chrome.webNavigation.getFrame = async () => ({ documentId: 'D', url });
   policy.handleRules({ type: 'site_rules', default: 'allow', allow: [], deny: ['bad.test'] });
   await tabs.load();
 });

@@ -70,6 +70,7 @@ beforeEach(async () => {
       return answers[method]?.(params ?? {}) ?? {};
     },
   };
+  chrome.webNavigation.getFrame = async () => ({ url: shown.url, documentId: 'D' });
   go(ALLOWED);
   rules([], ['denied.example']);
   answers['Page.getResourceTree'] = () => ({ frameTree: { frame: { url: shown.url } } });
