@@ -40,8 +40,28 @@ export function rowOf(told) {
 
 /** @extends {RowStore<Row>} */
 export class CommandStore extends RowStore {
+  /** Those that are not over, by id. @type {Map<string, Row>} */
+  open = new Map();
+  /** Those that failed, by id, in the order in which the page was told. @type {Map<string, Row>} */
+  failed = new Map();
+
   constructor() {
     super(rowOf);
+  }
+
+  /** @override @param {Row} row */
+  kept(row) {
+    // One that stays keeps its place.
+    if (row.to === undefined) this.open.set(row.id, row);
+    else this.open.delete(row.id);
+    if (row.end === 'bad') this.failed.set(row.id, row);
+    else this.failed.delete(row.id);
+  }
+
+  /** @override @param {Row} row */
+  forgotten({ id }) {
+    this.open.delete(id);
+    this.failed.delete(id);
   }
 }
 

@@ -119,7 +119,7 @@ function follow(token) {
   byId('board').hidden = false;
   feed.run();
   // Running bars grow, so the list is drawn while there is one.
-  const isDue = () => isStale || store.all.slice(-200).some(({ to }) => to === undefined);
+  const isDue = () => isStale || store.open.size > 0;
   drawWhile(isDue, (withNumbers) => {
     isStale = false;
     (isRecordings ? recordings : list).draw();

@@ -47,7 +47,7 @@ export class DrawingsPanel {
 
   /** @param {CommandStore} store */
   draw(store) {
-    const waits = store.all.filter(({ id, end }) => id.startsWith(WAIT) && (end === 'open' || end === 'held'));
+    const waits = [...store.open.values()].filter(({ id }) => id.startsWith(WAIT));
     const kept = this.#kept.slice(0, LISTED);
     byId('drawings').hidden = waits.length === 0 && kept.length === 0;
     const about = [waits.map(({ id, agent }) => [id, agent]), kept, this.#count];

@@ -12,19 +12,20 @@ const FAILURES = 6;
 /** Tabs of a browser that are shown. */
 const TABS = 40;
 
-/** @param {CommandStore} store @param {(id: string) => void} open */
-export function drawCommands(store, open) {
-  const recent = store.since(Date.now() - RECENT_MS);
-  const isOpen = store.all.filter(({ end }) => end === 'open');
-  const held = store.all.filter(({ end }) => end === 'held');
+/** @param {CommandStore} store @param {(id: string) => void} show */
+export function drawCommands(store, show) {
+  const since = Date.now() - RECENT_MS;
+  const open = [...store.open.values()];
+  const isOpen = open.filter(({ end }) => end === 'open');
+  const held = open.filter(({ end }) => end === 'held');
   say(byId('n-running'), String(isOpen.length));
   say(byId('n-waiting'), held.length > 0 ? `${held.length} ${held.length === 1 ? 'waits' : 'wait'} for you` : 'none waits for you');
-  say(byId('n-recent'), String(recent.length));
-  const failed = recent.filter(({ end }) => end === 'bad');
+  say(byId('n-recent'), String(store.countSince(since)));
+  const failed = [...store.failed.values()].filter(({ from }) => from >= since);
   say(byId('n-failed'), String(failed.length));
   say(byId('n-reason'), failed.length > 0 ? `last: ${reasonOf(failed[failed.length - 1])}` : 'in the last 5 minutes');
-  drawJobs(store);
-  drawFailures(store, open);
+  drawJobs(isOpen);
+  drawFailures(store, show);
 }
 
 /** @param {Row} row */
@@ -32,9 +33,9 @@ function reasonOf(row) {
   return row.told.reason ?? row.status;
 }
 
-/** @param {CommandStore} store */
-function drawJobs(store) {
-  const jobs = store.all.filter(({ told, end }) => told.is_job && end === 'open');
+/** @param {Row[]} open commands */
+function drawJobs(open) {
+  const jobs = open.filter(({ told }) => told.is_job);
   byId('jobs').hidden = jobs.length === 0;
   renew(byId('job-list'), jobs.map(({ told }) => [told.correlation_id, told.progress]), () => jobs.map(({ told, action, agent }) => {
     const { message = told.message ?? '', progress } = told.progress ?? {};
@@ -43,12 +44,12 @@ function drawJobs(store) {
   }));
 }
 
-/** @param {CommandStore} store @param {(id: string) => void} open */
-function drawFailures(store, open) {
+/** @param {CommandStore} store @param {(id: string) => void} show */
+function drawFailures(store, show) {
   /** One line a code, with the newest command that failed so. @type {Map<string, {row: Row, count: number}>} */
   const codes = new Map();
-  for (const row of store.all) {
-    if (row.end !== 'bad' || !row.told.hint) continue;
+  for (const row of store.failed.values()) {
+    if (!row.told.hint) continue;
     const count = (codes.get(reasonOf(row))?.count ?? 0) + 1;
     codes.delete(reasonOf(row));
     codes.set(reasonOf(row), { row, count });
@@ -58,7 +59,7 @@ function drawFailures(store, open) {
   renew(byId('failure-list'), shown.map(({ row, count }) => [row.id, count]), () => shown.map(({ row, count }) => {
     const times = count > 1 ? ` · ${count} times` : '';
     const button = element('button', { type: 'button' }, element('span', { class: 'code' }, reasonOf(row)), ` ${row.action} · ${clock(row.from)}${times}`);
-    button.addEventListener('click', () => open(row.id));
+    button.addEventListener('click', () => show(row.id));
     return element('li', {}, button, element('p', { class: 'hint' }, row.told.hint));
   }));
 }

@@ -20,6 +20,11 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** The same for an attribute. @param {Element} node @param {string} name @param {string} value */
+export function mark(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
 /** Buttons of which one is chosen. @param {string} group its id @param {(chosen: Record<string, string>) => void} tell with the data of that button */
 export function offerChoice(group, tell) {
   const buttons = [...byId(group).children];

@@ -1,7 +1,7 @@
 // @ts-check
 // Rows on one time axis: all that the page has seen of them, and a list that shows those on the screen only.
 
-import { byId, clock, element, length, say } from './parts.js';
+import { byId, clock, element, length, mark, say } from './parts.js';
 import { drawSegments } from './phases.js';
 
 /** @import {Segment} from './phases.js' */
@@ -49,6 +49,7 @@ export class RowStore {
       const row = this.#rowOf(one);
       const known = this.#rows.get(row.id);
       this.#rows.set(row.id, row);
+      this.kept(row);
       if (known) this.#order[this.#order.lastIndexOf(known)] = row;
       else {
         let at = this.#order.length;
@@ -56,8 +57,22 @@ export class RowStore {
         this.#order.splice(at, 0, row);
       }
     }
-    if (this.#order.length > KEPT) for (const gone of this.#order.splice(0, this.#order.length - KEPT)) this.#rows.delete(gone.id);
+    if (this.#order.length > KEPT) this.#drop(this.#order.splice(0, this.#order.length - KEPT));
   }
+
+  /** @param {R[]} gone */
+  #drop(gone) {
+    for (const row of gone) {
+      this.#rows.delete(row.id);
+      this.forgotten(row);
+    }
+  }
+
+  /** For those who keep a list of some of the rows: a row is there, or has changed. @param {R} _row */
+  kept(_row) {}
+
+  /** @param {R} _row that the page keeps no longer */
+  forgotten(_row) {}
 
   /** @param {string} id */
   get(id) {
@@ -69,11 +84,15 @@ export class RowStore {
     return this.#order;
   }
 
-  /** @param {number} since @returns {R[]} those that began after it */
-  since(since) {
-    let at = this.#order.length;
-    while (at > 0 && this.#order[at - 1].from >= since) at -= 1;
-    return this.#order.slice(at);
+  /** @param {number} since @returns {number} how many began after it */
+  countSince(since) {
+    let [low, high] = [0, this.#order.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#order[middle].from < since) low = middle + 1;
+      else high = middle;
+    }
+    return this.#order.length - low;
   }
 }
 
@@ -89,8 +108,10 @@ export class RowList {
   #rows;
   /** @type {HTMLElement} */
   #axis;
-  /** Newest first. @type {R[]} */
+  /** Oldest first, as in the store; the list has the newest at the top. @type {R[]} */
   #shown = [];
+  /** The row at the top of the screen when it was scrolled or drawn last. @type {string | undefined} */
+  #top;
   /** @type {HTMLElement[]} */
   #pool = [];
   /** @type {((row: R) => boolean) | null} */
@@ -129,7 +150,28 @@ export class RowList {
   /** The rows that it shows, oldest first. */
   get shown() {
     this.#refresh();
-    return this.#shown.toReversed();
+    return this.#shown.slice();
+  }
+
+  #noteTop() {
+    this.#top = this.#at(Math.floor(this.#list.scrollTop / this.#height))?.id;
+  }
+
+  /** @param {number} place from the top @returns {R | undefined} */
+  #at(place) {
+    return this.#shown[this.#shown.length - 1 - place];
+  }
+
+  /** @param {number} from place @param {number} to place that is not among them @returns {R[]} from the top down */
+  #between(from, to) {
+    const count = this.#shown.length;
+    return this.#shown.slice(Math.max(0, count - to), Math.max(0, count - from)).reverse();
+  }
+
+  /** @param {string | undefined} id @returns {number} its place from the top; -1: it is not shown */
+  #placeOf(id) {
+    const at = this.#shown.findLastIndex((row) => row.id === id);
+    return at < 0 ? -1 : this.#shown.length - 1 - at;
   }
 
   /** The store has changed. */
@@ -166,16 +208,16 @@ export class RowList {
     if (!this.#isStale) return;
     this.#isStale = false;
     const height = this.#height;
-    const before = this.#shown[Math.floor(this.#list.scrollTop / height)]?.id;
+    const before = this.#top;
     const [isIn, find] = [this.#isIn, this.#find];
     const isAll = isIn === null && find === '';
     const all = this.#store.all;
-    this.#shown = (isAll ? all.slice() : all.filter((row) => (isIn === null || isIn(row)) && (find === '' || row.text.includes(find)))).reverse();
+    this.#shown = isAll ? all : all.filter((row) => (isIn === null || isIn(row)) && (find === '' || row.text.includes(find)));
     const full = `${this.#shown.length * height}px`;
     if (this.#rows.style.height !== full) this.#rows.style.height = full;
     // Who reads further down keeps their place.
     if (this.#list.scrollTop < height || before === undefined) return;
-    const now = this.#shown.findIndex(({ id }) => id === before);
+    const now = this.#placeOf(before);
     if (now > 0) this.#list.scrollTop = now * height + this.#list.scrollTop % height;
   }
 
@@ -202,15 +244,12 @@ export class RowList {
     const height = this.#height;
     const { scrollTop, clientHeight } = this.#list;
     const first = Math.max(0, Math.floor(scrollTop / height) - SPARE);
-    const visible = this.#shown.slice(first, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
-    const onScreen = this.#shown.slice(Math.floor(scrollTop / height), Math.ceil((scrollTop + clientHeight) / height));
+    const [top, bottom] = [Math.floor(scrollTop / height), Math.ceil((scrollTop + clientHeight) / height)];
+    const visible = this.#between(first, bottom + SPARE);
+    const onScreen = this.#between(top, bottom);
+    this.#noteTop();
     const range = this.#rangeOf(onScreen, scrollTop < height);
-    while (this.#pool.length < visible.length) this.#pool.push(this.#rows.appendChild(emptyRow(this.#look.cells())));
-    this.#pool.forEach((node, number) => {
-      const row = visible[number];
-      node.hidden = row === undefined;
-      if (row) this.#fill(node, row, first + number, range);
-    });
+    this.#nodesFor(visible).forEach((node, number) => this.#fill(node, visible[number], first + number, range));
     const chosen = this.#pool.find((node) => !node.hidden && node.dataset.id === this.#chosen);
     if (chosen) this.#list.setAttribute('aria-activedescendant', chosen.id);
     else this.#list.removeAttribute('aria-activedescendant');
@@ -221,12 +260,40 @@ export class RowList {
     this.#drawAxis(range);
   }
 
+  /**
+   * An element for each row, in their order: that of a row that was on the screen stays its own, and its words need no new layout.
+   * @param {R[]} visible @returns {HTMLElement[]}
+   */
+  #nodesFor(visible) {
+    const wanted = new Set(visible.map(({ id }) => id));
+    /** @type {Map<string, HTMLElement>} */
+    const own = new Map();
+    /** @type {HTMLElement[]} */
+    const free = [];
+    for (const node of this.#pool) {
+      const { id = '' } = node.dataset;
+      if (wanted.has(id) && !own.has(id)) own.set(id, node);
+      else free.push(node);
+    }
+    const nodes = visible.map(({ id }) => own.get(id) ?? free.shift() ?? emptyRow(this.#look.cells()));
+    this.#pool = [...nodes, ...free];
+    /** @type {Element | null} */
+    let next = this.#rows.firstElementChild;
+    for (const node of nodes) {
+      node.hidden = false;
+      if (node === next) next = next.nextElementSibling;
+      else this.#rows.insertBefore(node, next);
+    }
+    for (const node of free) node.hidden = true;
+    return nodes;
+  }
+
   /** @param {HTMLElement} node @param {R} row @param {number} place from the top @param {{from: number, to: number}} range */
   #fill(node, row, place, range) {
     node.style.transform = `translateY(${place * this.#height}px)`;
-    node.setAttribute('aria-selected', String(row.id === this.#chosen));
-    node.setAttribute('aria-posinset', String(place + 1));
-    node.setAttribute('aria-setsize', String(this.#shown.length));
+    mark(node, 'aria-selected', String(row.id === this.#chosen));
+    mark(node, 'aria-posinset', String(place + 1));
+    mark(node, 'aria-setsize', String(this.#shown.length));
     this.#look.fill(node, row);
     const track = /** @type {HTMLElement} */ (node.querySelector('.track'));
     drawSegments(track, row.segments, range);
@@ -265,24 +332,25 @@ export class RowList {
   #handleKey(event) {
     const height = this.#height;
     const page = Math.max(1, Math.floor(this.#list.clientHeight / height) - 1);
-    const now = this.#shown.findIndex(({ id }) => id === this.#chosen);
+    const now = this.#placeOf(this.#chosen);
     const last = this.#shown.length - 1;
     const steps = /** @type {Record<string, number>} */ ({ ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: last });
     if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
-      if (now >= 0) this.onOpen(this.#shown[now]);
+      if (now >= 0) this.onOpen(this.#at(now));
       byId('detail').focus();
       return;
     }
     if (!(event.key in steps) || last < 0) return;
     event.preventDefault();
     const next = Math.min(last, Math.max(0, steps[event.key]));
-    this.#chosen = this.#shown[next].id;
+    this.#chosen = this.#at(next)?.id ?? '';
     if (next * height < this.#list.scrollTop) this.#list.scrollTop = next * height;
     const bottom = (next + 1) * height - this.#list.clientHeight;
     if (bottom > this.#list.scrollTop) this.#list.scrollTop = bottom;
+    this.#noteTop();
     this.draw();
-    if (!byId('detail').hidden) this.onOpen(this.#shown[next]);
+    if (!byId('detail').hidden) this.onOpen(this.#at(next));
   }
 }
 

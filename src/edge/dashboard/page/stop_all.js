@@ -24,5 +24,5 @@ export function offerStop(token) {
 
 /** @param {CommandStore} store */
 export function drawStop(store) {
-  byId('stop-all').disabled = !store.all.some(({ to }) => to === undefined);
+  byId('stop-all').disabled = store.open.size === 0;
 }
