@@ -145,6 +145,42 @@ async fn a_redirect_to_a_denied_site_and_a_page_that_goes_there_meanwhile_are_no
 }
 
 #[tokio::test]
+async fn looks_while_a_page_leaves_for_a_denied_site_tell_nothing_of_that_site() {
+    let stage = Stage::set().await;
+    stage.deny_other_site().await;
+    let mut told_of_page = 0;
+    for delay in 0..RACES {
+        let open = json!({"action": "tab_open", "url": stage.pages.url("/")});
+        let opened = stage.answer("interact", open).await;
+        let tab = &opened["result"]["value"]["tab_id"];
+        let looks = [
+            json!({"what": "page_summary", "tab_id": tab}),
+            json!({"what": "dom", "selector": "body", "tab_id": tab}),
+        ];
+        let leave = format!(
+            "setTimeout(() => location.href = '{}', {})",
+            stage.denied("/second"),
+            5 * delay
+        );
+        let leave = json!({"action": "execute_js", "script": leave, "tab_id": tab});
+        stage.answer("interact", leave).await;
+        // One of them is under way as the page leaves.
+        for look in looks.iter().cycle() {
+            let seen = stage.answer("analyze", look.clone()).await;
+            assert!(!seen.to_string().contains("Second Page"), "{seen}");
+            told_of_page += u32::from(seen["status"] == "complete");
+            if seen["reason"] == "blocked_by_policy" {
+                break;
+            }
+        }
+    }
+    println!("{told_of_page} looks came before the pages left");
+    assert!(told_of_page > 0, "no look came before the pages left");
+    stage.browser.end().await;
+    stage.daemon.stop().await;
+}
+
+#[tokio::test]
 async fn a_rule_that_comes_while_a_script_runs_ends_the_script_there_and_then() {
     let stage = Stage::set().await;
     let open = json!({"action": "tab_open", "url": stage.denied("/second")});
