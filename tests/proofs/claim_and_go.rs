@@ -658,7 +658,6 @@ fn threads() -> usize {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "for who runs it alone")]
 fn no_order_of_crashes_losses_and_takeovers_runs_a_command_twice() {
     let search = ALL_RULES.checker().threads(threads()).spawn_bfs().join();
     let (states, depth) = (search.unique_state_count(), search.max_depth());
