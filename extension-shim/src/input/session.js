@@ -130,6 +130,7 @@ async function isBehind(tabId) {
 
 export class InputSession {
   #context;
+  #startedAt = performance.now();
   #hasActed = false;
   #isCutOff = false;
   /** @type {EffectWatch | null} */
@@ -165,8 +166,10 @@ export class InputSession {
     return this.#effects?.hasBegun === true;
   }
 
+  /** How long it may wait from now on: what fails says why, as long as the command has the time to. */
   get patienceMs() {
-    return patienceOf(this.#context);
+    const left = this.#context.timeout_ms - TELL_MS - (performance.now() - this.#startedAt);
+    return Math.max(0, Math.min(patienceOf(this.#context), left));
   }
 
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */

@@ -64,3 +64,18 @@ test('a failure says that nothing has run until something was done to the page',
   const refused = () => { throw new ActionError('blocked_by_policy', 'no', undefined, { mayHaveRun: true }); };
   assert.deepEqual(await failure(refused), ['blocked_by_policy', true]);
 });
+
+test('what an act waits for late in its time is waited for no longer than leaves the time to say why', async () => {
+  const acts = await installActs();
+  let now = 1_000;
+  const { mock: clock } = mock.method(performance, 'now', () => now);
+  await withInput(acts.context, {}, async (input) => {
+    const told = [0, 3_000, 9_000].map((passed) => {
+      now = 1_000 + passed;
+      return input.patienceMs;
+    });
+    assert.deepEqual(told, [4_500, 1_500, 0]);
+    return { value: {} };
+  });
+  clock.restore();
+});
