@@ -23,6 +23,8 @@ export class Tabs {
   #lastTold = '';
   /** Whether more has changed than what the events about single tabs have told. */
   #asks = false;
+  /** Questions to the browser that are under way: an answer may be older than an event that comes before it. */
+  #asking = 0;
   /** @type {(tabs: BrowserTab[]) => void} */
   onChange = () => {};
   #policy;
@@ -40,9 +42,19 @@ export class Tabs {
 
   /** Asks the browser for all of it. */
   async load() {
-    const [all, focused] = await Promise.all([chrome.tabs.query({}), lastFocusedWindow()]);
+    const [all, focused] = await this.#whileAsking(() => Promise.all([chrome.tabs.query({}), lastFocusedWindow()]));
     this.#focusedWindow = focused.incognito ? this.#windowBehind(all) : focused.id ?? chrome.windows.WINDOW_ID_NONE;
     this.#tabs = new Map(all.map((tab) => [/** @type {number} */ (tab.id), tab]));
+  }
+
+  /** @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
+  async #whileAsking(ask) {
+    this.#asking += 1;
+    try {
+      return await ask();
+    } finally {
+      this.#asking -= 1;
+    }
   }
 
   /** Nobody is to notice that the person is in a private window. @param {chrome.tabs.Tab[]} all @returns {number} the window for which they take it */
@@ -83,7 +95,7 @@ export class Tabs {
   /** The event has all of the tab: a page that loads makes several of them, and none makes the browser list its tabs. @param {chrome.tabs.Tab} tab */
   handleUpdated(tab) {
     if (tab.id === undefined) return;
-    if (!this.#tabs.has(tab.id)) this.#asks = true;
+    if (!this.#tabs.has(tab.id) || this.#asking > 0) this.#asks = true;
     this.#tabs.set(tab.id, tab);
     this.#tellSoon();
   }
@@ -158,7 +170,7 @@ export class Tabs {
   async #asked(tabId) {
     try {
       // Of the number of no tab the browser says so before it gives a promise.
-      return await chrome.tabs.get(tabId);
+      return await this.#whileAsking(() => chrome.tabs.get(tabId));
     } catch {
       return undefined;
     }

@@ -284,6 +284,21 @@ test('a page that loads is told from the events of its tab, and a tab that came 
   assert.deepEqual([done.length, queries], [4, 3]);
 });
 
+test('an answer of the browser that is older than an event before it does not count for long', async () => {
+  const tab = { id: 7, windowId: 1, url: 'http://b/', title: 'B', active: true };
+  let answer = () => {};
+  const { query } = chrome.tabs;
+  chrome.tabs.query = () => new Promise((resolve) => { answer = () => resolve([{ ...tab, title: '' }]); });
+  const loaded = tabs.load();
+  tabs.handleUpdated(tab);
+  answer();
+  await loaded;
+  [chrome.tabs.query, open] = [query, new Map([[7, tab]])];
+  mock.timers.tick(50);
+  await settled();
+  assert.equal(tabs.titleOf(7), 'B');
+});
+
 test('of a site without a word neither address nor title is told, and the new tab of such a site is named', async () => {
   const hides = (url) => url.startsWith('http://b');
   open.set(8, { id: 8, windowId: 1, url: 'http://b/', title: 'B', active: false });

@@ -294,7 +294,7 @@ async fn a_page_of_more_text_than_is_read_at_once_is_read_in_part_and_says_so() 
             "document.body.replaceChildren(...Array.from({{ length: 5_000 }}, () => {paragraph}))"
         ))
         .await;
-    let page = stage.act("snapshot", json!({})).await;
+    let page = stage.act("snapshot", json!({"timeout_ms": 30_000})).await;
     assert_has(&page, &["more lines: give a part", "the page has more than is read at once"]);
     stage.end().await;
 }
