@@ -25,9 +25,8 @@ const interceptions = new WeakMap();
  * @returns {{isOn: boolean, begun: Promise<unknown>, end: () => void}} `isOn`: none is shown; `begun`: none is shown by then
  */
 export function interceptChoosers(tabId) {
-  const session = sessionKey(tabId);
-  const known = session && interceptions.get(session);
-  const interception = known ?? begin(tabId, session);
+  const session = sessionKey(tabId) ?? {};
+  const interception = interceptions.get(session) ?? begin(tabId, session);
   clearTimeout(interception.timer);
   interception.users += 1;
   return {
@@ -40,27 +39,26 @@ export function interceptChoosers(tabId) {
   };
 }
 
-/** @param {number} tabId @param {object | undefined} session @returns {Interception} */
+/** @param {number} tabId @param {object} session @returns {Interception} */
 function begin(tabId, session) {
   // After what the act asks for at once: its first event waits for both.
   const begun = Promise.resolve().then(() => cdp(tabId, METHOD, { enabled: true }));
   /** @type {Interception} */
   const interception = { users: 0, isOn: false, begun, endRegaining: onRegained(tabId, METHOD, { enabled: true }), timer: undefined };
-  if (session) interceptions.set(session, interception);
+  interceptions.set(session, interception);
   begun.then(() => { interception.isOn = true; }, (error) => {
     console.debug(error);
     // The next act tries again.
-    if (session && interceptions.get(session) === interception) interceptions.delete(session);
+    if (interceptions.get(session) === interception) interceptions.delete(session);
   });
   return interception;
 }
 
-/** @param {number} tabId @param {object | undefined} session @param {Interception} interception */
+/** @param {number} tabId @param {object} session @param {Interception} interception */
 function end(tabId, session, interception) {
   interception.endRegaining();
-  if (!session || sessionKey(tabId) !== session) return;
-  // Unless another has begun after a failure.
-  if (interceptions.get(session) !== interception) return;
+  // It has ended with its session, or another has begun after a failure.
+  if (sessionKey(tabId) !== session || interceptions.get(session) !== interception) return;
   interceptions.delete(session);
   cdp(tabId, METHOD, { enabled: false }).catch(console.debug);
 }

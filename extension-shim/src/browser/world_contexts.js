@@ -126,20 +126,21 @@ export class WorldContexts {
 
   /**
    * The field for which the page opens a file chooser while `act` lasts or soon after. No chooser is shown. Those of the
-   * page's own process are kept away until the command ends.
+   * page's own process stay away until the act ends that this is a part of.
    * @param {number} tabId @param {() => Promise<unknown>} act @param {number} ms @param {AbortSignal} signal
    * @returns {Promise<{sessionId: string | undefined, frameId: string, backendNodeId?: number} | null>}
    */
   async chooserDuring(tabId, act, ms, signal) {
-    const sessions = [undefined, ...this.#processesOf(tabId)];
-    const set = (/** @type {string | undefined} */ sessionId, /** @type {boolean} */ enabled) => within(FRAME_ANSWER_MS, cdp(tabId, 'Page.setInterceptFileChooserDialog', { enabled }, sessionId));
+    const frames = [...this.#processesOf(tabId)];
+    const set = (/** @type {string} */ method, /** @type {object} */ params, /** @type {(string | undefined)[]} */ of) =>
+      Promise.all(of.map((sessionId) => within(FRAME_ANSWER_MS, cdp(tabId, method, params, sessionId)).catch(console.debug)));
+    const intercept = 'Page.setInterceptFileChooserDialog';
     // Without it the process of a frame tells of no chooser. That of the page has it on.
-    const sees = sessions.filter((sessionId) => sessionId !== undefined).map((sessionId) => within(FRAME_ANSWER_MS, cdp(tabId, 'Page.enable', {}, sessionId)).catch(console.debug));
-    await Promise.all(sees);
+    await set('Page.enable', {}, frames);
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     try {
-      await Promise.all(sessions.map((sessionId) => set(sessionId, true).catch(console.debug)));
+      await set(intercept, { enabled: true }, [undefined, ...frames]);
       /** @type {Promise<any>} */
       const opened = new Promise((resolve) => { this.#choosers.set(tabId, resolve); });
       await act();
@@ -150,7 +151,7 @@ export class WorldContexts {
     } finally {
       clearTimeout(timer);
       this.#choosers.delete(tabId);
-      await Promise.all(sessions.map((sessionId) => sessionId !== undefined && set(sessionId, false).catch(console.debug)));
+      await set(intercept, { enabled: false }, frames);
     }
   }
 }

@@ -95,10 +95,12 @@ export async function withInput(context, { snapshot, takesChooser = false, hasSc
 
 /**
  * How long a command waits for its target: as long as it may run, if the agent has chosen its time.
- * @param {{timeout_ms: number}} command @returns {number}
+ * @param {{timeout_ms: number}} command @param {number} [passedMs] since it began @returns {number}
  */
-export function patienceOf({ timeout_ms }) {
-  return Math.max(0, [EXECUTE_USUAL_MS, EXECUTE_HOLDING_MS].includes(timeout_ms) ? TARGET_USUAL_MS : timeout_ms - TELL_MS);
+export function patienceOf({ timeout_ms }, passedMs = 0) {
+  const left = timeout_ms - TELL_MS - passedMs;
+  const isUsual = [EXECUTE_USUAL_MS, EXECUTE_HOLDING_MS].includes(timeout_ms);
+  return Math.max(0, isUsual ? Math.min(TARGET_USUAL_MS, left) : left);
 }
 
 /** @param {unknown} snapshot @returns {'whole' | 'diff' | null} */
@@ -166,10 +168,9 @@ export class InputSession {
     return this.#effects?.hasBegun === true;
   }
 
-  /** How long it may wait from now on: what fails says why, as long as the command has the time to. */
+  /** From now on. */
   get patienceMs() {
-    const left = this.#context.timeout_ms - TELL_MS - (performance.now() - this.#startedAt);
-    return Math.max(0, Math.min(patienceOf(this.#context), left));
+    return patienceOf(this.#context, performance.now() - this.#startedAt);
   }
 
   /** @param {(input: InputSession) => Promise<ActResult>} act @param {'whole' | 'diff' | null} form @param {boolean} takesChooser @returns {Promise<Outcome>} */

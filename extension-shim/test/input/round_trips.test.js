@@ -103,6 +103,21 @@ test('in a tab behind another one no window is looked at', async () => {
   assert.ok(!asked.includes('windows.get') && asked.includes(PRESS[0]), `${asked}`);
 });
 
+test('the window of a tab that has just been moved is asked for', async () => {
+  const seen = [];
+  chrome.tabs.get = async () => ({ id: 7, windowId: 2, active: true });
+  chrome.windows.get = async (id) => {
+    seen.push(id);
+    if (id === 1) throw new Error('No window with id: 1.');
+    return { focused: false };
+  };
+  world.clickByScript = true;
+  assert.equal((await act('click', { target: '#a' })).outcome.value.input, 'scripted');
+  tabs.handleAttached(7, 2);
+  await act('click', { target: '#a' });
+  assert.deepEqual([seen[0], seen.slice(1).every((id) => id === 2)], [1, true], `${seen}`);
+});
+
 test('with rules for sites the page is looked at before the first event and after the last one', async () => {
   policy.handleRules({ type: 'site_rules', allow: [], deny: ['other.test'] });
   for (const [name, params] of [['click', { target: '#a' }], ['press_key', { key: 'a' }], ['type', { target: '#a', text: 'Ann' }]]) {

@@ -57,14 +57,10 @@ export class RowStore {
         this.#order.splice(at, 0, row);
       }
     }
-    if (this.#order.length > KEPT) this.#drop(this.#order.splice(0, this.#order.length - KEPT));
-  }
-
-  /** @param {R[]} gone */
-  #drop(gone) {
-    for (const row of gone) {
-      this.#rows.delete(row.id);
-      this.forgotten(row);
+    if (this.#order.length <= KEPT) return;
+    for (const gone of this.#order.splice(0, this.#order.length - KEPT)) {
+      this.#rows.delete(gone.id);
+      this.forgotten(gone);
     }
   }
 
@@ -108,10 +104,8 @@ export class RowList {
   #rows;
   /** @type {HTMLElement} */
   #axis;
-  /** Oldest first, as in the store; the list has the newest at the top. @type {R[]} */
+  /** At the last look at the store; oldest first, the list has the newest at the top. @type {R[]} */
   #shown = [];
-  /** The row at the top of the screen when it was scrolled or drawn last. @type {string | undefined} */
-  #top;
   /** @type {HTMLElement[]} */
   #pool = [];
   /** @type {((row: R) => boolean) | null} */
@@ -150,11 +144,7 @@ export class RowList {
   /** The rows that it shows, oldest first. */
   get shown() {
     this.#refresh();
-    return this.#shown.slice();
-  }
-
-  #noteTop() {
-    this.#top = this.#at(Math.floor(this.#list.scrollTop / this.#height))?.id;
+    return this.#shown;
   }
 
   /** @param {number} place from the top @returns {R | undefined} */
@@ -208,11 +198,11 @@ export class RowList {
     if (!this.#isStale) return;
     this.#isStale = false;
     const height = this.#height;
-    const before = this.#top;
+    const before = this.#at(Math.floor(this.#list.scrollTop / height))?.id;
     const [isIn, find] = [this.#isIn, this.#find];
     const isAll = isIn === null && find === '';
     const all = this.#store.all;
-    this.#shown = isAll ? all : all.filter((row) => (isIn === null || isIn(row)) && (find === '' || row.text.includes(find)));
+    this.#shown = isAll ? all.slice() : all.filter((row) => (isIn === null || isIn(row)) && (find === '' || row.text.includes(find)));
     const full = `${this.#shown.length * height}px`;
     if (this.#rows.style.height !== full) this.#rows.style.height = full;
     // Who reads further down keeps their place.
@@ -247,7 +237,6 @@ export class RowList {
     const [top, bottom] = [Math.floor(scrollTop / height), Math.ceil((scrollTop + clientHeight) / height)];
     const visible = this.#between(first, bottom + SPARE);
     const onScreen = this.#between(top, bottom);
-    this.#noteTop();
     const range = this.#rangeOf(onScreen, scrollTop < height);
     this.#nodesFor(visible).forEach((node, number) => this.#fill(node, visible[number], first + number, range));
     const chosen = this.#pool.find((node) => !node.hidden && node.dataset.id === this.#chosen);
@@ -348,7 +337,6 @@ export class RowList {
     if (next * height < this.#list.scrollTop) this.#list.scrollTop = next * height;
     const bottom = (next + 1) * height - this.#list.clientHeight;
     if (bottom > this.#list.scrollTop) this.#list.scrollTop = bottom;
-    this.#noteTop();
     this.draw();
     if (!byId('detail').hidden) this.onOpen(this.#at(next));
   }
