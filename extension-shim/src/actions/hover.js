@@ -15,7 +15,7 @@ export async function hover({ snapshot, ...place }, context) {
     const target = await input.reach(where, { kind: 'hover' });
     const point = pointOf(target);
     await input.ready(target);
-    await input.send(moved(point), flush(point));
+    await input.conclude(target, [], moved(point), flush(point));
     // A pointer that was there already enters nothing.
     return { target, value: { hovered: target.label }, tell: (after) => (after.events.mouseover ? landedOn(after, 'mouseover') : {}) };
   });

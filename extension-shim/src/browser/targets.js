@@ -386,12 +386,31 @@ export function refOf(tabId, document, count, id) {
 }
 
 /**
+ * Asks, before the pointer moves to a target, whether the target is where it was by then and its events are watched anew:
+ * the document answers once it has got the move.
+ * @param {ReadyTarget} target @param {ReadyOptions['kind']} kind @param {number} part @returns {Promise<boolean | undefined>} undefined: it is to be asked again
+ */
+export async function isThereAfterMove({ tabId, document, id, inner, point }, kind, part) {
+  const answer = await askDocument(tabId, document, 'checkAfterMove', { at: inner ?? point, ...pointed(id, kind, part) }).catch(() => null);
+  return answer ? isAt(answer, inner) : undefined;
+}
+
+/**
  * Whether a target is where it was, under the pointer, and its events are watched anew. A list that is drawn anew while
  * the pointer is over a row may put it back a moment later, with another row under the pointer.
  * @param {ReadyTarget} target @param {ReadyOptions['kind']} kind @param {number} part
  */
 export async function isStillThere({ tabId, document, id, inner }, kind, part) {
-  const { verdict, point } = await askDocument(tabId, document, 'check', { id, options: { kind, atOnce: true, isPointedAt: true, part }, arm: true });
+  return isAt(await askDocument(tabId, document, 'check', pointed(id, kind, part)), inner);
+}
+
+/** @param {number} id @param {ReadyOptions['kind']} kind @param {number} part */
+function pointed(id, kind, part) {
+  return { id, options: { kind, atOnce: true, isPointedAt: true, part }, arm: true };
+}
+
+/** @param {{verdict: string, point: {x: number, y: number}}} answer @param {ReadyTarget['inner']} inner */
+function isAt({ verdict, point }, inner) {
   return verdict === 'ready' && Math.abs(point.x - (inner?.x ?? point.x)) < 1 && Math.abs(point.y - (inner?.y ?? point.y)) < 1;
 }
 
@@ -423,8 +442,8 @@ export async function focusTarget({ tabId, document, id }) {
 /**
  * @typedef {Pick<ReadyTarget, 'tabId' | 'document'> & {id?: number}} ArmedTarget
  *
- * Asks for the consequences of keys before they are sent: the document answers once it has got them.
- * @param {ArmedTarget} target @param {{entries?: TextEntryCheck[], keys: number}} asked how many go up
+ * Asks for the consequences of events before they are sent: the document answers once it has got them.
+ * @param {ArmedTarget} target @param {{entries?: TextEntryCheck[], keys: number} | {at: {x: number, y: number}}} asked how many keys go up, or where the pointer comes, in the frame's view
  * @returns {Promise<any>} null or undefined: it is to be asked again
  */
 export function landedAfter({ tabId, document, id }, asked) {

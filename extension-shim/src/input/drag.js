@@ -47,7 +47,7 @@ async function carry(input, start, to, steps) {
     const way = Array.from({ length: steps }, (_, at) => (at + 1) / steps).map((part) => ({ x: origin.x + (aim.x - origin.x) * part, y: origin.y + (aim.y - origin.y) * part }));
     for (let at = 0; at < steps; at += MOVES_AT_ONCE) await pointer.move(...way.slice(at, at + MOVES_AT_ONCE));
     // Pages look where it is when they paint.
-    await askDocument(input.tabId, end.document, 'twoFrames');
+    await askDocument(input.tabId, end.document, 'nextFrame');
     await sway(pointer, end.document);
     await pointer.drop();
     return { start, end, hasData: pointer.data !== null };

@@ -41,7 +41,7 @@ import { assertPage, documentNow } from '../browser/site_guard.js';
 import { viewNow } from '../browser/pictures.js';
 import { ownClipboards, pictures, policy, tabs } from '../browser/state.js';
 import { parseTarget } from '../browser/target_query.js';
-import { focusTarget, goneError, isStillThere, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
+import { focusTarget, goneError, isStillThere, isThereAfterMove, landed, landedAfter, targetAt, targetAtFocus, waitForTarget } from '../browser/targets.js';
 import { endWait, unstick } from '../browser/unstick.js';
 import { ActionError, closedMeanwhile, messageOf } from '../lib/errors.js';
 import { within } from '../lib/within.js';
@@ -353,8 +353,11 @@ export class InputSession {
     for (let part = 0; part < APPROACHES; part += 1) {
       const point = pointOf(aim);
       await this.ready(aim);
+      // The frame in it gets the move.
+      const early = aim.isOverFrame ? undefined : isThereAfterMove(aim, options.kind, part);
       await this.send(moved(point), flush(point));
-      const [isThere] = await Promise.all([isStillThere(aim, options.kind, part), this.ready(aim)]);
+      const known = await this.#told(early);
+      const [isThere] = await Promise.all([known ?? isStillThere(aim, options.kind, part), this.ready(aim)]);
       if (isThere) return aim;
       aim = await this.findParsed(aim.wanted ?? { ref: aim.ref }, { ...options, part: part + 1 });
     }
@@ -452,17 +455,26 @@ export class InputSession {
   }
 
   /**
-   * Sends the last keys of an act, and asks with them for their consequences: the document tells them once it has got
-   * the keys. Only for keys that enter text: what others set off, a navigation or a tab, comes by another way, and would
-   * come after the answer. @param {ArmedTarget} target whose events are watched @param {TextEntryCheck[]} entries as of `ActResult` @param {InputEventCommand[]} events
+   * Sends the last events of an act, and asks with them for their consequences: the document tells them once it has got
+   * the events. Only for keys that enter text, and moves: what others set off, a navigation or a tab, comes by another
+   * way, and would come after the answer. @param {ReadyTarget} target whose events are watched @param {TextEntryCheck[]} entries as of `ActResult` @param {InputEventCommand[]} events
    */
   async conclude(target, entries, ...events) {
     this.#context.begin();
     const keys = events.filter(({ type }) => type === 'keyUp').length;
-    const early = keys > 0 ? landedAfter(target, { ...(entries.length > 0 && { entries }), keys }) : null;
+    const at = target.isOverFrame ? undefined : target.inner ?? target.point;
+    const isMove = events.some(({ type }) => type === 'mouseMoved');
+    /** @type {Promise<any> | undefined} */
+    let early;
+    if (keys > 0) early = landedAfter(target, { ...(entries.length > 0 && { entries }), keys });
+    else if (isMove && at) early = landedAfter(target, { at });
     await this.send(...events);
-    // A page may keep the keys from all who listen after it.
-    if (early) this.#concluded = { target, answer: within(EVENTS_MS, early).catch(() => undefined) };
+    if (early) this.#concluded = { target, answer: this.#told(early) };
+  }
+
+  /** The answer to a question that was asked before events were sent. A page may keep events from all who listen after it. @template T @param {Promise<T> | undefined} early */
+  async #told(early) {
+    return early && within(EVENTS_MS, early).catch(() => undefined);
   }
 
   /** The consequences of the act. @param {ArmedTarget} target @param {TextEntryCheck[]} [entries] @returns {Promise<LandedAct>} */

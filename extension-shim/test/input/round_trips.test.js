@@ -27,7 +27,7 @@ beforeEach(async () => {
   calls = [];
   isFocused = true;
   world = {
-    find: ({ ready }) => ({ total: 1, matches: [MATCH], ...(ready && { checked: { ...READY, checked: 'false', ...(ready.enter && { entry: world.enter }) } }), ...ABOUT }), check: READY, twoFrames: undefined,
+    find: ({ ready }) => ({ total: 1, matches: [MATCH], ...(ready && { checked: { ...READY, checked: 'false', ...(ready.enter && { entry: world.enter }) } }), ...ABOUT }), check: READY, checkAfterMove: READY, twoFrames: undefined,
     focused: { hit: { id: 1, role: 'textbox', name: 'Name' }, ...ABOUT }, enter: { found: { kind: 'text', id: 1, role: 'textbox', name: 'Name' }, ...ABOUT },
     landedAfter: { ...LANDED, entered: [{}] }, landed: LANDED, choose: { found: { chosen: ['Green'] }, ...ABOUT },
   };
@@ -74,9 +74,9 @@ const sorted = (/** @type {string[]} */ all) => [...all].sort();
 test('on a page that was looked at before, acts ask no more than they need', async () => {
   for (const [name, params, needed] of [
     ['press_key', { key: 'a' }, ['getAllFrames', 'focused', ...KEY, 'landedAfter']],
-    ['hover', { target: '#a' }, ['getAllFrames', 'find', ...MOVE, 'landed']],
-    ['click', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
-    ['check', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'check', ...PRESS, 'landed']],
+    ['hover', { target: '#a' }, ['getAllFrames', 'find', ...MOVE, 'landedAfter']],
+    ['click', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'checkAfterMove', ...PRESS, 'landed']],
+    ['check', { target: '#a' }, ['getAllFrames', 'find', 'windows.get', ...MOVE, 'checkAfterMove', ...PRESS, 'landed']],
     ['type', { target: '#a', text: 'Ann' }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landedAfter']],
     ['select_option', { target: '#a', values: ['Green'] }, ['getAllFrames', 'find', 'choose', 'landed']],
     ['fill_form', { fields: [{ target: '#a', value: 'Ann' }] }, ['getAllFrames', 'find', 'insertText', ...KEY, 'landed']],
@@ -86,6 +86,23 @@ test('on a page that was looked at before, acts ask no more than they need', asy
   }
   const { asked } = await act('find', { text: 'Save' });
   assert.deepEqual(asked, ['find', 'getAllFrames', 'getFrame']);
+});
+
+test('of a page that keeps the pointer\'s moves to itself the place is looked at once more, after the move', async () => {
+  world.landedAfter = null;
+  assert.ok((await act('hover', { target: '#a' })).asked.includes('landed'));
+  for (const kept of [null, new Promise(() => {})]) {
+    world.checkAfterMove = () => kept;
+    const clicked = act('click', { target: '#a' });
+    for (let at = 0; at < 300; at += 1) await Promise.resolve();
+    mock.timers.tick(5);
+    const { asked } = await clicked;
+    assert.ok(asked.indexOf('check') > asked.indexOf(MOVE[1]) && asked.indexOf('check') < asked.indexOf(PRESS[0]), `${asked}`);
+  }
+  let moves = 0;
+  world.checkAfterMove = () => (++moves === 1 ? { ...READY, verdict: 'covered', point: undefined } : READY);
+  const { asked } = await act('click', { target: '#a' });
+  assert.ok(asked.lastIndexOf('find') > asked.indexOf(MOVE[1]) && !asked.includes('check'), `it is found anew: ${asked}`);
 });
 
 test('the options of a list in a form are chosen as it is found, once no chooser of files can open', async () => {

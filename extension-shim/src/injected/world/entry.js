@@ -111,6 +111,13 @@ class PageWorld {
     return { ...checked, ...(field && { field }), ...(entry && { entry }), ...(choice && { choice }), ...this.#about() };
   }
 
+  /** The same, once the pointer has come; null: it has not, and nobody waits any more. @param {CheckQuestion & {at: {x: number, y: number}}} asked */
+  async checkAfterMove({ at, ...question }) {
+    if (!await this.#events.pointerAt(at)) return null;
+    this.begin();
+    return this.check(question);
+  }
+
   /** @param {{place: number, x: number, y: number, isPointed: boolean}} inner */
   fromFrame(inner) {
     const point = this.#readiness.fromFrame(inner);
@@ -168,6 +175,11 @@ class PageWorld {
     return new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(() => resolve())); });
   }
 
+  /** Resolves when all that the page has put off until its next frame is done. @returns {Promise<void>} */
+  nextFrame() {
+    return new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)); });
+  }
+
   /** Resolves when the page's timers that are due have run. @returns {Promise<void>} */
   timersTurn() {
     return new Promise((resolve) => { setTimeout(resolve); });
@@ -181,12 +193,16 @@ class PageWorld {
     return { ...this.#events.landed(id), ...texts, ...(copied && { copied }), ...(leaving && { leaving }), changes: this.#changes.count, url: location.href, ...this.#about() };
   }
 
-  /** The same, once the last keys of the act have come; null: the page is about to be another one. @param {{id?: number, entries?: TextEntryCheck[], keys: number}} meant */
-  async landedAfter({ keys, ...meant }) {
-    await this.#events.keysUp(keys);
-    if (this.#events.isLeaving) return null;
+  /**
+   * The same, once the last events of the act have come; null: they have not, or the page is about to be another one.
+   * @param {{id?: number, entries?: TextEntryCheck[], keys: number} | {id?: number, entries?: undefined, at: {x: number, y: number}}} asked how many keys go up, or where the pointer comes
+   */
+  async landedAfter(asked) {
+    const { id, entries } = asked;
+    const hasCome = await ('keys' in asked ? this.#events.keysUp(asked.keys) : this.#events.pointerAt(asked.at));
+    if (!hasCome || this.#events.isLeaving) return null;
     this.begin();
-    return this.landed(meant);
+    return this.landed({ id, ...(entries && { entries }) });
   }
 
   /** Whether the page has begun a drag and drop since its events are watched. */

@@ -109,7 +109,7 @@ class MutationWatch {
 class EventWatch {
   /** A page answers events of the pointer with events of its own, which say nothing of the act. */
   static #POINTED = new Set(['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'dragstart', 'drop']);
-  static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'keyup', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
+  static #TYPES = ['pointerdown', 'mousedown', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu', 'mouseover', 'mousemove', 'keydown', 'keyup', 'beforeinput', 'input', 'change', 'wheel', 'dragstart', 'drop', 'submit'];
   #dom;
   #finder;
   #refs;
@@ -122,7 +122,11 @@ class EventWatch {
   #isArmed = false;
   /** How many keys have gone up, and have been handled by all who listen. */
   #keysUp = 0;
-  /** @type {{keys: number, resolve: () => void} | null} */
+  /** Where the pointer was at its last move that all who listen have handled, in CSS px of the frame's view. @type {{x: number, y: number} | null} */
+  #pointer = null;
+  /** The listener that waits for each type. @type {Map<string, () => void>} */
+  #last = new Map();
+  /** @type {{hasCome: () => boolean, resolve: (hasCome: boolean) => void} | null} */
   #awaited = null;
   /** The last try to go to another page since it was armed. @type {any} */
   #leaving = null;
@@ -142,33 +146,56 @@ class EventWatch {
     this.#accessible = accessible;
   }
 
-  /**
-   * Resolves when so many keys have gone up since the watch was armed, or when nobody waits any more. The browser holds
-   * back all tasks of a page after input until the page has painted: nothing may wait for one.
-   * @param {number} keys @returns {Promise<void>}
-   */
+  /** @param {number} keys @returns {Promise<boolean>} whether so many keys have gone up since the watch was armed */
   keysUp(keys) {
+    return this.#until(() => this.#keysUp >= keys);
+  }
+
+  /** @param {{x: number, y: number}} point in CSS px of the frame's view @returns {Promise<boolean>} whether the pointer has come there since the watch was armed */
+  pointerAt({ x, y }) {
+    // Events of the mouse have whole numbers.
+    return this.#until(() => this.#pointer !== null && Math.abs(this.#pointer.x - x) <= 1 && Math.abs(this.#pointer.y - y) <= 1);
+  }
+
+  /**
+   * Resolves when an event has come and been handled, or when nobody waits any more. The browser holds back all tasks of
+   * a page after input until the page has painted: nothing may wait for one.
+   * @param {() => boolean} hasCome @returns {Promise<boolean>}
+   */
+  #until(hasCome) {
     this.#endWait();
     return new Promise((resolve) => {
-      this.#awaited = { keys, resolve };
+      this.#awaited = { hasCome, resolve };
       this.#lookArrived();
     });
   }
 
   #lookArrived() {
-    if (this.#awaited && this.#keysUp >= this.#awaited.keys) this.#endWait();
+    if (!this.#awaited?.hasCome()) return;
+    this.#awaited.resolve(true);
+    this.#awaited = null;
   }
 
-  /** The last listener for a key comes after those of the page. */
-  #awaitOthers() {
-    addEventListener('keyup', () => {
-      this.#keysUp += 1;
+  /** The last listener for an event comes after those of the page. @param {string} type @param {() => void} note */
+  #awaitOthers(type, note) {
+    const listener = () => {
+      note();
       this.#lookArrived();
-    }, { once: true, passive: true });
+    };
+    this.#forgetOthers(type);
+    this.#last.set(type, listener);
+    addEventListener(type, listener, { once: true, passive: true });
+  }
+
+  /** The page may have kept the event from the listener. @param {string} type */
+  #forgetOthers(type) {
+    const listener = this.#last.get(type);
+    if (listener) removeEventListener(type, listener);
+    this.#last.delete(type);
   }
 
   #endWait() {
-    this.#awaited?.resolve();
+    this.#awaited?.resolve(false);
     this.#awaited = null;
   }
 
@@ -177,6 +204,7 @@ class EventWatch {
     this.#endWait();
     this.#seen.clear();
     this.#keysUp = 0;
+    this.#pointer = null;
     this.#leaving = null;
     this.#before = { focus: this.#dom.active(), states: this.#states(id).join(' ') };
     if (this.#isArmed) return;
@@ -190,6 +218,7 @@ class EventWatch {
     if (!this.#isArmed) return;
     this.#isArmed = false;
     for (const type of EventWatch.#TYPES) removeEventListener(type, this.#handle, { capture: true });
+    for (const type of this.#last.keys()) this.#forgetOthers(type);
     /** @type {any} */ (globalThis).navigation?.removeEventListener('navigate', this.#handleNavigate);
   }
 
@@ -197,7 +226,12 @@ class EventWatch {
   #record(event) {
     if (event.isTrusted) {
       this.#changes.expectChange();
-      if (event.type === 'keyup') this.#awaitOthers();
+      if (event.type === 'keyup') this.#awaitOthers('keyup', () => { this.#keysUp += 1; });
+    }
+    if (event.type === 'mousemove') {
+      const { clientX: x, clientY: y } = /** @type {MouseEvent} */ (event);
+      if (event.isTrusted) this.#awaitOthers('mousemove', () => { this.#pointer = { x, y }; });
+      return;
     }
     const known = this.#seen.get(event.type);
     if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;

@@ -315,6 +315,10 @@ async fn a_page_that_puts_another_button_under_the_pointer_swallows_events_or_li
     assert_says(&good, "covered", &["Buy everything"]);
     assert_eq!(got().await, json!([]), "the button that came under the pointer was not clicked");
     stage.read("evil.style.top = '300px'").await;
+    let silent = json!({"target": "#silent", "timeout_ms": 2_000});
+    assert_says(&stage.fails("click", silent).await, "covered", &["Buy everything"]);
+    assert_eq!(got().await, json!([]), "nobody else heard of the move");
+    stage.read("Object.assign(evil.style, {left: '0px', top: '300px'}) && 0").await;
 
     let swallowed = stage.act("click", json!({"target": "#swallowed"})).await;
     assert!(swallowed["landed_on"].as_str().unwrap().contains("not seen"), "{swallowed}");
