@@ -112,6 +112,43 @@ async fn an_answer_waits_for_the_page_the_tab_and_the_download_that_a_click_brin
 }
 
 #[tokio::test]
+async fn a_click_tells_of_all_that_scripts_and_the_browser_make_of_it() {
+    let stage = ActionStage::open("consequences.html").await;
+    let click = async |target: &str| stage.act("click", json!({"target": target})).await;
+    for target in ["#go", "#go-later", "#send", "text=Closed link"] {
+        let gone = click(target).await;
+        let there = gone["navigated"].as_str().unwrap_or_else(|| panic!("{target}: {gone}"));
+        assert!(there.contains("/plain.html"), "{target}: {gone}");
+        stage.go("consequences.html").await;
+    }
+    let within = click("#move").await;
+    assert!(within["navigated"].as_str().unwrap().ends_with("#there"), "{within}");
+    let opened = click("#open").await;
+    assert!(opened["new_tab"].is_i64(), "{opened}");
+    let given = click("#give").await;
+    assert!(given["download"].is_object(), "{given}");
+    let picked = click("#pick").await;
+    assert!(picked["file_chooser"].is_string(), "{picked}");
+    let kept = click("#kept").await;
+    assert!(kept["checked"].is_null(), "its click is prevented: {kept}");
+    let labelled = click("#labelled").await;
+    assert_eq!(labelled["checked"], "true", "{labelled}");
+    assert!(labelled["focus"].as_str().unwrap().starts_with("textbox"), "{labelled}");
+    stage.act("check", json!({"target": "#labelled"})).await;
+    click("#popped").await;
+    assert_eq!(stage.read("document.querySelector(':popover-open')?.id").await, "pop");
+    stage.act("press_key", json!({"key": "Escape"})).await;
+    let focused = click("#focused").await;
+    assert!(focused["focus"].as_str().unwrap().starts_with("textbox"), "{focused}");
+
+    stage.go("plain.html").await;
+    stage.go("consequences.html").await;
+    let back = click("#back").await;
+    assert!(back["navigated"].as_str().is_some_and(|url| url.ends_with("/plain.html")), "{back}");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn an_element_that_cannot_be_clicked_says_why_and_what_is_there_instead() {
     let stage = ActionStage::open("pointer.html").await;
     let soon = |target: &str| json!({"target": target, "timeout_ms": 1_500});
