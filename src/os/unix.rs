@@ -1,5 +1,6 @@
 //! Linux and macOS.
 
+mod listening;
 mod no_follow;
 mod ports;
 mod processes;
@@ -27,10 +28,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{FileAccess, FileEntry, FileTimes};
 
+pub(crate) use listening::listening_program;
 pub(crate) use no_follow::FolderHandle;
 pub(crate) use ports::{
-    ConnectionTable, has_unread_bytes, is_passing, listening_program, may_be_taken, may_connect,
-    owner_of_stream, prepare_listener,
+    ConnectionTable, has_unread_bytes, is_passing, may_be_taken, may_connect, owner_of_stream,
+    prepare_listener,
 };
 pub(crate) use processes::{
     ParentProcess, StopSignals, ask_process_to_end, is_administrator, is_crash, is_group_running,

@@ -1,18 +1,17 @@
-//! Whose process is at the other end of a connection, and which program listens on a port.
+//! Whose process is at the other end of a connection.
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Uid, geteuid, getuid};
+use rustix::process::{Uid, geteuid};
 use tokio::net::{TcpSocket, UnixStream};
 
 #[cfg(target_os = "linux")]
 use super::sock_diag::SockDiagClient;
-use crate::os::{ConnectionOwner, PortOwner};
+use crate::os::ConnectionOwner;
 
 /// Prepares a socket that will listen. A daemon that was just ended leaves connections behind that would keep its port for a
 /// minute.
@@ -98,53 +97,6 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
 pub(crate) fn has_unread_bytes(stream: &impl AsFd) -> bool {
     let received = rustix::net::recv(stream, &mut [0; 1], RecvFlags::PEEK);
     received.is_ok_and(|(_, length)| length > 0)
-}
-
-/// The program that listens on a port of the loopback.
-pub(crate) fn listening_program(port: u16) -> PortOwner {
-    let sockets = listening_sockets(port);
-    let own_uid = getuid().as_raw();
-    PortOwner {
-        process: sockets.iter().find_map(|socket| process_with(socket.inode)),
-        is_own: sockets.iter().any(|socket| socket.uid == own_uid),
-    }
-}
-
-struct ListeningSocket {
-    uid: u32,
-    inode: u64,
-}
-
-/// The sockets that listen on a port, from the kernel's tables (Linux; none elsewhere).
-fn listening_sockets(port: u16) -> Vec<ListeningSocket> {
-    const LISTEN: &str = "0A";
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"]
-        .map(|path| fs::read_to_string(path).unwrap_or_default());
-    let read = |line: &str| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-        let is_it = u16::from_str_radix(local_port, 16).ok()? == port && *fields.get(3)? == LISTEN;
-        is_it.then_some(ListeningSocket {
-            uid: fields.get(7)?.parse().ok()?,
-            inode: fields.get(9)?.parse().ok()?,
-        })
-    };
-    tables.iter().flat_map(|table| table.lines().skip(1)).filter_map(read).collect()
-}
-
-/// The process that has a socket open: its number and its name.
-fn process_with(inode: u64) -> Option<(u32, String)> {
-    let wanted = format!("socket:[{inode}]");
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).find_map(|pid| {
-        let mut open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-        let has_it = open.any(|file| {
-            fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str())
-        });
-        let name = || fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-        has_it
-            .then(|| (pid, name().map_or_else(|| "a program".to_owned(), |n| n.trim().to_owned())))
-    })
 }
 
 #[cfg(test)]
