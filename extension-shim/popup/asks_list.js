@@ -10,6 +10,7 @@ import { agentWords, wordsButton } from '../src/lib/agent_words.js';
 import { purposeOf } from '../src/lib/consent.js';
 import { messageOf } from '../src/lib/errors.js';
 import { permissionReason } from '../src/lib/optional_permissions.js';
+import { partsOf } from './popup_view.js';
 
 /** For this long after the list has changed a click does not count: it was meant for what stood there before. */
 export const SETTLING_MS = 700;
@@ -63,12 +64,7 @@ function rootsOf(files) {
 
 /** @param {AskedFile[]} files @returns {string[]} each once */
 function foldersOf(files) {
-  return [...new Set(files.map(({ path }) => folderOf(path)))];
-}
-
-/** @param {string} path @returns {string} */
-function folderOf(path) {
-  return path.slice(0, path.lastIndexOf('/')) || '/';
+  return [...new Set(files.map(({ path }) => partsOf(path).folder))];
 }
 
 /** The longest line that the daemon takes. */
@@ -258,8 +254,9 @@ function fileList(files) {
   const list = Object.assign(document.createElement('ul'), { className: 'files' });
   list.append(...files.map(({ path, size }) => {
     const row = document.createElement('li');
-    const name = Object.assign(document.createElement('b'), { textContent: path.slice(path.lastIndexOf('/') + 1), dir: 'auto' });
-    const folder = Object.assign(document.createElement('bdi'), { textContent: folderOf(path) });
+    const parts = partsOf(path);
+    const name = Object.assign(document.createElement('b'), { textContent: parts.name, dir: 'auto' });
+    const folder = Object.assign(document.createElement('bdi'), { textContent: parts.folder });
     row.append(name, ` ${sizeInWords(size)}, in `, folder);
     return row;
   }));

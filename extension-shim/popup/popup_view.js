@@ -310,3 +310,11 @@ export function sharing({ shared, opened, held }, here) {
     text: isShared ? 'Agents that see only tabs shared with them see this one, until you take it back, it goes to another site or is closed.' : '',
   };
 }
+
+/** @param {string} path of any system @returns {{folder: string, name: string}} */
+export function partsOf(path) {
+  const at = path.lastIndexOf(/^[A-Za-z]:\\/.test(path) ? '\\' : '/');
+  const folder = path.slice(0, at);
+  // The folder of a drive itself, and of the whole system, has a name with a separator.
+  return { folder: folder === '' || /^[A-Za-z]:$/.test(folder) ? path.slice(0, at + 1) : folder, name: path.slice(at + 1) };
+}

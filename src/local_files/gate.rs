@@ -197,10 +197,11 @@ pub(super) fn path_of(url: &str) -> Option<PathBuf> {
     let rest = url.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let path = os::path_of_url_path(decoded(&rest[..end])?)?;
-    let is_plain = path.components().all(|part| os::is_plain_part(&part));
+    let bytes = decoded(&rest[..end])?;
     // `components` drops a `.` in the middle, which a browser may have kept.
-    let has_dots = path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'/').any(is_dots);
+    let has_dots = bytes.split(|byte| *byte == b'/').any(is_dots);
+    let path = os::path_of_url_path(bytes)?;
+    let is_plain = path.components().all(|part| os::is_plain_part(&part));
     (path.is_absolute() && is_plain && !has_dots).then_some(path)
 }
 
@@ -247,7 +248,7 @@ mod tests {
     impl GateScene {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let root = dir.path().canonicalize().unwrap();
+            let root = os::canonicalize(dir.path()).unwrap();
             let home = StateDirectory::open(&root.join("state")).unwrap();
             let key = AuthKey::generate().extension_key(EXTENSION_ID);
             for folder in ["unpacked", "copy"] {
@@ -287,7 +288,7 @@ mod tests {
         }
 
         fn root(&self) -> PathBuf {
-            self.dir.path().canonicalize().unwrap()
+            os::canonicalize(self.dir.path()).unwrap()
         }
 
         fn admits_url(&self, url: &str) -> bool {
@@ -295,7 +296,12 @@ mod tests {
         }
 
         fn admits(&self, path: &str) -> bool {
-            self.admits_url(&format!("file://{}/{path}", self.root().display()))
+            self.admits_url(&format!("file://{}/{path}", self.url_path()))
+        }
+
+        /// The path of the root as URLs have it.
+        fn url_path(&self) -> String {
+            os::testing::url_path(&self.root())
         }
     }
 
@@ -306,7 +312,7 @@ mod tests {
             assert!(scene.admits(path), "{path}");
         }
         assert!(scene.admits("site/index.html?q=1#x"));
-        let local = format!("file://localhost{}/site/index.html", scene.root().display());
+        let local = format!("file://localhost{}/site/index.html", scene.url_path());
         assert!(scene.admits_url(&local));
         for path in ["other/id_rsa", "siteelse", "", "other", "site/absent", "site%2Findex.html"] {
             assert!(!scene.admits(path), "{path}");
@@ -338,7 +344,7 @@ mod tests {
         ] {
             assert!(!scene.admits(path), "{path}");
         }
-        let root = scene.root().display().to_string();
+        let root = scene.url_path();
         for url in [
             format!("file://elsewhere{root}/site/index.html"),
             format!("file:{root}/site/index.html"),
@@ -420,17 +426,25 @@ mod tests {
     fn a_folder_is_opened_by_its_real_path_and_a_closed_one_not_at_all() {
         let scene = GateScene::new();
         let at = |path: &str| scene.root().join(path);
-        symlink(at("other"), at("link")).unwrap();
         let open = |path: &str| openable_folder(&scene.gate.store, &at(path));
-        assert_eq!(open("link").unwrap(), at("other").to_str().unwrap());
+        assert_eq!(open("site/..//other").unwrap(), at("other").to_str().unwrap());
         for closed in ["state", "state/..//state", "site/unpacked", "site/copy/src/actions"] {
             let error = open(closed).unwrap_err();
             assert!(matches!(error, FolderError::Closed(_)), "{closed}: {error}");
         }
         assert!(matches!(open("other/id_rsa"), Err(FolderError::NoFolder(_))));
+        assert!(matches!(open("absent"), Err(FolderError::Io { .. })));
+    }
+
+    #[test]
+    fn a_link_to_a_folder_opens_that_and_a_name_that_nobody_can_read_opens_none() {
+        let scene = GateScene::new();
+        let at = |path: &str| scene.root().join(path);
+        symlink(at("other"), at("link")).unwrap();
+        let open = |path: &str| openable_folder(&scene.gate.store, &at(path));
+        assert_eq!(open("link").unwrap(), at("other").to_str().unwrap());
         fs::create_dir(at("other/a\rb")).unwrap();
         assert!(matches!(open("other/a\rb"), Err(FolderError::NoFolder(_))));
-        assert!(matches!(open("absent"), Err(FolderError::Io { .. })));
     }
 
     #[test]

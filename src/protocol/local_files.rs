@@ -51,7 +51,7 @@ pub enum LocalFileRuleError {
     )]
     TooMany,
     /// The folder is no absolute path.
-    #[error("a folder must be an absolute path, such as /home/me/site")]
+    #[error("a folder must be an absolute path: /home/me/site, or C:\\Users\\me\\site on Windows")]
     NotAbsolute,
 }
 
@@ -105,7 +105,7 @@ impl LocalFileRules {
         let before = self.clone();
         match change {
             LocalFileChange::Add { folder } => {
-                if !folder.starts_with('/') {
+                if !is_absolute(folder) {
                     return Err(LocalFileRuleError::NotAbsolute);
                 }
                 if !self.folders.contains(folder) {
@@ -142,11 +142,17 @@ impl TryFrom<StoredLocalFileRules> for LocalFileRules {
         if folders.len() > OPEN_FOLDERS_MAX {
             return Err(LocalFileRuleError::TooMany);
         }
-        if folders.iter().any(|folder| !folder.starts_with('/')) {
+        if folders.iter().any(|folder| !is_absolute(folder)) {
             return Err(LocalFileRuleError::NotAbsolute);
         }
         Ok(Self { enabled, folders })
     }
+}
+
+/// Whether this is an absolute path of any system: one of another system opens nothing on this one.
+fn is_absolute(folder: &str) -> bool {
+    folder.starts_with('/')
+        || matches!(folder.as_bytes(), [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
 /// Whether a URL shows a local file, also behind prefixes such as `view-source:`.
@@ -193,7 +199,14 @@ mod tests {
     #[test]
     fn a_relative_folder_and_one_too_many_are_refused() {
         let mut rules = LocalFileRules::default();
-        assert_eq!(rules.apply(&add("site")), Err(LocalFileRuleError::NotAbsolute));
+        for relative in ["site", "", "./site", "C:site", "C:", r"1:\site", r"\\server\share"] {
+            assert_eq!(
+                rules.apply(&add(relative)),
+                Err(LocalFileRuleError::NotAbsolute),
+                "{relative}"
+            );
+        }
+        assert!(LocalFileRules::default().apply(&add(r"C:\Users\me\site")).unwrap());
         for n in 0..OPEN_FOLDERS_MAX {
             rules.apply(&add(&format!("/{n}"))).unwrap();
         }

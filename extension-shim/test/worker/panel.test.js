@@ -9,7 +9,7 @@ const { countRequests } = await import('../../src/draw/open_drawings.js');
 const { makePanel } = await import('../../src/worker/panel.js');
 const {
   askingLine, detail, drawingsText, filesSummary, headline, letInLine, needsKey, pairingNote, recorded, recordingText, sharing, since, siteChange, siteHere, siteHereText,
-  ASKS_ELSEWHERE, changedLine, shownSoFar, heldLine, keptWordLine, moreWords, openedLine, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
+  ASKS_ELSEWHERE, changedLine, shownSoFar, heldLine, keptWordLine, moreWords, openedLine, partsOf, pastActLine, siteRule, sitesSummary, takenText, versions, widened, widenedHow, wordsSummary,
 } = await import('../../popup/popup_view.js');
 
 const OLDER = { asking: [{ extension_id: 'a'.repeat(32), extension_version: '5.6.0' }], let_in: [], older_problem: '' };
@@ -518,4 +518,11 @@ test('the popup offers to share a page, and to take it back', () => {
   assert.deepEqual([of(9).isOffered, of(10).isOffered, of(12).isOffered], [false, false, true], 'those of agents are theirs');
   assert.equal(of(8, 'chrome://settings/').isOffered, false);
   assert.equal(sharing(state, undefined).isOffered, false);
+});
+
+test('a file is told by its folder and its name, whatever system its path is of', () => {
+  for (const [path, folder, name] of [
+    ['/home/ann/a b.txt', '/home/ann', 'a b.txt'], ['/a.txt', '/', 'a.txt'], ['/home/ann/a\\b.txt', '/home/ann', 'a\\b.txt'],
+    ['C:\\Users\\ann\\a.txt', 'C:\\Users\\ann', 'a.txt'], ['d:\\a.txt', 'd:\\', 'a.txt'],
+  ]) assert.deepEqual(partsOf(path), { folder, name });
 });

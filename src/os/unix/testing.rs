@@ -22,3 +22,8 @@ pub(crate) fn chmod(path: impl AsRef<Path>, mode: u32) -> io::Result<()> {
 pub(crate) fn private_folder() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
 }
+
+/// The path of a `file:` URL that names this path.
+pub(crate) fn url_path(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}

@@ -47,3 +47,8 @@ pub(crate) fn private_folder() -> tempfile::TempDir {
     super::close_to_others(folder.path()).unwrap();
     folder
 }
+
+/// The path of a `file:` URL that names this path.
+pub(crate) fn url_path(path: &Path) -> String {
+    format!("/{}", path.to_str().unwrap().replace('\\', "/"))
+}

@@ -154,6 +154,35 @@ async fn it_shows_commands_as_they_happen_with_their_phases_and_the_next_step_af
 }
 
 #[tokio::test]
+async fn who_reads_further_down_keeps_their_place_while_commands_come() {
+    let mut viewing = Viewing::begin().await;
+    let work = async |viewing: &Viewing, script: &str, count: usize| {
+        for _ in 0..count {
+            viewing.agent_does(json!({"action": "execute_js", "script": script})).await;
+        }
+    };
+    let listed = |count: usize| {
+        format!("document.querySelector('#list .row[aria-setsize]')?.ariaSetSize >= {count}")
+    };
+    work(&viewing, "'early'", 60).await;
+    viewing.becomes(&listed(60)).await;
+    viewing.hand.read("(document.querySelector('#list').scrollTop = 910)").await;
+    // The row in the middle of the list, an element that stays its own, and how far down it is.
+    let read = "(() => { const { x, y, width, height } = document.querySelector('#list').getBoundingClientRect();
+        window.middle ??= document.elementFromPoint(x + width / 2, y + height / 2).closest('.row');
+        return [window.middle.dataset.id, Math.round(window.middle.getBoundingClientRect().y)]; })()";
+    viewing.becomes("!document.querySelector('#commands .newest').hidden").await;
+    let before = viewing.hand.read(read).await;
+    assert!(before[0].is_string(), "{before}");
+    work(&viewing, "'late'", 20).await;
+    viewing.becomes(&listed(80)).await;
+    assert_eq!(viewing.hand.read(read).await, before, "row and place");
+    viewing.hand.read("document.querySelector('#commands .newest').click()").await;
+    viewing.becomes("document.querySelector('#list').scrollTop === 0").await;
+    viewing.end().await;
+}
+
+#[tokio::test]
 async fn the_person_stops_a_command_there_and_takes_a_tab_back() {
     let mut viewing = Viewing::begin().await;
     let opened =
