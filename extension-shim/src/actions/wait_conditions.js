@@ -8,7 +8,7 @@
 import { attach, openRequests } from '../browser/debugger.js';
 import { DOWNLOAD_RECENT_MS, NETWORK_IDLE_MS } from '../browser/limits.js';
 import { brokenDownload, downloadOf } from '../browser/downloads.js';
-import { askDocuments, askFrames, documentsAsking } from '../browser/page_world.js';
+import { askDocuments, askFrames, documentsAsking, documentsOf } from '../browser/page_world.js';
 import { elementRefs, policy, tabDownloads } from '../browser/state.js';
 import { parseTarget, queryInWords } from '../browser/target_query.js';
 import { findTarget, findTargets, labelOf, nearestElements } from '../browser/targets.js';
@@ -233,11 +233,22 @@ function scriptTrue(script, context, dialogs) {
   };
 }
 
-/** The page as it is now. Refused if its site is. @param {number} tabId @param {WaitCondition[]} conditions @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document that has loaded */
-export async function takeLook(tabId, conditions) {
-  const texts = conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
+/** @typedef {{documentId: string, value: any}} ToldLook a document's answer to the question of a look, which it has just given */
+
+/** @param {WaitCondition[]} conditions @returns {string[]} that documents are to look for */
+export function textsOf(conditions) {
+  return conditions.flatMap(({ text }) => (text === undefined ? [] : [text]));
+}
+
+/**
+ * The page as it is now. Refused if its site is.
+ * @param {number} tabId @param {WaitCondition[]} conditions @param {ToldLook | null} told counts if the document is the only one
+ * @returns {Promise<{look: PageLook, changes: Map<string, number>}>} `changes`: as of the page world, by document that has loaded
+ */
+export async function takeLook(tabId, conditions, told) {
+  const texts = textsOf(conditions);
   const question = { name: 'look', argument: { texts } };
-  const asked = documentsAsking(tabId, question);
+  const asked = told ? documentsHaving(tabId, told) : documentsAsking(tabId, question);
   const [tab, { documents, answer }] = await Promise.all([chrome.tabs.get(tabId), asked]);
   const answers = answer ? [{ document: documents.seen[0], value: answer.value }] : await askDocuments(tabId, documents.seen, question.name, question.argument);
   // A document that is on its way out answers nothing.
@@ -250,4 +261,11 @@ export async function takeLook(tabId, conditions) {
     isUnwatched: loaded.length < answers.length,
   };
   return { look, changes: new Map(loaded.map(({ document, value }) => [document.documentId, value.changes])) };
+}
+
+/** @param {number} tabId @param {ToldLook} told @returns {ReturnType<typeof documentsAsking>} */
+async function documentsHaving(tabId, { documentId, value }) {
+  const documents = await documentsOf(tabId);
+  const isOnly = documents.seen.length === 1 && documents.denied.size === 0 && documents.seen[0].documentId === documentId;
+  return { documents, ...(isOnly && { answer: { value } }) };
 }

@@ -4,7 +4,7 @@
 
 /** @import {Context, Dialog, Outcome} from '../../types/protocol.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
-/** @import {PageLook, WaitCondition} from './wait_conditions.js' */
+/** @import {PageLook, ToldLook, WaitCondition} from './wait_conditions.js' */
 
 import { LOADING_LOOK_MS, LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
 import { askDocument, askFrames } from '../browser/page_world.js';
@@ -19,7 +19,7 @@ import { pause } from '../lib/pause.js';
 import { within } from '../lib/within.js';
 import { assertReachable, originOf } from '../policy/pages.js';
 import { WAIT_REPORT_MS, WAIT_TIMES } from './limits.js';
-import { conditionsOf, takeLook } from './wait_conditions.js';
+import { conditionsOf, takeLook, textsOf } from './wait_conditions.js';
 
 /** Failures of a look that the next page, or the next moment, puts right. */
 const PASSING = new Set(['navigation_interrupted', 'tab_crashed']);
@@ -57,6 +57,8 @@ class PageWait {
   #watched = new Map();
   /** @type {PageLook | null} */
   #last = null;
+  /** What a document has told as it changed. @type {{at: number, look: ToldLook} | null} */
+  #told = null;
 
   /** @param {number} tabId @param {WaitCondition[]} conditions @param {AbortSignal} signal @param {number} end */
   constructor(tabId, conditions, signal, end) {
@@ -102,7 +104,10 @@ class PageWait {
   /** @returns {Promise<Record<string, unknown> | null>} null: not all are met */
   async #tryLook() {
     try {
-      const { look, changes } = await this.#inTime(takeLook(this.#tabId, this.#conditions));
+      const known = this.#told;
+      this.#told = null;
+      const isNew = known !== null && performance.now() - known.at < LOOK_PAUSE_MS;
+      const { look, changes } = await this.#inTime(takeLook(this.#tabId, this.#conditions, isNew ? known.look : null));
       this.#last = look;
       /** @type {Record<string, unknown> | null} */
       let told = null;
@@ -157,8 +162,11 @@ class PageWait {
       if (since === undefined || this.#watched.has(documentId)) continue;
       this.#watched.set(documentId, document);
       const ms = Math.max(0, this.#end - performance.now());
-      askDocument(this.#tabId, document, 'changed', { ms, since }).then(() => this.#bell.wake(), console.debug)
-        .finally(() => this.#watched.delete(documentId));
+      const asked = { ms, since, pauseMs: LOOK_PAUSE_MS, texts: textsOf(this.#conditions) };
+      askDocument(this.#tabId, document, 'changed', asked).then((value) => {
+        if (value) this.#told = { at: performance.now(), look: { documentId, value } };
+        this.#bell.wake();
+      }, console.debug).finally(() => this.#watched.delete(documentId));
     }
   }
 

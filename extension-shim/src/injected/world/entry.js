@@ -254,10 +254,19 @@ class PageWorld {
     return this.#changes.nextChange(this.#texts.hasLoaded() ? ms : Math.min(ms, ShownTexts.LOADING_MS));
   }
 
-  /** @param {{ms: number, since: number}} asked as of `look` */
-  changed({ ms, since }) {
+  /**
+   * Waits for the next change, and looks at once.
+   * @param {{ms: number, since: number, pauseMs: number, texts: string[]}} asked `since`, `texts`: as of `look`; `pauseMs`: a change that comes sooner is not looked at
+   * @returns {Promise<object | null>} as of `look`; null: it is to be asked
+   */
+  async changed({ ms, since, pauseMs, texts }) {
     // It may be asked of the document before: an answer that is waited for would hold back the load event of this one.
-    return this.#texts.hasLoaded() ? this.#changes.nextChange(ms, since) : undefined;
+    if (!this.#texts.hasLoaded()) return null;
+    const askedAt = performance.now();
+    const hasChanged = await this.#changes.nextChange(ms, since);
+    if (!hasChanged || performance.now() - askedAt < pauseMs) return null;
+    this.begin();
+    return this.look({ texts });
   }
 
   /** Ends all waits for changes, and the watches. */

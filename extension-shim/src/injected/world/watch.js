@@ -18,7 +18,7 @@ class MutationWatch {
   #eventAt = -Infinity;
   /** How often it has changed. */
   count = 0;
-  /** @type {Set<() => void>} */
+  /** @type {Set<(hasChanged: boolean) => void>} */
   #waiting = new Set();
 
   /** @param {PageDom} dom */
@@ -50,7 +50,7 @@ class MutationWatch {
     this.count += 1;
     const isHandling = now - this.#eventAt < MutationWatch.#HANDLING_MS;
     if (!isHandling && now - this.#changes[1] >= 8) this.#changes = [this.#changes[1], now];
-    for (const resolve of this.#waiting) resolve();
+    for (const resolve of this.#waiting) resolve(true);
     this.#waiting.clear();
     if (now - this.#usedAt < MutationWatch.#IDLE_MS) return;
     this.#observer?.disconnect();
@@ -74,25 +74,25 @@ class MutationWatch {
   }
 
   /**
-   * Resolves when the page has changed since it was looked at, or after some time.
-   * @param {number} ms @param {number} [since] the count of changes at that look @returns {Promise<void>}
+   * Resolves when the page has changed since it was looked at, or after some time, or when nobody waits any more.
+   * @param {number} ms @param {number} [since] the count of changes at that look @returns {Promise<boolean>} whether it has changed
    */
   nextChange(ms, since = this.count) {
     // Shadow roots that have come meanwhile are watched from now on.
     this.coverAll();
-    if (since !== this.count) return Promise.resolve();
+    if (since !== this.count) return Promise.resolve(true);
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       setTimeout(() => {
         this.#waiting.delete(resolve);
-        resolve();
+        resolve(false);
       }, ms);
     });
   }
 
   /** Nobody waits any more: the page is watched again from its next use on. */
   rest() {
-    for (const resolve of this.#waiting) resolve();
+    for (const resolve of this.#waiting) resolve(false);
     this.#waiting.clear();
     this.#observer?.disconnect();
     this.#observer = null;

@@ -29,6 +29,21 @@ async fn a_wait_ends_when_the_page_shows_it_in_frames_and_closed_trees_too() {
 }
 
 #[tokio::test]
+async fn a_text_that_a_page_shows_for_a_moment_alone_ends_a_wait_for_it() {
+    let stage = ActionStage::open("plain.html").await;
+    for round in 0..5 {
+        let text = format!("Only now {round}");
+        let show = format!(
+            "setTimeout(() => {{ const line = document.createElement('p'); line.textContent = '{text}'; \
+             document.body.append(line); setTimeout(() => line.remove(), 1); }}, 300), 0"
+        );
+        stage.read(&show).await;
+        stage.act("wait_for", json!({"text": text, "timeout_ms": 3_000})).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_wait_for_a_load_does_not_hold_that_load_up() {
     let stage = ActionStage::open("flow.html").await;
     for _ in 0..3 {
