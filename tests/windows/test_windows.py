@@ -165,6 +165,17 @@ class Daemon(WindowsTest):
         self.assertEqual(self.state.stat().st_mode & 0o077, 0)
         self.assertFalse(any(path.name.lower() == "tabwire" for path in self.roaming.iterdir()))
 
+    def test_a_person_opens_a_folder_of_local_pages_on_a_drive_and_none_of_the_state(self) -> None:
+        self.serve()
+        folder = self.scratch / "Zoë's site"
+        folder.mkdir()
+        path = windows_path(folder)
+        self.assertEqual(self.json_of("sites", "files", "allow", path, "--unattended")["folders"], [path])
+        self.assertEqual(self.json_of("sites", "files")["folders"], [path])
+        closed = self.run_program("sites", "files", "allow", windows_path(self.state), "--unattended", check=False)
+        self.assertIn("stays closed", closed.stderr)
+        self.assertEqual(self.json_of("sites", "files", "remove", path)["folders"], [])
+
     def test_a_state_directory_can_have_any_letters_and_a_path_of_more_than_260(self) -> None:
         home = self.scratch / "Zoë 音" / "/".join(["folder"] * 40)
         self.environment["TABWIRE_HOME"] = windows_path(home)
@@ -252,7 +263,10 @@ class Bridge(WindowsTest):
 class Installation(WindowsTest):
     def setUp(self) -> None:
         super().setUp()
-        (self.local / "Google" / "Chrome" / "User Data").mkdir(parents=True)
+        profiles = self.local / "Google" / "Chrome" / "User Data"
+        profiles.mkdir(parents=True)
+        # A browser that has run here has written it.
+        (profiles / "Local State").write_text("{}")
         self.settings = self.home / ".cursor" / "mcp.json"
         self.settings.parent.mkdir()
         self.settings.write_text('{"mcpServers": {"a": {"command": "a"}}}')
