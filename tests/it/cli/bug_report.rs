@@ -16,7 +16,7 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
     let served = place.serve(&[]).await;
     let mut private = tab(7);
     private["title"] = "My bank account".into();
-    private["url"] = "https://bank.example/accounts/4711?session=abc".into();
+    private["url"] = "https://bank.example/accounts/current?session=abc".into();
     let shim = ExtensionBuilder::at(served.port, &place.home()).tabs(vec![private]);
     let value = json!({"success": true, "value": []});
     let _extension = shim.connect().await.auto(move |_| value.clone());
@@ -33,7 +33,8 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
         auth.token(&"shared".into()).split_once('.').unwrap().1.to_owned(),
     ];
     let mut log = fs::OpenOptions::new().append(true).open(home.log_path()).unwrap();
-    writeln!(log, "refused https://ann:pw@bank.example/accounts/4711 for {}", secrets[0]).unwrap();
+    writeln!(log, "refused https://ann:pw@bank.example/accounts/current for {}", secrets[0])
+        .unwrap();
     writeln!(log, "keys {secrets:?}").unwrap();
     writeln!(log, "password=hunter2hunter2 in /people/annabel/letters of Annabel").unwrap();
     writeln!(log, "2026-11-23T15:00:00.000000Z DEBUG hyper: a frame titled My bank account")
@@ -59,7 +60,7 @@ async fn the_report_has_what_a_maintainer_needs_and_nothing_that_is_nobodys_busi
     assert!(text.contains("listening"), "the log: {text}");
     assert!(text.contains("refused https://bank.example/… for [redacted]"), "{text}");
     assert!(text.contains("in ~/letters of [user]"), "{text}");
-    let private = ["My bank", "4711", "abc\"", "hunter2", "ann:pw", "people", "nnabel"];
+    let private = ["My bank", "/current", "abc\"", "hunter2", "ann:pw", "people", "nnabel"];
     for secret in private.into_iter().chain(secrets.iter().map(String::as_str)) {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
