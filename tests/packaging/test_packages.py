@@ -540,8 +540,8 @@ class Contents(PackageTest):
         again = self.place.home / "again"
         pack = [sys.executable, ROOT / "packaging" / "pack.py", "--out", again, "--any-size", "--program", program, "--target", HOST.name]
         for target, content in self.other_programs().items():
-            other = program.parent / target.program / target.name
-            other.parent.mkdir(exist_ok=True)
+            other = program.parent / target.name / target.program
+            other.parent.mkdir()
             other.write_bytes(content)
             pack += ["--program", other, "--target", target.name]
         # With the home of this run: cargo, which says what is in a program, has its crates there.
