@@ -42,6 +42,8 @@ if [ "$profile" = dist ]; then
     add_flag "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
     add_flag "--remap-path-prefix=$PWD=/tabwire"
     add_flag "$code_flags"
+    # Libraries of C put the time at which they are compiled into themselves.
+    export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
 fi
 
 if [ -z "$target" ]; then
