@@ -8,7 +8,7 @@
 import { attach, openRequests } from '../browser/debugger.js';
 import { DOWNLOAD_RECENT_MS, NETWORK_IDLE_MS } from '../browser/limits.js';
 import { brokenDownload, downloadOf } from '../browser/downloads.js';
-import { askDocuments, askFrames, documentsAsking, documentsOf } from '../browser/page_world.js';
+import { askDocuments, askFrames, documentsAsking, documentsOf, isOnly } from '../browser/page_world.js';
 import { elementRefs, policy, tabDownloads } from '../browser/state.js';
 import { parseTarget, queryInWords } from '../browser/target_query.js';
 import { findTarget, findTargets, labelOf, nearestElements } from '../browser/targets.js';
@@ -266,6 +266,5 @@ export async function takeLook(tabId, conditions, told) {
 /** @param {number} tabId @param {ToldLook} told @returns {ReturnType<typeof documentsAsking>} */
 async function documentsHaving(tabId, { documentId, value }) {
   const documents = await documentsOf(tabId);
-  const isOnly = documents.seen.length === 1 && documents.denied.size === 0 && documents.seen[0].documentId === documentId;
-  return { documents, ...(isOnly && { answer: { value } }) };
+  return { documents, ...(isOnly(documents, documentId) && { answer: { value } }) };
 }

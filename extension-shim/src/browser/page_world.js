@@ -67,10 +67,14 @@ export async function documentsOf(tabId) {
       documents.seen.push({ frameId, parentFrameId, documentId, url: shown, ...(around && { around }) });
     }
   }
-  const isAlone = documents.seen.length === 1 && documents.denied.size === 0;
   onlyDocuments.delete(tabId);
-  if (isAlone) onlyDocuments.set(tabId, documents.seen[0]);
+  if (isOnly(documents, documents.seen[0]?.documentId)) onlyDocuments.set(tabId, documents.seen[0]);
   return documents;
+}
+
+/** @param {TabDocuments} documents @param {string | undefined} documentId @returns {boolean} whether it is the only one of its tab */
+export function isOnly({ seen, denied }, documentId) {
+  return seen.length === 1 && denied.size === 0 && seen[0].documentId === documentId;
 }
 
 /** @param {SeenDocument} document @returns {string} the address by which rules about acts judge it: of an empty frame that of the document around it */
@@ -99,8 +103,7 @@ export async function documentsAsking(tabId, question) {
   // The second asking tells why the first has failed.
   const early = isAsked ? askDocument(tabId, known, question.name, question.argument).then((value) => ({ value }), () => undefined) : undefined;
   const documents = await documentsOf(tabId);
-  const isSame = documents.seen.length === 1 && documents.denied.size === 0 && documents.seen[0].documentId === known?.documentId;
-  const answer = isSame ? await early : undefined;
+  const answer = isOnly(documents, known?.documentId) ? await early : undefined;
   return { documents, ...(answer && { answer }) };
 }
 

@@ -443,7 +443,7 @@ export async function focusTarget({ tabId, document, id }) {
  * @typedef {Pick<ReadyTarget, 'tabId' | 'document'> & {id?: number}} ArmedTarget
  *
  * Asks for the consequences of events before they are sent: the document answers once it has got them.
- * @param {ArmedTarget} target @param {{entries?: TextEntryCheck[], keys: number} | {at: {x: number, y: number}}} asked how many keys go up, or where the pointer comes, in the frame's view
+ * @param {ArmedTarget} target @param {{entries?: TextEntryCheck[]} & ({keys: number} | {at: {x: number, y: number}})} asked how many keys go up, or where the pointer comes, in the frame's view
  * @returns {Promise<any>} null or undefined: it is to be asked again
  */
 export function landedAfter({ tabId, document, id }, asked) {

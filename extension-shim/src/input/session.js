@@ -462,12 +462,9 @@ export class InputSession {
   async conclude(target, entries, ...events) {
     this.#context.begin();
     const keys = events.filter(({ type }) => type === 'keyUp').length;
-    const at = target.isOverFrame ? undefined : target.inner ?? target.point;
-    const isMove = events.some(({ type }) => type === 'mouseMoved');
-    /** @type {Promise<any> | undefined} */
-    let early;
-    if (keys > 0) early = landedAfter(target, { ...(entries.length > 0 && { entries }), keys });
-    else if (isMove && at) early = landedAfter(target, { at });
+    const at = events.some(({ type }) => type === 'mouseMoved') && !target.isOverFrame && (target.inner ?? target.point);
+    const last = keys > 0 ? { keys } : at && { at };
+    const early = last ? landedAfter(target, { ...(entries.length > 0 && { entries }), ...last }) : undefined;
     await this.send(...events);
     if (early) this.#concluded = { target, answer: this.#told(early) };
   }

@@ -195,14 +195,13 @@ class PageWorld {
 
   /**
    * The same, once the last events of the act have come; null: they have not, or the page is about to be another one.
-   * @param {{id?: number, entries?: TextEntryCheck[], keys: number} | {id?: number, entries?: undefined, at: {x: number, y: number}}} asked how many keys go up, or where the pointer comes
+   * @param {{id?: number, entries?: TextEntryCheck[]} & ({keys: number} | {at: {x: number, y: number}})} asked how many keys go up, or where the pointer comes
    */
   async landedAfter(asked) {
-    const { id, entries } = asked;
     const hasCome = await ('keys' in asked ? this.#events.keysUp(asked.keys) : this.#events.pointerAt(asked.at));
     if (!hasCome || this.#events.isLeaving) return null;
     this.begin();
-    return this.landed({ id, ...(entries && { entries }) });
+    return this.landed(asked);
   }
 
   /** Whether the page has begun a drag and drop since its events are watched. */
