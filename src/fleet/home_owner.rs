@@ -130,7 +130,13 @@ impl OwnerTask {
                     None => return,
                 },
                 event = next_hello(&mut hellos) => match event {
-                    Some(CreditEvent::Message(hello)) => self.home.answer_hello(&client, &hello).await,
+                    Some(CreditEvent::Message(hello)) => {
+                        // Its agents say `hello` where nobody hears their calls.
+                        if self.calls.doubt().await.is_none() {
+                            return;
+                        }
+                        self.home.answer_hello(&client, &hello).await;
+                    }
                     Some(CreditEvent::Shut(_) | CreditEvent::Open) => {}
                     None => return,
                 },

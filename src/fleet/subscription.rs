@@ -122,11 +122,21 @@ impl CreditSubscription {
         }
     }
 
+    /// Another subscription with its credit. The connection's task gets both words at once, on a runtime of one thread: if
+    /// it sent the first one alone in a flood, it would be kept reading, and the second one would wait as long as the flood.
+    async fn subscribe(&self, credit: u64) -> Option<Subscriber> {
+        tokio::task::unconstrained(async {
+            let mut other = self.connection.client.subscribe(self.subject.clone()).await.ok()?;
+            other.unsubscribe_after(credit).await.ok()?;
+            Some(other)
+        })
+        .await
+    }
+
     /// The former one ends once there is another. What is on its way to the former one is lost, and what comes by both
     /// has no permit for a reply any more: one that has credit is renewed for another server alone, or in doubt.
     async fn renew(&mut self, credit: u64) -> Option<()> {
-        let mut other = self.connection.client.subscribe(self.subject.clone()).await.ok()?;
-        other.unsubscribe_after(credit).await.ok()?;
+        let other = self.subscribe(credit).await?;
         if let Some(mut former) = self.subscriber.replace(other) {
             while let Some(Some(message)) = former.next().now_or_never() {
                 self.former.push_back(message);

@@ -157,8 +157,8 @@ impl HomeProcess {
     }
 }
 
-/// Not a test of its own: others start it as a home.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Not a test of its own: others start it as a home. It has one thread, as the program has.
+#[tokio::test]
 #[ignore = "the home of other tests"]
 async fn a_home_in_a_process_of_its_own() {
     let Some(key) = std::env::var_os(KEY) else { return };
