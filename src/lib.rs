@@ -5,6 +5,10 @@
 /// Bugs put in on purpose, to see that a test notices.
 mod seeded_bug;
 
+/// Files that tests make of the Rust types.
+#[cfg(test)]
+mod generated;
+
 /// The differences between operating systems. No other module asks which system it runs on.
 mod os;
 

@@ -1,5 +1,5 @@
 // The words on the wire. Generated from the Rust types of src/protocol/ and src/streams/:
-// `UPDATE_DOCS=1 cargo test --lib protocol_types` writes this file anew.
+// `UPDATE_DOCS=1 cargo test --lib generated` writes this file anew.
 
 export * from './extension.js';
 

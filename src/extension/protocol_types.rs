@@ -10,6 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use crate::generated::assert_generated;
 use crate::lifecycle::codes_of_extension;
 use crate::protocol::actions::RegisteredAction;
 use crate::protocol::{FromExtension, StreamKind, ToExtension};
@@ -19,7 +20,7 @@ const PAGE: &str = "extension-shim/types/protocol.d.ts";
 
 const HEAD: &str = "\
 // The words on the wire. Generated from the Rust types of src/protocol/ and src/streams/:
-// `UPDATE_DOCS=1 cargo test --lib protocol_types` writes this file anew.
+// `UPDATE_DOCS=1 cargo test --lib generated` writes this file anew.
 
 export * from './extension.js';
 ";
@@ -333,13 +334,6 @@ fn doc(about: &str, indent: &str) -> String {
 }
 
 #[test]
-fn the_types_of_the_extension_are_those_of_the_daemon() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-    let generated = TypesPage::generate();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, &generated).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let remedy = "run `UPDATE_DOCS=1 cargo test --lib protocol_types`";
-    assert!(written == generated, "{PAGE} is not what the Rust types say: {remedy}");
+fn the_generated_types_of_the_extension_are_those_of_the_daemon() {
+    assert_generated(PAGE, &TypesPage::generate());
 }

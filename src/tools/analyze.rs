@@ -1,15 +1,13 @@
 //! `analyze`: inspects a page, and changes nothing there. A trace may leave a file behind.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::annotations::{self, PersonAnalysis};
+use super::annotations;
 use super::answers::{AnswerSchemas, FAILED};
-use super::arguments::ToolArguments;
 use super::brief::{BriefFailure, BriefReport};
 use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::interact::check_path;
@@ -23,9 +21,12 @@ pub(super) const NAME: &str = "analyze";
 
 pub(super) const DESCRIPTION: &str = "Inspects a page and returns the result.";
 
-pub(super) static ARGUMENTS: LazyLock<ToolArguments> = LazyLock::new(|| {
-    ToolArguments::of_actions::<AnalyzeParameters>(ActionTool::Analyze).and::<PersonAnalysis>()
-});
+/// Its arguments, of their types.
+#[cfg(test)]
+pub(super) fn arguments() -> super::arguments::ToolArguments {
+    super::arguments::ToolArguments::of_actions::<AnalyzeParameters>(ActionTool::Analyze)
+        .and::<annotations::PersonAnalysis>()
+}
 
 /// How long a call blocks by default: an agent that inspects a page needs the result at once.
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);

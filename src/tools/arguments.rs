@@ -1,18 +1,26 @@
-//! Arguments: one flat schema for each tool, made from the Rust types, and the check
-//! against it. Wrong arguments get an answer that names the parameter and the next
+//! Arguments: one flat schema for each tool, and the check against it. Wrong arguments get an answer that names the parameter and the next
 //! step.
 //!
 //! A tool's own parameters are an enum, told apart by a selector (`action`, `what`).
 //! Model APIs refuse or drop schemas with `oneOf` at their root, so the variants are
 //! merged into one flat object; which parameter belongs to which variant is checked
 //! here. A tool without a selector has one variant, itself.
+//!
+//! The tables are `arguments.json`, which a test makes from the Rust types: the program
+//! holds their text, and not the code that makes schemas.
 
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::CallFailure;
-use crate::protocol::actions::{ActionTool, RegisteredAction};
+
+/// Those of the five tools, by name.
+static TABLES: LazyLock<HashMap<&'static str, ToolArguments>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("arguments.json")).expect("a test reads the same text")
+});
 
 /// The most variants that a parameter's description names. A longer list says little, and the
 /// answer to a wrong call has it.
@@ -31,70 +39,44 @@ const SILENT: &str = "x-silent";
 /// The values of a parameter that have several types. Model APIs cannot read those in a schema.
 const VALUES: &str = "x-values";
 
-/// The arguments of a tool.
-#[derive(Clone, Debug)]
-pub(super) struct ToolArguments {
-    /// The parameter that selects the variant, if there are several.
-    selector: Option<&'static str>,
-    /// The choices of the selector, in the order of the Rust enum.
-    variants: Vec<ArgumentVariant>,
-    /// Parameters that every variant takes.
-    common: Map<String, Value>,
+/// The arguments of a tool of the five.
+///
+/// # Panics
+///
+/// If there is no tool of this name.
+pub(super) fn arguments_of(tool: &str) -> &'static ToolArguments {
+    &TABLES[tool]
 }
 
-#[derive(Clone, Debug)]
-struct ArgumentVariant {
-    name: String,
-    description: String,
-    properties: Map<String, Value>,
-    required: Vec<String>,
+/// The arguments of a tool.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct ToolArguments {
+    /// The parameter that selects the variant, if there are several.
+    pub(super) selector: Option<Box<str>>,
+    /// Parameters that every variant takes.
+    pub(super) common: Map<String, Value>,
+    /// The choices of the selector, in the order of the Rust enum.
+    pub(super) variants: Vec<ArgumentVariant>,
+}
+
+/// One choice, with its own parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub(super) struct ArgumentVariant {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) required: Vec<String>,
+    pub(super) properties: Map<String, Value>,
 }
 
 impl ToolArguments {
-    /// The arguments of a tool whose own parameters are `T`, an enum tagged with
-    /// `selector`, and which takes those of `C` with any of its variants.
-    pub(super) fn of<T: JsonSchema, C: JsonSchema>(selector: &'static str) -> Self {
-        let own = plain_schema::<T>();
-        let variants = own["oneOf"].as_array().into_iter().flatten();
-        Self {
-            selector: Some(selector),
-            variants: variants.map(|variant| ArgumentVariant::read(variant, selector)).collect(),
-            common: properties(&plain_schema::<C>()),
-        }
-    }
-
-    /// The arguments of a tool that offers these actions, and which takes those of `C` with any of
-    /// them.
-    pub(super) fn of_actions<C: JsonSchema>(tool: ActionTool) -> Self {
-        Self {
-            selector: Some(tool.selector()),
-            variants: RegisteredAction::of_tool(tool).map(ArgumentVariant::of_action).collect(),
-            common: properties(&plain_schema::<C>()),
-        }
-    }
-
-    /// The same with the variants of one more enum, tagged alike.
-    pub(super) fn and<T: JsonSchema>(mut self) -> Self {
-        let more = Self::of::<T, ()>(self.selector.unwrap_or_default());
-        self.variants.extend(more.variants);
-        self
-    }
-
-    /// The arguments of the tool `name`, which does one thing and takes `T`.
-    pub(super) fn plain<T: JsonSchema>(name: &str) -> Self {
-        let variant = ArgumentVariant {
-            name: name.to_owned(),
-            ..ArgumentVariant::read(&plain_schema::<T>(), "")
-        };
-        Self { selector: None, variants: vec![variant], common: Map::new() }
-    }
-
     /// The flat JSON Schema (2020-12).
     pub(super) fn schema(&self) -> Value {
         let listed =
             |schema: &Value| [RARE, SPLIT, SILENT].iter().all(|mark| schema.get(mark).is_none());
         let mut merged = Map::new();
-        if let Some(selector) = self.selector {
+        if let Some(selector) = self.selector() {
             merged.insert(selector.to_owned(), Value::Null);
         }
         for (name, schema) in self.variants.iter().flat_map(|variant| &variant.properties) {
@@ -103,12 +85,12 @@ impl ToolArguments {
                 merged.entry(name).or_insert_with(|| self.describe(name, schema));
             }
         }
-        if let Some(selector) = self.selector {
+        if let Some(selector) = self.selector() {
             merged[selector] = self.selector_schema(&merged);
         }
         let common = self.common.iter().filter(|(_, schema)| listed(schema));
         merged.extend(common.map(|(name, schema)| (name.clone(), schema.clone())));
-        let required = match (self.selector, &self.variants[..]) {
+        let required = match (self.selector(), &self.variants[..]) {
             (Some(selector), _) => json!([selector]),
             (None, [only, ..]) => json!(only.required),
             (None, []) => json!([]),
@@ -146,8 +128,8 @@ impl ToolArguments {
     }
 
     /// The parameter that selects a choice, if there are several.
-    pub(super) const fn selector(&self) -> Option<&'static str> {
-        self.selector
+    pub(super) fn selector(&self) -> Option<&str> {
+        self.selector.as_deref()
     }
 
     /// Each choice with the names of its parameters, those that every choice takes among them.
@@ -198,7 +180,7 @@ impl ToolArguments {
     ) -> Result<Map<String, Value>, CallFailure> {
         let variant = self.select(&given)?;
         for (name, value) in &mut given {
-            if Some(name.as_str()) == self.selector {
+            if Some(name.as_str()) == self.selector() {
                 continue;
             }
             let schema = variant.properties.get(name).or_else(|| self.common.get(name));
@@ -212,7 +194,7 @@ impl ToolArguments {
     }
 
     fn select(&self, given: &Map<String, Value>) -> Result<&ArgumentVariant, CallFailure> {
-        let Some(selector) = self.selector else { return Ok(&self.variants[0]) };
+        let Some(selector) = self.selector() else { return Ok(&self.variants[0]) };
         let names = || self.variants.iter().map(|variant| variant.name.as_str());
         let wrong = |error, message: String, hint: String| {
             CallFailure::new(error, message, hint)
@@ -236,7 +218,7 @@ impl ToolArguments {
 
     fn list_of_choices(&self) -> String {
         let names: Vec<_> = self.variants.iter().map(|variant| variant.name.as_str()).collect();
-        format!("Set `{}` to one of: {}.", self.selector.unwrap_or_default(), names.join(", "))
+        format!("Set `{}` to one of: {}.", self.selector().unwrap_or_default(), names.join(", "))
     }
 
     fn unknown(&self, variant: &ArgumentVariant, name: &str) -> CallFailure {
@@ -245,7 +227,7 @@ impl ToolArguments {
         // A parameter of another variant is a wrong choice, and no slip of the keyboard.
         let hint = if takers.is_empty() {
             let all = known().collect::<Vec<_>>().join(", ");
-            closest(name, known().chain(self.selector)).map_or_else(
+            closest(name, known().chain(self.selector())).map_or_else(
                 || format!("{} accepts: {all}.", variant.name),
                 |near| format!("Did you mean `{near}`?"),
             )
@@ -281,28 +263,6 @@ impl ArgumentVariant {
         let also = if unlisted.is_empty() { unlisted } else { format!(" ({unlisted})") };
         format!("{}{also}: {}", self.name, self.description)
     }
-
-    fn of_action(action: &RegisteredAction) -> Self {
-        let schema = plain(action.schema);
-        let name = action.spec.name.to_owned();
-        Self { name, ..Self::read(&schema, "") }
-    }
-
-    fn read(schema: &Value, selector: &str) -> Self {
-        let mut properties = properties(schema);
-        let name = properties
-            .shift_remove(selector)
-            .and_then(|tag| tag["const"].as_str().map(str::to_owned))
-            .unwrap_or_default();
-        let required = schema["required"].as_array().into_iter().flatten();
-        let required = required.filter_map(Value::as_str).filter(|name| *name != selector);
-        Self {
-            name,
-            description: schema["description"].as_str().unwrap_or_default().to_owned(),
-            required: required.map(str::to_owned).collect(),
-            properties,
-        }
-    }
 }
 
 /// The schema of an object with these properties, as clients are shown it.
@@ -327,53 +287,6 @@ fn make_listed(schema: &mut Value) {
     if let Some(items) = object.get_mut("items").filter(|items| items["type"] == "object") {
         *items = json!({"type": "object"});
     }
-}
-
-/// The schema of a type without references, and without parts that clients cannot read.
-fn plain_schema<T: JsonSchema>() -> Value {
-    plain(SchemaGenerator::into_root_schema_for::<T>)
-}
-
-fn plain(make: impl FnOnce(SchemaGenerator) -> Schema) -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = make(SchemaGenerator::new(settings)).to_value();
-    simplify(&mut schema);
-    schema
-}
-
-/// Drops formats that only Rust knows, and says "may be absent" by absence alone.
-fn simplify(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            for noise in ["format", "default", "title", "$schema", "writeOnly"] {
-                if object.get(noise).is_some_and(|value| !value.is_object()) {
-                    object.shift_remove(noise);
-                }
-            }
-            if let Some(Value::Array(types)) = object.get_mut("type") {
-                // Some model APIs refuse a list of types.
-                types.retain(|kind| kind != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    object.insert("type".to_owned(), only);
-                }
-            }
-            if let Some(Value::Object(items)) = object.get_mut("items") {
-                items.shift_remove("description");
-            }
-            if let Some(Value::Array(values)) = object.get_mut("enum") {
-                values.retain(|value| !value.is_null());
-            }
-            object.values_mut().for_each(simplify);
-        }
-        Value::Array(items) => items.iter_mut().for_each(simplify),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn properties(schema: &Value) -> Map<String, Value> {
-    schema["properties"].as_object().cloned().unwrap_or_default()
 }
 
 /// A whole number is one however it is written.

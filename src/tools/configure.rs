@@ -1,6 +1,5 @@
 //! `configure`: manages commands, the daemon and the values that agents store.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -8,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answers::{AnswerSchemas, FAILED};
-use super::arguments::ToolArguments;
 use super::brief::DetailLevel;
 use super::failure::{CallFailure, NotFound, RefusedCall, UnknownRule};
 use super::har::{HarAnswer, HarArguments, answer_of, save_har};
-use super::observe::{NoArguments, command_result};
+use super::observe::command_result;
 use super::parts::RequestedPart;
 use super::result::{CommandAnswer, status};
 use super::{ToolReply, ToolResult, ToolSet, noise, read, sites, stored, streams};
@@ -26,8 +24,11 @@ pub(super) const NAME: &str = "configure";
 
 pub(super) const DESCRIPTION: &str = "Manages commands, stored JSON, recording and sites.";
 
-pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
-    LazyLock::new(|| ToolArguments::of::<ConfigureAction, NoArguments>("action"));
+/// Its arguments, of their types.
+#[cfg(test)]
+pub(super) fn arguments() -> super::arguments::ToolArguments {
+    super::arguments::ToolArguments::of::<ConfigureAction, ()>("action")
+}
 
 /// The actions.
 #[derive(Deserialize, JsonSchema)]

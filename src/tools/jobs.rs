@@ -1,13 +1,10 @@
 //! `wksm_monitor_sync`: a job of the daemon's own. The call returns at once, with an estimate.
 
-use std::sync::LazyLock;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answers::{AnswerSchemas, FAILED};
-use super::arguments::ToolArguments;
 use super::failure::{CallFailure, RefusedCall, RefusedJob};
 use super::job_view::{JobMessage, JobView};
 use super::result::CommandAnswer;
@@ -21,8 +18,11 @@ pub(super) const NAME: &str = "wksm_monitor_sync";
 pub(super) const DESCRIPTION: &str = "Updates the monitor database (path, size, time, hash) from a file or folder. Returns a job_id \
      at once.";
 
-pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
-    LazyLock::new(|| ToolArguments::plain::<MonitorSync>(NAME));
+/// Its arguments, of their types.
+#[cfg(test)]
+pub(super) fn arguments() -> super::arguments::ToolArguments {
+    super::arguments::ToolArguments::plain::<MonitorSync>(NAME)
+}
 
 /// The first answer of the two, as its seed (002) has it.
 #[derive(Serialize, JsonSchema)]

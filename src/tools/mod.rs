@@ -3,7 +3,11 @@
 
 mod analyze;
 mod annotations;
+#[cfg(test)]
+mod answer_outline;
 mod answers;
+#[cfg(test)]
+mod argument_types;
 mod arguments;
 mod asks;
 mod batch;
@@ -54,9 +58,9 @@ use crate::protocol::actions::{ActionSpec, ActionTool};
 use crate::protocol::{Action, CorrelationId};
 use crate::sites::LiveSiteRules;
 use crate::uploads::UploadService;
+use answers::AnswerSchemas;
 use answers::FAILED;
-use answers::{AnswerSchemas, outline};
-use arguments::ToolArguments;
+use arguments::arguments_of;
 pub use arguments::closest;
 pub use brief::DetailLevel;
 pub use call_text::{CallInText, with_calls_as, with_calls_of};
@@ -165,27 +169,13 @@ fn tool_of_five(name: &str) -> Option<&'static str> {
     TOOL_NAMES.into_iter().find(|known| *known == name)
 }
 
-/// The arguments of a tool of the five.
-fn arguments_of(tool: &'static str) -> &'static ToolArguments {
-    match tool {
-        interact::NAME => &interact::ARGUMENTS,
-        observe::NAME => &observe::ARGUMENTS,
-        analyze::NAME => &analyze::ARGUMENTS,
-        configure::NAME => &configure::ARGUMENTS,
-        _ => &jobs::ARGUMENTS,
-    }
-}
-
-/// The fields in the output schema of a tool that begins a job.
-const JOB_FIELDS: &[&str] = &["success", "data", "messages"];
-
 static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
     [
         ToolDefinition {
             name: interact::NAME,
             title: "Act in the browser",
             description: interact::DESCRIPTION,
-            input_schema: interact::ARGUMENTS.schema(),
+            input_schema: arguments_of(interact::NAME).schema(),
             output_schema: None,
             annotations: json!({
                 "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
@@ -198,7 +188,7 @@ static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
             name: observe::NAME,
             title: "Read results",
             description: observe::DESCRIPTION,
-            input_schema: observe::ARGUMENTS.schema(),
+            input_schema: arguments_of(observe::NAME).schema(),
             output_schema: None,
             annotations: json!({"readOnlyHint": true, "openWorldHint": true}),
             is_async: false,
@@ -208,7 +198,7 @@ static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
             name: analyze::NAME,
             title: "Analyze a page",
             description: analyze::DESCRIPTION,
-            input_schema: analyze::ARGUMENTS.schema(),
+            input_schema: arguments_of(analyze::NAME).schema(),
             output_schema: None,
             // `manage` can delete drawings.
             annotations: json!({
@@ -222,7 +212,7 @@ static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
             name: configure::NAME,
             title: "Manage",
             description: configure::DESCRIPTION,
-            input_schema: configure::ARGUMENTS.schema(),
+            input_schema: arguments_of(configure::NAME).schema(),
             output_schema: None,
             annotations: json!({
                 "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false,
@@ -235,8 +225,13 @@ static TOOLS: LazyLock<[ToolDefinition; 5]> = LazyLock::new(|| {
             name: jobs::NAME,
             title: "Sync files",
             description: jobs::DESCRIPTION,
-            input_schema: jobs::ARGUMENTS.schema(),
-            output_schema: Some(outline(answers(), jobs::NAME, JOB_FIELDS)),
+            input_schema: arguments_of(jobs::NAME).schema(),
+            output_schema: Some(json!({
+                "type": "object",
+                "properties": {
+                    "success": {"type": "boolean"}, "data": {"type": "object"}, "messages": {"type": "array"},
+                },
+            })),
             annotations: json!({
                 "readOnlyHint": false, "destructiveHint": false, "idempotentHint": true,
                 "openWorldHint": false,

@@ -1,6 +1,5 @@
 //! `observe`: reads the daemon's state. It never asks the browser.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -8,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::answers::{AnswerSchemas, FAILED};
-use super::arguments::ToolArguments;
 use super::brief::{BriefReport, DetailLevel};
 use super::failure::{CallFailure, NotFound, RefusedCall};
 use super::parts::{AnswerRange, RequestedPart};
@@ -29,8 +27,11 @@ pub(super) const COMMAND_RESULT: &str = "command_result";
 
 pub(super) const DESCRIPTION: &str = "Reads results and captured page events.";
 
-pub(super) static ARGUMENTS: LazyLock<ToolArguments> =
-    LazyLock::new(|| ToolArguments::of::<ObserveQuery, NoArguments>("what"));
+/// Its arguments, of their types.
+#[cfg(test)]
+pub(super) fn arguments() -> super::arguments::ToolArguments {
+    super::arguments::ToolArguments::of::<ObserveQuery, ()>("what")
+}
 
 /// The queries.
 #[derive(Deserialize, JsonSchema)]
@@ -87,10 +88,6 @@ enum ObserveQuery {
         browser: Option<String>,
     },
 }
-
-/// No further parameters.
-#[derive(JsonSchema)]
-pub(super) struct NoArguments {}
 
 /// This client's commands, oldest first.
 #[derive(Serialize, JsonSchema)]

@@ -24,7 +24,7 @@ fn check(arguments: &ToolArguments, given: Value) -> Result<Value, Value> {
 }
 
 fn interact(given: Value) -> Result<Value, Value> {
-    check(&interact::ARGUMENTS, given)
+    check(arguments_of(interact::NAME), given)
 }
 
 /// Every schema inside a schema.
@@ -224,9 +224,9 @@ fn what_one_tool_offers_the_other_refuses() {
     let wrong = interact(json!({"action": "dom", "selector": "a"})).unwrap_err();
     assert_eq!((&wrong["error"], &wrong["param"]), (&json!("invalid_argument"), &json!("action")));
     for given in [json!({"what": "execute_js"}), json!({"what": "dom", "action": "execute_js"})] {
-        check(&analyze::ARGUMENTS, given).unwrap_err();
+        check(arguments_of(analyze::NAME), given).unwrap_err();
     }
-    let wrong = check(&analyze::ARGUMENTS, json!({"what": "dom"})).unwrap_err();
+    let wrong = check(arguments_of(analyze::NAME), json!({"what": "dom"})).unwrap_err();
     assert_eq!(
         (&wrong["error"], &wrong["param"]),
         (&json!("missing_argument"), &json!("selector"))
@@ -448,7 +448,7 @@ async fn a_list_tells_what_is_recorded_and_in_trouble_what_is_known() {
 #[test]
 fn a_list_is_checked_item_by_item() {
     let capture = |streams: Value| {
-        check(&configure::ARGUMENTS, json!({"action": "capture", "streams": streams}))
+        check(arguments_of(configure::NAME), json!({"action": "capture", "streams": streams}))
     };
     assert!(capture(json!([])).is_ok());
     assert!(capture(json!(["logs", "bodies"])).is_ok());
@@ -468,13 +468,13 @@ fn a_parameter_of_many_variants_does_not_list_them_but_the_refusal_does() {
     let properties = &list()[1]["inputSchema"]["properties"];
     assert_eq!(properties["url"]["description"], "Only entries with this in the URL.");
     let given = json!({"what": "tabs", "url": "x"});
-    let wrong = check(&observe::ARGUMENTS, given).unwrap_err();
+    let wrong = check(arguments_of(observe::NAME), given).unwrap_err();
     assert!(
         wrong["hint"].as_str().unwrap().starts_with("`url` belongs to logs, errors,"),
         "{wrong}"
     );
     let given = json!({"what": "logs", "limit": 500});
-    assert_eq!(check(&observe::ARGUMENTS, given).unwrap_err()["expected"], "1 to 200");
+    assert_eq!(check(arguments_of(observe::NAME), given).unwrap_err()["expected"], "1 to 200");
 }
 
 /// Tools that keep what they are given in a folder of this test's own.

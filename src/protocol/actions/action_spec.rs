@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(test)]
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
@@ -97,7 +98,8 @@ pub struct RegisteredAction {
     /// What is true of it.
     pub spec: &'static ActionSpec,
     /// Makes the JSON Schema of its parameters.
-    pub schema: fn(SchemaGenerator) -> Schema,
+    #[cfg(test)]
+    pub(crate) schema: fn(SchemaGenerator) -> Schema,
     /// Reads its parameters.
     pub(super) read: fn(&Map<String, Value>) -> serde_json::Result<Action>,
 }

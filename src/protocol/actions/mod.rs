@@ -11,7 +11,9 @@ mod input_target;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
+#[cfg(test)]
+use schemars::SchemaGenerator;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
@@ -152,6 +154,7 @@ macro_rules! actions {
         static ACTIONS: &[RegisteredAction] = &[
             $(RegisteredAction {
                 spec: &<$params as BrowserAction>::SPEC,
+                #[cfg(test)]
                 schema: SchemaGenerator::into_root_schema_for::<$params>,
                 read: read::<$params>,
             },)*
