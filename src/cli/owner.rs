@@ -223,7 +223,7 @@ pub(super) fn owner_with_files(home: &StateDirectory, name: &str) -> anyhow::Res
     }
     let mut removed = home.owners_with_files()?;
     removed.retain(|owner| owner.name() == name || owner.as_str() == name);
-    removed.sort();
+    removed.sort_unstable();
     removed.dedup();
     match removed.as_slice() {
         [] => Ok(name.into()),

@@ -59,7 +59,9 @@ impl Engine {
         let mut asks: Vec<_> =
             all.filter_map(|command| Some((command, open_question(command)?))).collect();
         // The map has no order, and the same inputs must have the same effects.
-        asks.sort_by_key(|(command, _)| (command.spec().created, command.spec().id.clone()));
+        asks.sort_unstable_by_key(|(command, _)| {
+            (command.spec().created, command.spec().id.clone())
+        });
         asks
     }
 
@@ -235,7 +237,7 @@ impl Transaction<'_> {
     pub(super) fn show_asks(&mut self) {
         let here = self.browsers.iter().filter(|(_, browser)| browser.is_ready());
         let mut here: Vec<_> = here.map(|(id, _)| id.clone()).collect();
-        here.sort();
+        here.sort_unstable();
         for browser in here {
             let asks = self.asks_for(&browser);
             self.send(&browser, ToExtension::Asks { asks });

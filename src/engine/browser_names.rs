@@ -170,7 +170,7 @@ impl Transaction<'_> {
         self.browser_names = BrowserNames(names);
         let mut known: Vec<_> = self.browsers.keys().cloned().collect();
         // Those with a name first: the numbers of the others follow what is taken then.
-        known.sort_by_key(|id| (self.browser_names.of(id).is_none(), id.clone()));
+        known.sort_unstable_by_key(|id| (self.browser_names.of(id).is_none(), id.clone()));
         for id in &known {
             let Some(browser) = self.browsers.get(id).filter(|known| !known.label().is_empty())
             else {
@@ -188,7 +188,7 @@ impl Transaction<'_> {
     /// Tells each browser whose person can name it what it is called, and whether it is the only one.
     pub(super) fn tell_browser_names(&mut self) {
         let mut here: Vec<_> = self.browsers.keys().cloned().collect();
-        here.sort();
+        here.sort_unstable();
         for browser in here {
             self.tell_browser_name(&browser, None);
         }

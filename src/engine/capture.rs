@@ -195,7 +195,7 @@ impl CaptureRequests {
             BrowserCaptureStatus { browser: id.clone(), all, tabs }
         });
         let mut browsers: Vec<_> = own.filter(|own| !own.tabs.is_empty()).collect();
-        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
+        browsers.sort_unstable_by(|a, b| a.browser.cmp(&b.browser));
         CaptureStatus { all: self.owners.get(sight.owner).cloned().unwrap_or_default(), browsers }
     }
 
@@ -221,7 +221,7 @@ impl CaptureRequests {
             BrowserCaptureStatus { browser: id.clone(), all, tabs }
         });
         let mut browsers: Vec<_> = own.collect();
-        browsers.sort_by(|a, b| a.browser.cmp(&b.browser));
+        browsers.sort_unstable_by(|a, b| a.browser.cmp(&b.browser));
         CaptureStatus { all: self.all.kinds(), browsers }
     }
 
@@ -316,7 +316,7 @@ impl Engine {
         let (deaf, others): (Vec<_>, Vec<_>) =
             connected.map(|(_, known)| known).partition(|known| known.poller().is_some());
         let mut labels: Vec<_> = deaf.iter().map(|known| known.label().to_owned()).collect();
-        labels.sort();
+        labels.sort_unstable();
         CaptureUnsupportedBrowsers { labels, are_all: others.is_empty() }
     }
 

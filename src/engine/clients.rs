@@ -344,7 +344,7 @@ impl Engine {
             client.tab_id = client.tab_id.filter(|_| is_inside);
             client.browser_label = client.browser.as_ref().and_then(|one| self.browser_label(one));
         }
-        clients.sort_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
+        clients.sort_unstable_by(|a, b| (b.last_seen, &a.client).cmp(&(a.last_seen, &b.client)));
         clients
     }
 }

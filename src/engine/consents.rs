@@ -406,7 +406,7 @@ impl Transaction<'_> {
         });
         let mut held: Vec<_> = held.collect();
         // The map has no order, and the same inputs must have the same effects.
-        held.sort();
+        held.sort_unstable();
         held.into_iter().map(|(_, _, id)| id).collect()
     }
 

@@ -123,7 +123,7 @@ impl Transaction<'_> {
     fn send_waits_over(&mut self, browser: &BrowserId, mut waits: Vec<CorrelationId>) {
         if !waits.is_empty() {
             // They come from a hash map, and the same inputs must have the same effects.
-            waits.sort();
+            waits.sort_unstable();
             self.send(browser, ToExtension::AnnotationsOver { correlation_ids: waits });
         }
     }

@@ -60,7 +60,7 @@ impl Engine {
         });
         let mut waiting: Vec<_> = waiting.collect();
         // The map has no order, and jobs begin in the order of their calls.
-        waiting.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        waiting.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         waiting.into_iter().map(|(_, id, job)| (id, job)).collect()
     }
 

@@ -189,7 +189,7 @@ impl Engine {
                 since: lease.since,
             })
             .collect();
-        held.sort_by_key(|tab| tab.tab_id);
+        held.sort_unstable_by_key(|tab| tab.tab_id);
         held
     }
 

@@ -114,7 +114,7 @@ impl Engine {
                 closes_at: self.closes_at(tab, now),
             })
             .collect();
-        tabs.sort_by_key(|tab| tab.tab_id);
+        tabs.sort_unstable_by_key(|tab| tab.tab_id);
         tabs
     }
 }
@@ -281,7 +281,7 @@ impl Transaction<'_> {
                 }
             }
             let mut tab_ids: Vec<_> = due.into_iter().map(|place| place.tab).collect();
-            tab_ids.sort();
+            tab_ids.sort_unstable();
             self.send(&browser, ToExtension::CloseTabs { tab_ids });
         }
     }

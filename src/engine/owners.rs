@@ -93,7 +93,7 @@ impl Transaction<'_> {
         let own = self.commands.all().filter(|command| command.spec().owner == *owner);
         let mut own: Vec<_> = own.map(|c| (c.phase().holds_lane(), c.spec().id.clone())).collect();
         // Those that wait first: a lane that becomes free must not begin the next one.
-        own.sort();
+        own.sort_unstable();
         let ids: Vec<CorrelationId> = own.into_iter().map(|(_, id)| id).collect();
         for id in &ids {
             self.apply(id, LifecycleEvent::Stop);

@@ -212,7 +212,7 @@ impl Engine {
         }
         let inside = self.owner_tabs.inside(owner).filter(|(place, _)| place.browser == *browser);
         let mut inside: Vec<_> = inside.map(|(place, _)| place.tab).collect();
-        inside.sort();
+        inside.sort_unstable();
         Some(inside)
     }
 
@@ -433,7 +433,9 @@ impl Transaction<'_> {
     pub(super) fn disown_all_of(&mut self, owner: &Owner) {
         let own = self.owner_tabs.tabs.iter().filter(|(_, state)| state.tab.owner == *owner);
         let mut own: Vec<_> = own.map(|(place, _)| place.clone()).collect();
-        own.sort_by(|one, other| (&one.browser, one.tab).cmp(&(&other.browser, other.tab)));
+        own.sort_unstable_by(|one, other| {
+            (&one.browser, one.tab).cmp(&(&other.browser, other.tab))
+        });
         for place in own {
             self.disown(&place);
         }

@@ -67,7 +67,7 @@ impl Transaction<'_> {
         let open = self.commands.all().filter(|command| is_open(command.phase()));
         let mut open: Vec<CorrelationId> = open.map(|command| command.spec().id.clone()).collect();
         // The map has no order, and what ends is listed.
-        open.sort();
+        open.sort_unstable();
         for id in open {
             self.apply(&id, LifecycleEvent::Slept(slept));
             self.apply(&id, LifecycleEvent::Tick);

@@ -69,7 +69,8 @@ impl Engine {
     pub fn browser_summaries(&self) -> Vec<BrowserSummary> {
         let mut browsers: Vec<_> =
             self.browsers.iter().map(|(id, browser)| browser.summary(id)).collect();
-        browsers.sort_by(|a, b| (!a.connected, &a.browser).cmp(&(!b.connected, &b.browser)));
+        browsers
+            .sort_unstable_by(|a, b| (!a.connected, &a.browser).cmp(&(!b.connected, &b.browser)));
         browsers
     }
 

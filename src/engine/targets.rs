@@ -311,7 +311,7 @@ fn choices(browsers: &HashMap<BrowserId, BrowserState>) -> Vec<BrowserChoice> {
             label: browser.label().to_owned(),
         })
         .collect();
-    choices.sort_by(|a, b| (&a.label, &a.browser).cmp(&(&b.label, &b.browser)));
+    choices.sort_unstable_by(|a, b| (&a.label, &a.browser).cmp(&(&b.label, &b.browser)));
     choices
 }
 

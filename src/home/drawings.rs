@@ -194,7 +194,7 @@ impl DrawingStore {
                 Err(DrawingsError::NotFound { .. } | DrawingsError::Full { .. }) => {}
             }
         }
-        list.drawings.sort_by(|a, b| (a.at, &a.drawing_id).cmp(&(b.at, &b.drawing_id)));
+        list.drawings.sort_unstable_by(|a, b| (a.at, &a.drawing_id).cmp(&(b.at, &b.drawing_id)));
         Ok(list)
     }
 
@@ -374,7 +374,7 @@ fn make_room(folder: &mut DrawingFolder, bytes: usize) -> Result<(), DrawingsErr
         Some((at, id.clone(), files.bytes))
     };
     let mut leaving: Vec<_> = folder.drawings.iter().filter_map(is_read).collect();
-    leaving.sort();
+    leaving.sort_unstable();
     let mut leave = Vec::new();
     for (_, id, size) in leaving {
         if fits(count, total) {

@@ -81,7 +81,7 @@ impl StateDirectory {
                 runs.extend(read_json::<ReachRun>(&path.with_extension("json"))?);
             }
         }
-        runs.sort_by(|one, other| one.name.cmp(&other.name));
+        runs.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Ok(runs)
     }
 }

@@ -232,7 +232,7 @@ fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, StateDirectoryError> {
     let entries = fs::read_dir(folder).map_err(io)?;
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
     let mut paths = paths.map_err(io)?;
-    paths.sort();
+    paths.sort_unstable();
     Ok(paths)
 }
 

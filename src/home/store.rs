@@ -186,7 +186,7 @@ impl ValueStore {
                 Err(error) => return Err(error),
             }
         }
-        values.sort_by(|a, b| a.name.cmp(&b.name));
+        values.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(values)
     }
 

@@ -69,7 +69,7 @@ impl TenantFiles {
         let keys = paths.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
         let names = keys.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
         let mut names: Vec<_> = names.collect();
-        names.sort();
+        names.sort_unstable();
         Ok(names)
     }
 

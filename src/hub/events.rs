@@ -126,7 +126,7 @@ impl Hub {
             let own = engine.commands().filter(|command| command.spec().owner == *owner);
             own.map(|command| engine.command_summary(command)).collect()
         });
-        commands.sort_by(|a, b| {
+        commands.sort_unstable_by(|a, b| {
             (a.created_at, &a.correlation_id).cmp(&(b.created_at, &b.correlation_id))
         });
         commands

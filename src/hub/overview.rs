@@ -92,7 +92,7 @@ impl Hub {
             let commands = engine.commands().filter(has_changed);
             commands.map(|command| (command.spec().created, command.spec().id.clone())).collect()
         });
-        found.sort();
+        found.sort_unstable();
         found.into_iter().map(|(_, id)| id).collect()
     }
 

@@ -92,7 +92,7 @@ impl Installation {
     pub(super) fn registration_removals(&self) -> Vec<PlannedChange> {
         let manifest = Some(manifest_below(&self.state));
         let mut keys: Vec<_> = BROWSERS.iter().flat_map(ChromiumBrowser::registry_keys).collect();
-        keys.sort();
+        keys.sort_unstable();
         keys.dedup();
         let keys = keys.into_iter().filter(|key| os::registered_path(key) == manifest);
         keys.map(|key| PlannedChange::Register { key, manifest: None }).collect()

@@ -27,6 +27,7 @@ mod page_mark;
 mod page_state;
 mod past_act;
 mod prompt;
+mod public_suffixes;
 mod report;
 mod run_clock;
 mod short_text;

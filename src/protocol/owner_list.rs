@@ -229,7 +229,7 @@ impl OwnerList {
                 list.owners.push(OwnerEntry { since, ..OwnerEntry::tried(name) });
             }
         }
-        list.owners.sort_by(|one, other| one.name.cmp(&other.name));
+        list.owners.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         list
     }
 

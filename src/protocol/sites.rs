@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::actions::{ActionTool, RegisteredAction};
+use super::public_suffixes;
 
 /// The longest pattern, in bytes.
 pub const SITE_PATTERN_MAX: usize = 256;
@@ -289,11 +290,7 @@ impl SitePattern {
         let host = self.0.split_once("://").map_or(&*self.0, |(_, rest)| rest);
         let host = host.strip_prefix("*.").unwrap_or(host);
         let host = host.split(':').next().unwrap_or_default();
-        let is_suffix = |name: &str| {
-            psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known() && suffix == name)
-        };
-        // The list has `*.ck` without `ck`: every name below such a domain is a public suffix.
-        is_suffix(host) || is_suffix(&format!("x.{host}"))
+        public_suffixes::is_public_suffix(host)
     }
 
     /// Whether it means all local files.

@@ -2,6 +2,7 @@
 //! somewhere.
 
 mod install_links;
+mod public_suffixes;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
