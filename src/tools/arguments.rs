@@ -1,5 +1,5 @@
-//! Arguments: one flat schema for each tool, and the check against it. Wrong arguments get an answer that names the parameter and the next
-//! step.
+//! Arguments: one flat schema for each tool, and the check against it. Wrong arguments get
+//! an answer that names the parameter and the next step.
 //!
 //! A tool's own parameters are an enum, told apart by a selector (`action`, `what`).
 //! Model APIs refuse or drop schemas with `oneOf` at their root, so the variants are
