@@ -8,10 +8,8 @@ const FILE: &str = include_str!("public_suffixes.txt");
 /// Whether a name in ASCII is one of them, or every name right below it is.
 pub(super) fn is_public_suffix(name: &str) -> bool {
     let below = name.split_once('.').map_or("", |(_, below)| below);
-    if is_rule(&format!("!{name}")) {
-        return is_rule(&format!("*.{name}"));
-    }
-    is_rule(name) || is_rule(&format!("*.{below}")) || is_rule(&format!("*.{name}"))
+    let is_one = is_rule(name) || is_rule(&format!("*.{below}")) && !is_rule(&format!("!{name}"));
+    is_one || is_rule(&format!("*.{name}"))
 }
 
 /// Looks for a line of the sorted rules.

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{ArgumentVariant, ToolArguments};
-use super::{TOOL_NAMES, analyze, configure, interact, jobs, observe};
+use super::{analyze, configure, interact, jobs, observe};
 use crate::generated::assert_generated;
 use crate::protocol::actions::{ActionTool, RegisteredAction};
 
@@ -127,14 +127,14 @@ fn properties(schema: &Value) -> Map<String, Value> {
 /// The tables with a line for each choice, so that a change shows as one.
 fn text_of_tables() -> String {
     let tables = [
-        interact::arguments(),
-        observe::arguments(),
-        analyze::arguments(),
-        configure::arguments(),
-        jobs::arguments(),
+        (interact::NAME, interact::arguments()),
+        (observe::NAME, observe::arguments()),
+        (analyze::NAME, analyze::arguments()),
+        (configure::NAME, configure::arguments()),
+        (jobs::NAME, jobs::arguments()),
     ];
     let mut text = String::new();
-    for (name, ToolArguments { selector, common, variants }) in TOOL_NAMES.iter().zip(tables) {
+    for (name, ToolArguments { selector, common, variants }) in tables {
         let between = if text.is_empty() { "{" } else { ",\n" };
         let (selector, common) = (json!(selector), json!(common));
         let lines: Vec<_> = variants.iter().map(|variant| json!(variant).to_string()).collect();
