@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 # Small functions are copied into their callers less often than usual: the program is a tenth smaller, and a call
 # takes a twentieth more of the processor.
-code_flags=-Cllvm-args=-inline-threshold=80
+code_flags=-Cllvm-args=-inline-threshold=25
 if [ "${1:-}" = --code-flags ]; then
     echo "$code_flags"
     exit

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use carried_files::{MANIFEST, carried_files, names_by_folder};
+use carried_files::{CARRIED, MANIFEST, MANIFEST_TEXT, carried_paths, names_by_folder, unpacked};
 use serde_json::{Value, json};
 
 use crate::home::write_private;
@@ -103,17 +103,8 @@ pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
 
 /// The first file that differs from its copy in `dir`.
 fn first_changed(dir: &Path) -> Option<PathBuf> {
-    let mut files = carried_files().into_iter();
-    files.find(|(path, contents)| !has_contents(&dir.join(path), contents)).map(|(path, _)| path)
-}
-
-/// Whether there is a file with these contents.
-fn has_contents(path: &Path, contents: &[u8]) -> bool {
-    // Only a regular file is opened: the read of a pipe would block.
-    let is_so_long = |found: fs::Metadata| {
-        found.is_file() && usize::try_from(found.len()).is_ok_and(|length| length == contents.len())
-    };
-    fs::metadata(path).is_ok_and(is_so_long) && fs::read(path).is_ok_and(|now| now == contents)
+    let mut paths = CARRIED.iter().map(|file| (file, file.path()));
+    paths.find(|(file, path)| !file.is_at(&dir.join(path))).map(|(_, path)| path)
 }
 
 /// The port and key that an extension needs for its daemon, in the form of `config.json` and of the
@@ -182,8 +173,8 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
         let path = dir.join(name);
         write(&path).map_err(|source| UnpackError::Io { path, source })
     };
-    let files = carried_files();
-    put(MANIFEST, &|path| os::write_read_only(path, carried_files::manifest()))?;
+    put(MANIFEST, &|path| os::write_read_only(path, MANIFEST_TEXT.as_bytes()))?;
+    let files = unpacked().map_err(|source| UnpackError::Io { path: dir.to_owned(), source })?;
     // The folder itself, which comes first, is there.
     for folder in names_by_folder(files.keys()).into_keys().skip(1) {
         let path = dir.join(folder);
@@ -234,19 +225,19 @@ pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: b
 
 /// Whether a folder has all files as they are carried, read-only, and no others but [`CONFIG`].
 fn has_all(dir: &Path) -> bool {
-    let files = carried_files();
+    let paths = carried_paths();
     let is_writable = |path: &Path| fs::metadata(path).is_ok_and(|at| !at.permissions().readonly());
     let config = PathBuf::from(CONFIG);
-    let names = names_by_folder(files.keys().chain([&config]));
+    let names = names_by_folder(paths.iter().chain([&config]));
     dir.join(CONFIG).is_file()
         && names.iter().all(|(folder, names)| {
             let folder = dir.join(folder);
             let found = fs::read_dir(&folder).map_or(0, Iterator::count);
             found == names.len() && os::is_closed_to_others(&folder)
         })
-        && files.iter().all(|(path, contents)| {
+        && CARRIED.iter().zip(&paths).all(|(file, path)| {
             let path = dir.join(path);
-            !is_writable(&path) && has_contents(&path, contents)
+            !is_writable(&path) && file.is_at(&path)
         })
 }
 
@@ -317,7 +308,7 @@ fn empty(dir: &Path) -> io::Result<()> {
 /// Whether the folder holds an extension of any version with Tabwire's public key.
 fn is_ours(dir: &Path) -> bool {
     let key = |text: &str| serde_json::from_str::<Value>(text).ok()?.get("key").cloned();
-    let own = std::str::from_utf8(carried_files::manifest()).ok().and_then(key);
+    let own = key(MANIFEST_TEXT);
     let theirs = fs::read_to_string(dir.join(MANIFEST)).ok().as_deref().and_then(key);
     own.is_some() && own == theirs
 }
@@ -333,7 +324,7 @@ mod tests {
     }
 
     fn manifest() -> Value {
-        serde_json::from_slice(carried_files::manifest()).unwrap()
+        serde_json::from_str(MANIFEST_TEXT).unwrap()
     }
 
     #[test]

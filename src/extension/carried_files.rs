@@ -2,46 +2,69 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
+use lzma_rust2::LzmaReader;
+use sha2::{Digest as _, Sha256};
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// What the extension needs of its folder. Its tests and types are for developers, and `config.json` there
-/// holds the key of a developer's browser, which must not get into a program for others.
-static TOP: [(&str, &[u8]); 2] = [
-    (MANIFEST, include_bytes!("../../extension-shim/manifest.json")),
-    ("background.js", include_bytes!("../../extension-shim/background.js")),
-];
+/// The manifest's text, which is read more often than the other files.
+pub(super) const MANIFEST_TEXT: &str = include_str!("../../extension-shim/manifest.json");
 
-static FOLDERS: [(&str, Dir<'_>); 4] = [
-    ("icons", include_dir!("$CARGO_MANIFEST_DIR/extension-shim/icons")),
-    ("popup", include_dir!("$CARGO_MANIFEST_DIR/extension-shim/popup")),
-    ("src", include_dir!("$CARGO_MANIFEST_DIR/extension-shim/src")),
-    ("third_party", include_dir!("$CARGO_MANIFEST_DIR/extension-shim/third_party")),
-];
-
-/// Every file, by its path in the folder of the extension.
-pub(super) fn carried_files() -> BTreeMap<PathBuf, &'static [u8]> {
-    let top = TOP.iter().map(|(name, contents)| (PathBuf::from(name), *contents));
-    let mut files: BTreeMap<_, _> = top.collect();
-    for (name, folder) in &FOLDERS {
-        add(Path::new(name), folder, &mut files);
-    }
-    files
+/// A file of the extension.
+pub(super) struct CarriedFile {
+    /// From the extension's folder, with `/` on every system.
+    name: &'static str,
+    /// In bytes.
+    length: usize,
+    /// SHA-256 of its contents.
+    digest: [u8; 32],
 }
 
-fn add(at: &Path, folder: &Dir<'static>, files: &mut BTreeMap<PathBuf, &'static [u8]>) {
-    files.extend(folder.files().map(|file| (at.join(file.path()), file.contents())));
-    for inner in folder.dirs() {
-        add(at, inner, files);
+/// Every file, sorted by name. `build.rs` chooses and packs them.
+pub(super) static CARRIED: &[CarriedFile] = include!(concat!(env!("OUT_DIR"), "/carried_files.rs"));
+
+/// The contents of [`CARRIED`], one after the other, as LZMA.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/extension.lzma"));
+
+impl CarriedFile {
+    /// Its path in the folder of the extension.
+    pub(super) fn path(&self) -> PathBuf {
+        self.name.split('/').collect()
+    }
+
+    /// Whether there is a file with its contents at `path`.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        // Only a regular file is opened: the read of a pipe would block.
+        let is_so_long = |found: fs::Metadata| {
+            found.is_file() && usize::try_from(found.len()).is_ok_and(|length| length == self.length)
+        };
+        let has_digest = |now: Vec<u8>| Sha256::digest(now).as_slice() == self.digest;
+        fs::metadata(path).is_ok_and(is_so_long) && fs::read(path).is_ok_and(has_digest)
     }
 }
 
-/// The manifest's text.
-pub(super) const fn manifest() -> &'static [u8] {
-    TOP[0].1
+/// The paths of all files.
+pub(super) fn carried_paths() -> Vec<PathBuf> {
+    CARRIED.iter().map(CarriedFile::path).collect()
+}
+
+/// The contents of all files, by path.
+///
+/// # Errors
+///
+/// The program's own bytes are damaged.
+pub(super) fn unpacked() -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut packed = LzmaReader::new_mem_limit(PACKED, u32::MAX, None)?;
+    let mut next = |file: &CarriedFile| {
+        let mut contents = vec![0; file.length];
+        packed.read_exact(&mut contents)?;
+        Ok((file.path(), contents))
+    };
+    CARRIED.iter().map(&mut next).collect()
 }
 
 /// The names in each folder, the extension's own (an empty path) first, and each before those in it.
@@ -85,11 +108,13 @@ mod tests {
         let mut there = BTreeMap::new();
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("extension-shim");
         read_all(&shim, Path::new(""), &mut there);
-        let carried = carried_files();
+        let carried = unpacked().unwrap();
         assert!(carried.keys().eq(there.keys()), "{:?} or {:?}", carried.keys(), there.keys());
         for (path, contents) in carried {
             assert_eq!(contents, there[&path], "{}", path.display());
         }
+        let shim_has = |file: &CarriedFile| file.is_at(&shim.join(file.path()));
+        assert!(CARRIED.iter().all(shim_has));
     }
 
     #[test]
