@@ -8,8 +8,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Small functions are copied into their callers less often than usual: the program is a tenth smaller, and a call
-# takes a twentieth more of the processor.
+# Small functions are copied into their callers less often than usual, which makes the program smaller and calls a
+# little slower (docs/decisions/building.md, 522).
 code_flags=-Cllvm-args=-inline-threshold=25
 if [ "${1:-}" = --code-flags ]; then
     echo "$code_flags"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 # What a program may have on disk, and what a package may have on the wire, in bytes.
-PROGRAM = 19_000_000
-PACKAGE = 8_200_000
+PROGRAM = 12_000_000
+PACKAGE = 5_500_000
 
 
 def check(name: str, size: int, bound: int) -> None:
