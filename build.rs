@@ -15,7 +15,8 @@ const EXTENSION: &str = "extension-shim";
 
 /// What the extension needs of its folder. Its tests and types are for developers, and `config.json` there
 /// holds the key of a developer's browser, which must not get into a program for others.
-const CARRIED: [&str; 6] = ["background.js", "icons", "manifest.json", "popup", "src", "third_party"];
+const CARRIED: [&str; 6] =
+    ["background.js", "icons", "manifest.json", "popup", "src", "third_party"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -32,7 +33,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let contents = fs::read(Path::new(EXTENSION).join(name))?;
         let digest = Sha256::digest(&contents);
         let length = contents.len();
-        writeln!(table, "    CarriedFile {{ name: {name:?}, length: {length}, digest: {:?} }},", digest.as_slice())?;
+        writeln!(
+            table,
+            "    CarriedFile {{ name: {name:?}, length: {length}, digest: {:?} }},",
+            digest.as_slice()
+        )?;
         packed.write_all(&contents)?;
     }
     table.push(']');
@@ -50,7 +55,9 @@ fn add_files(name: &str, names: &mut Vec<String>) -> io::Result<()> {
     }
     for entry in fs::read_dir(path)? {
         let entry = entry?.file_name();
-        let entry = entry.to_str().ok_or_else(|| io::Error::other(format!("{entry:?} in {name} is no text")))?;
+        let entry = entry
+            .to_str()
+            .ok_or_else(|| io::Error::other(format!("{entry:?} in {name} is no text")))?;
         add_files(&format!("{name}/{entry}"), names)?;
     }
     Ok(())

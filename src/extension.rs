@@ -386,8 +386,15 @@ mod tests {
         assert_eq!(check(), FolderCheck::Unchanged { is_whole: false });
         for file in ["src/worker/background.js", "src/actions/index.js", MANIFEST] {
             let before = fs::read_to_string(dir.join(file)).unwrap();
-            put(dir, file, &format!("{before}\n"));
-            assert_eq!(check(), FolderCheck::Changed { file: file.into() });
+            for other in [format!("{before}\n"), before.replacen('e', "a", 1)] {
+                put(dir, file, &other);
+                assert_eq!(
+                    check(),
+                    FolderCheck::Changed { file: file.into() },
+                    "{} bytes",
+                    other.len()
+                );
+            }
             put(dir, file, &before);
             assert_eq!(check(), FolderCheck::Unchanged { is_whole: false });
         }

@@ -40,7 +40,8 @@ impl CarriedFile {
     pub(super) fn is_at(&self, path: &Path) -> bool {
         // Only a regular file is opened: the read of a pipe would block.
         let is_so_long = |found: fs::Metadata| {
-            found.is_file() && usize::try_from(found.len()).is_ok_and(|length| length == self.length)
+            found.is_file()
+                && usize::try_from(found.len()).is_ok_and(|length| length == self.length)
         };
         let has_digest = |now: Vec<u8>| Sha256::digest(now).as_slice() == self.digest;
         fs::metadata(path).is_ok_and(is_so_long) && fs::read(path).is_ok_and(has_digest)
