@@ -116,7 +116,7 @@ class EventWatch {
   #accessible;
   #tree;
   #readiness;
-  /** @type {Map<string, {target: any, isTrusted: boolean, event: Event, download: boolean}>} */
+  /** @type {Map<string, {target: any, isTrusted: boolean, event: Event}>} */
   #seen = new Map();
   #changes;
   #isArmed = false;
@@ -235,13 +235,11 @@ class EventWatch {
     }
     const known = this.#seen.get(event.type);
     if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;
-    const path = event.composedPath();
-    const [target] = path;
-    const download = event.type === 'click' && path.some((one) => one instanceof HTMLAnchorElement && this.#dom.has(one, 'download'));
+    const [target] = event.composedPath();
     // Closed shadow trees are left out of the path.
     const isPointed = event instanceof MouseEvent && target instanceof Element;
     const hit = isPointed && this.#dom.shadowRoot(target) ? this.#dom.at(event.clientX, event.clientY) : null;
-    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event, download });
+    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event });
   }
 
   /** @param {string} type @returns {boolean} whether such an event has come, and the page has not prevented it */
@@ -274,6 +272,11 @@ class EventWatch {
     return this.#leaving !== null && !this.#leaving.defaultPrevented;
   }
 
+  /** Whether a link has begun a download since it was armed, one of a script too, which may be in no document. */
+  get #isDownloading() {
+    return this.isLeaving && typeof this.#leaving.downloadRequest === 'string';
+  }
+
   /** @param {number | undefined} id */
   #states(id) {
     const element = id === undefined ? undefined : this.#refs.find(id)?.element;
@@ -295,7 +298,6 @@ class EventWatch {
       const isOwn = meant !== undefined && target instanceof Element && this.#readiness.receives(meant, target);
       events[type] = { isOwn, isTrusted, on: isOwn || !(target instanceof Element) ? null : this.#about(target) };
     }
-    const click = this.#seen.get('click');
     const isPutBack = meant !== undefined && this.#isPutBack(meant);
     this.disarm();
     const focused = this.#dom.active();
@@ -304,7 +306,7 @@ class EventWatch {
     const role = isThere ? this.#accessible.role(field) : '';
     const states = this.#states(id);
     return {
-      events, isThere, isPutBack, focus: focused && this.#about(focused), isDownload: click?.download === true && !click.event.defaultPrevented,
+      events, isThere, isPutBack, focus: focused && this.#about(focused), isDownload: this.#isDownloading,
       hasNewStates: states.join(' ') !== this.#before.states, hasMovedFocus: focused !== this.#before.focus && !(meant && focused && this.#dom.holds(meant, focused)),
       ...(isThere && { value: this.#accessible.value(field, role), checked: this.#accessible.checked(field, role) ?? undefined }),
       states,
