@@ -1,5 +1,5 @@
-//! Packs the files of the browser extension for the program: as they are they would be a sixth of it, and the smallest
-//! form that packages can have is larger than this one.
+//! Packs the files of the browser extension for the program: as they are they would be a sixth of it
+//! (docs/decisions/building.md, 622).
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -63,11 +63,12 @@ fn add_files(name: &str, names: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The smallest form of text, in which it means nothing at which even position a byte is.
+/// What makes text smallest.
 fn for_text() -> LzmaOptions {
     let mut options = LzmaOptions::with_preset(9);
-    // What unpacks needs as much memory. All files together are shorter.
+    // The program needs as much memory to unpack. All files together are shorter.
     options.dict_size = 1 << 22;
+    // Numbers of two or more bytes, which begin at even places, are in no text.
     options.pb = 0;
     options.nice_len = LzmaOptions::NICE_LEN_MAX;
     options

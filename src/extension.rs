@@ -97,7 +97,7 @@ pub fn check_folder(dir: &Path, written: Option<&str>) -> FolderCheck {
     }
     match first_changed(dir) {
         Some(file) => FolderCheck::Changed { file },
-        None => FolderCheck::Unchanged { is_whole: has_all(dir) },
+        None => FolderCheck::Unchanged { is_whole: is_closed(dir) },
     }
 }
 
@@ -174,7 +174,7 @@ fn write(dir: &Path, port: u16, key: &ExtensionKey) -> Result<(), UnpackError> {
         write(&path).map_err(|source| UnpackError::Io { path, source })
     };
     put(MANIFEST, &|path| os::write_read_only(path, MANIFEST_TEXT.as_bytes()))?;
-    let files = unpacked().map_err(|source| UnpackError::Io { path: dir.to_owned(), source })?;
+    let files = unpacked();
     // The folder itself, which comes first, is there.
     for folder in names_by_folder(files.keys()).into_keys().skip(1) {
         let path = dir.join(folder);
@@ -220,13 +220,14 @@ pub fn is_as_unpacked(dir: &Path, port: u16, key: &ExtensionKey, may_lack_key: b
         };
         os::is_closed_to_others(&path) && fs::read(path).is_ok_and(is_right)
     };
-    has_config() && has_all(dir)
+    has_config() && is_closed(dir) && first_changed(dir).is_none()
 }
 
-/// Whether a folder has all files as they are carried, read-only, and no others but [`CONFIG`].
-fn has_all(dir: &Path) -> bool {
-    let paths = carried_paths();
+/// Whether a folder has as many entries as were unpacked with [`CONFIG`], all closed to others and its files
+/// read-only. Their contents are [`first_changed`]'s.
+fn is_closed(dir: &Path) -> bool {
     let is_writable = |path: &Path| fs::metadata(path).is_ok_and(|at| !at.permissions().readonly());
+    let paths = carried_paths();
     let config = PathBuf::from(CONFIG);
     let names = names_by_folder(paths.iter().chain([&config]));
     dir.join(CONFIG).is_file()
@@ -235,10 +236,7 @@ fn has_all(dir: &Path) -> bool {
             let found = fs::read_dir(&folder).map_or(0, Iterator::count);
             found == names.len() && os::is_closed_to_others(&folder)
         })
-        && CARRIED.iter().zip(&paths).all(|(file, path)| {
-            let path = dir.join(path);
-            !is_writable(&path) && file.is_at(&path)
-        })
+        && !paths.iter().any(|path| is_writable(&dir.join(path)))
 }
 
 /// Makes the folder, and empties it if it holds an extension of ours.

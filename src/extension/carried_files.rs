@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lzma_rust2::LzmaReader;
@@ -54,16 +54,13 @@ pub(super) fn carried_paths() -> Vec<PathBuf> {
 }
 
 /// The contents of all files, by path.
-///
-/// # Errors
-///
-/// The program's own bytes are damaged.
-pub(super) fn unpacked() -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
-    let mut packed = LzmaReader::new_mem_limit(PACKED, u32::MAX, None)?;
+pub(super) fn unpacked() -> BTreeMap<PathBuf, Vec<u8>> {
+    const PACKED_SO: &str = "the build script has packed it";
+    let mut packed = LzmaReader::new_mem_limit(PACKED, u32::MAX, None).expect(PACKED_SO);
     let mut next = |file: &CarriedFile| {
         let mut contents = vec![0; file.length];
-        packed.read_exact(&mut contents)?;
-        Ok((file.path(), contents))
+        packed.read_exact(&mut contents).expect(PACKED_SO);
+        (file.path(), contents)
     };
     CARRIED.iter().map(&mut next).collect()
 }
@@ -109,7 +106,7 @@ mod tests {
         let mut there = BTreeMap::new();
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("extension-shim");
         read_all(&shim, Path::new(""), &mut there);
-        let carried = unpacked().unwrap();
+        let carried = unpacked();
         assert!(carried.keys().eq(there.keys()), "{:?} or {:?}", carried.keys(), there.keys());
         for (path, contents) in carried {
             assert_eq!(contents, there[&path], "{}", path.display());

@@ -116,7 +116,7 @@ class EventWatch {
   #accessible;
   #tree;
   #readiness;
-  /** @type {Map<string, {target: any, isTrusted: boolean, event: Event}>} */
+  /** @type {Map<string, {target: any, isTrusted: boolean, event: Event, download: boolean}>} */
   #seen = new Map();
   #changes;
   #isArmed = false;
@@ -130,7 +130,7 @@ class EventWatch {
   #awaited = null;
   /** The last try to go to another page since it was armed. @type {any} */
   #leaving = null;
-  #handleNavigate = (/** @type {any} */ event) => { if (!event.destination.sameDocument) this.#leaving = event; };
+  #handleNavigate = (/** @type {any} */ event) => { if (event.isTrusted && !event.destination.sameDocument) this.#leaving = event; };
   /** The element that had the focus when it was armed, and the states of the one that was meant. @type {{focus: any, states: string}} */
   #before = { focus: null, states: '' };
   #handle = (/** @type {Event} */ event) => this.#record(event);
@@ -235,11 +235,13 @@ class EventWatch {
     }
     const known = this.#seen.get(event.type);
     if (EventWatch.#POINTED.has(event.type) ? known?.isTrusted : known?.isTrusted && !event.isTrusted) return;
-    const [target] = event.composedPath();
+    const path = event.composedPath();
+    const [target] = path;
+    const download = event.type === 'click' && path.some((one) => one instanceof HTMLAnchorElement && this.#dom.has(one, 'download'));
     // Closed shadow trees are left out of the path.
     const isPointed = event instanceof MouseEvent && target instanceof Element;
     const hit = isPointed && this.#dom.shadowRoot(target) ? this.#dom.at(event.clientX, event.clientY) : null;
-    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event });
+    this.#seen.set(event.type, { target: hit && this.#dom.holds(target, hit) ? hit : target, isTrusted: event.isTrusted, event, download });
   }
 
   /** @param {string} type @returns {boolean} whether such an event has come, and the page has not prevented it */
@@ -272,9 +274,14 @@ class EventWatch {
     return this.#leaving !== null && !this.#leaving.defaultPrevented;
   }
 
-  /** Whether a link has begun a download since it was armed, one of a script too, which may be in no document. */
+  /**
+   * Whether a link has begun a download since it was armed. A script's link may be in no document, and is told by the
+   * navigation alone; a document of no origin, as in a sandbox, is told of no navigation.
+   */
   get #isDownloading() {
-    return this.isLeaving && typeof this.#leaving.downloadRequest === 'string';
+    const click = this.#seen.get('click');
+    const isClicked = click?.download === true && !click.event.defaultPrevented;
+    return isClicked || (this.isLeaving && typeof this.#leaving.downloadRequest === 'string');
   }
 
   /** @param {number | undefined} id */

@@ -127,6 +127,8 @@ async fn a_click_tells_of_all_that_scripts_and_the_browser_make_of_it() {
     assert!(opened["new_tab"].is_i64(), "{opened}");
     let given = click("#give").await;
     assert!(given["download"].is_object(), "{given}");
+    let late = click("#give-late").await;
+    assert_eq!(late["download"]["file_name"], "late.html", "its server takes a moment: {late}");
     let picked = click("#pick").await;
     assert!(picked["file_chooser"].is_string(), "{picked}");
     let kept = click("#kept").await;
