@@ -18,7 +18,7 @@ fi
 
 aside=$PWD/target/learning
 raw=$aside/raw
-export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
+
 # With a target, scripts and macros that run while the program is built write nothing down.
 build() {
     CARGO_ENCODED_RUSTFLAGS="$1" CARGO_TARGET_DIR="$aside" \
