@@ -292,11 +292,14 @@ deny: cargo-deny
 advisories: cargo-deny
 	@CARGO="$(CARGO)" sh scripts/advisories.sh
 
-# How fast: all figures of docs/performance.md, of the build that is shipped, each beside its yardstick. CHECK=1 fails
-# where a bound is missed, WRITE=1 records the run in benches/figures/, docs/performance.md and README.md, JSON=1 prints
-# the record, PARTS="path rate" measures these alone. Then Tabwire beside other servers.
-bench: browser
-	RUSTFLAGS="$$(sh packaging/build.sh --code-flags)" $(CARGO) bench --locked --profile dist --bench figures -- --profile dist $(foreach part,$(PARTS),--part $(part)) \
+# How fast: all figures of docs/performance.md, of the program that is published (PROFILE names another), each beside its
+# yardstick; what measures, and the yardsticks with it, is optimized for speed. CHECK=1 fails where a bound is missed,
+# WRITE=1 records the run in benches/figures/, docs/performance.md and README.md, JSON=1 prints the record,
+# PARTS="path rate" measures these alone. Then Tabwire beside other servers.
+MEASURED = TABWIRE_PROGRAM="$(CURDIR)/target/$(PROFILE)/tabwire"
+
+bench: browser program
+	$(MEASURED) $(CARGO) bench --locked --bench figures -- --profile $(PROFILE) $(foreach part,$(PARTS),--part $(part)) \
 		$(if $(CHECK),--check) $(if $(WRITE),--write) $(if $(JSON),--json)
 	$(if $(PARTS),,$(MAKE) bench-peers)
 
@@ -318,9 +321,8 @@ bench-each: browser
 # them. SHOW=1 prints all answers, JSON=1 all figures. The pages are on the loopback, and no server sends statistics.
 PEERS = benches/peers
 
-bench-peers: browser $(PEERS)/node_modules/.package-lock.json target/editors/react.js
-	$(CARGO) build --release --locked
-	node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show) $(if $(JSON),--json)
+bench-peers: browser program $(PEERS)/node_modules/.package-lock.json target/editors/react.js
+	$(MEASURED) node $(PEERS)/main.mjs $(if $(WRITE),--write) $(if $(SHOW),--show) $(if $(JSON),--json)
 
 # Their scripts would fetch browsers.
 $(PEERS)/node_modules/.package-lock.json: $(PEERS)/package-lock.json

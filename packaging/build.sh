@@ -3,18 +3,9 @@
 # into it, and the compiler is the one of packaging/rust-version: the same source gives the same bytes in each folder.
 # Without a target it is this computer's, target/PROFILE/tabwire; the names of others are in packaging/targets.py, and
 # the program is then target/RUST'S NAME/PROFILE/tabwire. Another profile than `dist` is built as cargo does. WORDS
-# are cargo's. `build.sh --code-flags` prints the compiler's flags for the code itself, for a measurement of the same
-# program.
+# are cargo's.
 set -eu
 cd "$(dirname "$0")/.."
-
-# Small functions are copied into their callers less often than usual, which makes the program smaller and calls a
-# little slower (docs/decisions/building.md, 522).
-code_flags=-Cllvm-args=-inline-threshold=25
-if [ "${1:-}" = --code-flags ]; then
-    echo "$code_flags"
-    exit
-fi
 
 cargo=${CARGO:-cargo}
 target=
@@ -41,7 +32,9 @@ if [ "$profile" = dist ]; then
         "For the same bytes: rustup toolchain install $wanted" >&2
     add_flag "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
     add_flag "--remap-path-prefix=$PWD=/tabwire"
-    add_flag "$code_flags"
+    # Small functions are copied into their callers less often than usual, which makes the program smaller and calls a
+    # little slower (docs/decisions/building.md, 522).
+    add_flag -Cllvm-args=-inline-threshold=25
     # Libraries of C put the time at which they are compiled into themselves.
     export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-0}"
 fi

@@ -85,9 +85,9 @@ async function arrive(id, aim, context, depart) {
   /** @type {Watcher} */
   const watcher = { dialogs: [], onDialog: (dialog) => stayed(id, dialog) };
   const arrival = await meetDialogs(context, id, watcher, () => load(id, aim, context, depart));
-  const { url = '', title = '' } = await tabs.fresh(id);
+  const [{ url = '', title = '' }, answered] = await Promise.all([tabs.fresh(id), arrival.answered]);
   await policy.admit(url, { ran: true });
-  return { value: { url, title, ...navigationFields(arrival, url) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
+  return { value: { url, title, ...navigationFields(arrival, answered, url) }, type: 'object', origin: originOf(url), dialogs: watcher.dialogs };
 }
 
 /**
@@ -102,7 +102,7 @@ export async function load(tabId, aim, { signal, begin }, depart) {
   const loaded = navigations.follow(tabId, aim, signal, answered.handleDocument);
   try {
     const [arrival] = await withHeldDocuments(tabId, signal, () => Promise.all([loaded, depart()]));
-    return arrival.download ? arrival : { ...arrival, answered: await answered.status() };
+    return arrival.download ? arrival : { ...arrival, answered: answered.status() };
   } catch (error) {
     navigations.fail(tabId, error); // `depart` may have failed: then the navigation must not be followed on.
     throw await whyNotLoaded(tabId, error);

@@ -38,13 +38,13 @@ export async function tab_open({ url = 'about:blank', focus, private: isAsked },
   if (inFront) await bringToFront(id, { isNew: true });
   /** @type {Arrival} */
   const arrival = wanted === 'about:blank' ? { from: null } : await loadInNewTab(id, wanted, context);
-  await tabs.tellNow();
+  const [answered] = await Promise.all([arrival.answered, tabs.tellNow()]);
   const tab = await tabs.target(id).catch((error) => closedFor(arrival, error));
-  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, wanted) }, type: 'object' };
+  if (!tab) return { value: { url: wanted, title: '', tab_closed: true, ...navigationFields(arrival, answered, wanted) }, type: 'object' };
   await policy.admit(tab.url ?? '', { ran: true });
   if (context.hides(tab.url ?? '')) throw leftOpen(id, 'it shows a page on a site that needs the user\'s word first');
   const shown = tab.url ?? wanted;
-  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, shown) }, type: 'object' };
+  return { value: { tab_id: id, url: shown, title: tab.title ?? '', ...navigationFields(arrival, answered, shown) }, type: 'object' };
 }
 
 /**

@@ -15,10 +15,12 @@ import { DOWNLOAD_MS } from './limits.js';
  * @typedef {{url: string, after?: string} | 'reload' | 'history'} Aim where a navigation goes, as far as that is
  *   known before; `after`: a load that may still be under way and is not ours
  *
+ * @typedef {{url: string, status: number}} ServerAnswer the server's, for the page at this URL
+ *
  * @typedef {object} Arrival how a navigation ended
  * @property {string | null} from the URL that it began with; null if no load began
  * @property {Download} [download] the download that came instead of a page
- * @property {{url: string, status: number} | null} [answered] by the server of a page
+ * @property {Promise<ServerAnswer | null>} [answered] of the page that came; null: no server has answered
  */
 
 /**
@@ -183,10 +185,10 @@ export class Navigations {
 
 /**
  * The fields of a navigation's result besides the place and the title of its tab.
- * @param {Arrival} arrival @param {string} url where its tab is now
+ * @param {Arrival} arrival @param {ServerAnswer | null | undefined} answered @param {string} url where its tab is now
  * @returns {{http_status?: number, redirected_from?: string, download?: Download}}
  */
-export function navigationFields({ from, download, answered }, url) {
+export function navigationFields({ from, download }, answered, url) {
   const isElsewhere = from !== null && from !== (download?.url ?? url);
   return {
     // Another page may have come meanwhile.

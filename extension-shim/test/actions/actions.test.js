@@ -203,11 +203,11 @@ test('a navigation that was led elsewhere tells where it began', async () => {
   await report('BeforeNavigate', 'http://a/');
   await report('Committed', 'http://b/');
   assert.equal(await report('Completed', 'http://b/'), 'done');
-  const answered = (url, status) => ({ ...outcome.arrival, answered: { url, status } });
-  assert.deepEqual(navigationFields(answered('http://b/', 404), 'http://b/'), { http_status: 404, redirected_from: 'http://a/' });
-  assert.deepEqual(navigationFields(answered('http://a/', 200), 'http://a/'), { http_status: 200 });
-  assert.deepEqual(navigationFields(answered('http://b/', 200), 'http://a/'), {}, 'the status of another page');
-  assert.deepEqual(navigationFields(outcome.arrival, 'http://a/'), {});
+  const fields = (answered, url) => navigationFields(outcome.arrival, answered, url);
+  assert.deepEqual(fields({ url: 'http://b/', status: 404 }, 'http://b/'), { http_status: 404, redirected_from: 'http://a/' });
+  assert.deepEqual(fields({ url: 'http://a/', status: 200 }, 'http://a/'), { http_status: 200 });
+  assert.deepEqual(fields({ url: 'http://b/', status: 200 }, 'http://a/'), {}, 'the status of another page');
+  assert.deepEqual(fields(null, 'http://a/'), {});
 });
 
 test('a page that sends on while it loads counts as redirected', async () => {
@@ -217,7 +217,7 @@ test('a page that sends on while it loads counts as redirected', async () => {
   await report('BeforeNavigate', 'about:blank');
   await report('Committed', 'about:blank');
   assert.equal(await report('Completed', 'about:blank'), 'done');
-  assert.deepEqual(navigationFields(outcome.arrival, 'about:blank'), { redirected_from: 'http://a/' });
+  assert.deepEqual(navigationFields(outcome.arrival, undefined, 'about:blank'), { redirected_from: 'http://a/' });
 });
 
 /** The browser takes what came of a navigation as a download, and tells so a little after the end of the load. */
@@ -236,7 +236,7 @@ test('a download ends its navigation once it has a name, without the folder, als
   navigations.handleDownloadChanged({ id: 3, filename: { current: '/home/person/Downloads/r (1).csv' } });
   await settled();
   assert.equal(outcome.state, 'done');
-  assert.deepEqual(navigationFields(outcome.arrival, 'http://where/it/was'), {
+  assert.deepEqual(navigationFields(outcome.arrival, undefined, 'http://where/it/was'), {
     redirected_from: 'http://a/',
     download: { file_name: 'r (1).csv', url: 'http://b/files/r.csv', mime_type: 'text/csv', bytes: 12 },
   });

@@ -442,7 +442,7 @@ async fn what_lies_in_a_mark_or_close_to_it_is_told_and_what_nobody_sees_there_i
 #[tokio::test]
 async fn of_a_crowd_of_elements_a_mark_tells_eight_and_a_drawing_a_hundred_more() {
     let mut stage = Stage::set("/second").await;
-    let crowd = "document.body.replaceChildren(...Array.from({length: 2000}, (_, at) => Object.assign(\
+    let crowd = "document.body.replaceChildren(...Array.from({length: 700}, (_, at) => Object.assign(\
                  document.createElement('i'), {textContent: at % 10}))); document.body.style.lineHeight = 1; 1";
     stage.hand.read(crowd).await;
     stage.open("ann_crowd").await;

@@ -254,7 +254,7 @@ async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file
     assert_eq!(click["cost"], "script", "{told:#}");
     assert_eq!(
         (&click["function"], &click["line"]),
-        (&json!("document.querySelector.onclick"), &json!(6))
+        (&json!("document.querySelector.onclick"), &json!(7))
     );
     assert!(click["ms"].as_f64().unwrap() >= 150.0, "{told:#}");
     assert_eq!(load["cost"], "script", "{told:#}");
