@@ -23,7 +23,8 @@ import { perform, TASKS } from './tasks.mjs';
 
 /** How long a page may take to have said and loaded everything. */
 const SETTLE_MS = 10_000;
-const WARM_UP = 2;
+/** The first calls of a browser that has just started are slower for every server. */
+const WARM_UP = 10;
 
 /** @param {[tool: string, args: object]} call @param {string} url @returns {[string, object]} */
 function at([tool, args], url) {

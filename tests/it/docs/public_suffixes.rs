@@ -19,7 +19,15 @@ const HEAD: &str = "\
 /// never downloaded where nothing but these tests was built.
 fn rules_of_crate() -> String {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform", "host-tuple"]);
+    command.args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--offline",
+        "--locked",
+        "--filter-platform",
+        "host-tuple",
+    ]);
     let told = command.current_dir(root()).output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
