@@ -69,20 +69,20 @@ pub(crate) async fn beside_kept(extent: Extent) -> anyhow::Result<Vec<Figure>> {
     let most = if extent.is_quick { 1_000 } else { 100_000 };
     let mut figures = Vec::new();
     let few = PairedDaemon::start(extent.program, &["--limit", "retained=1"])?;
-    let mut yardstick = alone(&few).await?;
     for kept in KEPT.into_iter().filter(|kept| *kept <= most) {
         // Spread over clients, of which each keeps a hundred at most, as the default has it.
         let clients = kept.div_ceil(100);
         let (each, limit) = (kept.div_ceil(clients), format!("clients={}", clients + 10));
         let flags = ["--limit", &limit, "--limit", "kept_mib=2000", "--limit", "retained=100"];
         let daemon = PairedDaemon::start(extent.program, &flags)?;
-        let mut measured = alone(&daemon).await?;
         let home = daemon.home()?;
         let mut pair = LoadPair::connect(daemon.server.port, &home, 0).await?;
         for client in 0..clients {
             pair.rename(format!("kept-{client}"));
             pair.repeat(each).await?;
         }
+        // Connected only now: a daemon gives up a browser that is silent for 45 s, and the work before can take longer.
+        let (mut measured, mut yardstick) = (alone(&daemon).await?, alone(&few).await?);
         let [own, others] = by_turns(extent, &mut measured, &mut yardstick).await?;
         let figure = Figure::new("call, median", "µs", Spread::of(&own.medians));
         figures.push(beside(figure, kept, &own.medians, &others.medians, "1 kept"));

@@ -240,7 +240,8 @@ fn unzipped(path: &Value) -> String {
 
 #[tokio::test]
 async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file_for_devtools() {
-    let stage = ActionStage::open("slow.html?session=hushed").await;
+    // A busy computer makes more of a load and a click than of the page's own work.
+    let stage = ActionStage::open("slow.html?session=hushed&times=4").await;
     let started = stage.act("trace", json!({"phase": "start"})).await;
     assert!(started["next"].as_str().unwrap().contains("stop"), "{started}");
     stage.act("refresh", json!({})).await;
@@ -248,13 +249,12 @@ async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file
     let told = stage.act("trace", json!({"phase": "stop", "path": "slow.json.gz"})).await;
     let costs = told["costs"].as_array().unwrap();
     assert_eq!(costs.len(), 3, "{told:#}");
-    // A busy machine makes the rest of a load longer than its script.
     let own: Vec<_> = costs.iter().filter(|cost| cost["url"] == stage.url("slow.js")).collect();
     let [click, load] = own.as_slice() else { panic!("{told:#}") };
     assert_eq!(click["cost"], "script", "{told:#}");
     assert_eq!(
         (&click["function"], &click["line"]),
-        (&json!("document.querySelector.onclick"), &json!(7))
+        (&json!("document.querySelector.onclick"), &json!(8))
     );
     assert!(click["ms"].as_f64().unwrap() >= 150.0, "{told:#}");
     assert_eq!(load["cost"], "script", "{told:#}");
