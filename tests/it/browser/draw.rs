@@ -442,12 +442,14 @@ async fn what_lies_in_a_mark_or_close_to_it_is_told_and_what_nobody_sees_there_i
 #[tokio::test]
 async fn of_a_crowd_of_elements_a_mark_tells_eight_and_a_drawing_a_hundred_more() {
     let mut stage = Stage::set("/second").await;
-    let crowd = "document.body.replaceChildren(...Array.from({length: 700}, (_, at) => Object.assign(\
-                 document.createElement('i'), {textContent: at % 10}))); document.body.style.lineHeight = 1; 1";
+    // More than a hundred of them lie near the marks, each of which is in a line of its own.
+    let crowd = "document.body.replaceChildren(...Array.from({length: 1200}, (_, at) => Object.assign(\
+                 document.createElement('i'), {textContent: at % 10}))); Object.assign(document.body.style, \
+                 {lineHeight: 1, width: '420px', wordBreak: 'break-all'}); 1";
     stage.hand.read(crowd).await;
     stage.open("ann_crowd").await;
     for row in 0..20 {
-        stage.hand.drag(&[(10, 10 + row * 5), (400, 14 + row * 5)]).await;
+        stage.hand.drag(&[(10, 10 + row * 18), (400, 14 + row * 18)]).await;
     }
     stage.hand.press("Enter", 1).await;
     let drawing = stage.drawing(1).await;

@@ -240,7 +240,7 @@ fn unzipped(path: &Value) -> String {
 
 #[tokio::test]
 async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file_for_devtools() {
-    // A busy computer makes more of a load and a click than of the page's own work.
+    // Long enough to be among the largest costs on a busy computer, too.
     let stage = ActionStage::open("slow.html?session=hushed&times=4").await;
     let started = stage.act("trace", json!({"phase": "start"})).await;
     assert!(started["next"].as_str().unwrap().contains("stop"), "{started}");
@@ -256,9 +256,9 @@ async fn a_trace_names_the_largest_costs_of_a_load_and_an_act_and_goes_to_a_file
         (&click["function"], &click["line"]),
         (&json!("document.querySelector.onclick"), &json!(8))
     );
-    assert!(click["ms"].as_f64().unwrap() >= 150.0, "{told:#}");
+    assert!(click["ms"].as_f64().unwrap() >= 600.0, "{told:#}");
     assert_eq!(load["cost"], "script", "{told:#}");
-    assert!(told["busy_ms"].as_f64().unwrap() >= 300.0, "{told:#}");
+    assert!(told["busy_ms"].as_f64().unwrap() >= 1_200.0, "{told:#}");
     let requests = told["slowest_requests"].as_array().unwrap();
     assert!(requests.iter().any(|one| one["url"] == stage.url("slow.js")), "{told:#}");
 
