@@ -4,6 +4,8 @@
 mod private;
 mod upgrades;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,11 +150,32 @@ async fn record(journal: &Journal, entries: impl IntoIterator<Item = JournalEntr
     journal.recorded(journal.last()).await.unwrap();
 }
 
+/// The files of a folder, all of one moment, as a kill leaves them. The journal's thread may be
+/// moving a log into the file meanwhile, or ending and removing SQLite's own log: read a while
+/// apart, they could lack what it has moved.
+fn files_at_once(of: &tempfile::TempDir) -> BTreeMap<OsString, Vec<u8>> {
+    let read = || {
+        let files = std::fs::read_dir(of.path()).unwrap().map(Result::unwrap);
+        let bytes = files.map(|file| match std::fs::read(file.path()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            bytes => Some((file.file_name(), bytes.unwrap())),
+        });
+        bytes.flatten().collect()
+    };
+    let mut before = read();
+    loop {
+        let now = read();
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}
+
 /// Copies the files as they are: what a kill leaves.
 fn copy_all(from: &tempfile::TempDir, to: &tempfile::TempDir) {
-    for entry in std::fs::read_dir(from.path()).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
+    for (name, bytes) in files_at_once(from) {
+        std::fs::write(to.path().join(name), bytes).unwrap();
     }
 }
 
