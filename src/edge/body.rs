@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
@@ -114,19 +115,45 @@ impl ParserLane {
         B: AsRef<[u8]> + Send + 'static,
         T: Send + 'static,
     {
-        if body.as_ref().len() <= LARGE {
-            return Ok(parse(&body));
+        match self.begin(body, parse) {
+            BodyParse::Done(parsed) => Ok(parsed),
+            BodyParse::Elsewhere(parsing) => parsing.await,
         }
-        // The permit goes along: the other thread goes on if nobody waits for it any more.
-        let permit = self.0.clone().acquire_owned().await;
-        let parsing = tokio::task::spawn_blocking(move || {
-            let parsed = parse(&body);
-            drop((body, permit));
-            parsed
-        });
-        // It is given up only with the runtime.
-        parsing.await.map_err(|_ending| HttpError::SlowBody)
     }
+
+    /// Parses a body here, or begins to do so on another thread.
+    pub(super) fn begin<B, T>(
+        &self,
+        body: B,
+        parse: impl FnOnce(&B) -> T + Send + 'static,
+    ) -> BodyParse<T>
+    where
+        B: AsRef<[u8]> + Send + 'static,
+        T: Send + 'static,
+    {
+        if body.as_ref().len() <= LARGE {
+            return BodyParse::Done(parse(&body));
+        }
+        let lane = self.0.clone();
+        BodyParse::Elsewhere(Box::pin(async move {
+            // The permit goes along: the other thread goes on if nobody waits for it any more.
+            let permit = lane.acquire_owned().await;
+            let parsing = tokio::task::spawn_blocking(move || {
+                let parsed = parse(&body);
+                drop((body, permit));
+                parsed
+            });
+            // It is given up only with the runtime.
+            parsing.await.map_err(|_ending| HttpError::SlowBody)
+        }))
+    }
+}
+
+/// The content of a body.
+pub(super) enum BodyParse<T> {
+    Done(T),
+    /// It is large: another thread parses it.
+    Elsewhere(BoxFuture<'static, Result<T, HttpError>>),
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::peer::PeerUser;
@@ -64,7 +64,9 @@ struct ConnectionRecord {
     /// Its owner was removed: running requests still get their answer, which says so.
     ending: CancellationToken,
     /// How far the task is that serves it.
-    served: watch::Sender<ServingStage>,
+    served: Mutex<ServingStage>,
+    /// Wakes those that wait for a stage. A channel for the stage would take 350 bytes of each connection.
+    progress: Notify,
     open: ConnectionRegistry,
 }
 
@@ -108,7 +110,7 @@ impl ConnectionRegistry {
         open.all += 1;
         let (holder, closing) = (OnceLock::new(), CancellationToken::new());
         let ending = CancellationToken::new();
-        let served = watch::Sender::new(ServingStage::Accepted);
+        let (served, progress) = (Mutex::new(ServingStage::Accepted), Notify::new());
         let others = Mutex::default();
         let open_ones = self.clone();
         let known = ConnectionRecord {
@@ -119,6 +121,7 @@ impl ConnectionRegistry {
             closing,
             ending,
             served,
+            progress,
             open: open_ones,
         };
         let connection = ConnectionHandle(Arc::new(known));
@@ -240,7 +243,7 @@ impl ConnectionHandle {
 
     /// Notes that all is done that follows at once from the bytes that were read.
     pub(super) fn note_polled(&self) {
-        if *self.0.served.borrow() == ServingStage::Reading {
+        if self.0.stage() == ServingStage::Reading {
             self.0.note(ServingStage::Read);
         }
     }
@@ -292,17 +295,28 @@ impl ConnectionRecord {
         first.into_iter().chain(others.iter()).any(is_it)
     }
 
+    fn stage(&self) -> ServingStage {
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&self, now: ServingStage) {
-        self.served.send_if_modified(|served| {
-            let is_news = now > *served;
-            *served = now.max(*served);
-            is_news
-        });
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if now > *served {
+            *served = now;
+            drop(served);
+            self.progress.notify_waiters();
+        }
     }
 
     async fn is(&self, served: ServingStage) {
-        // Its own sender is here: it cannot be gone.
-        let _ = self.served.subscribe().wait_for(|now| *now >= served).await;
+        loop {
+            // Before the look: a change from here on ends the wait.
+            let change = self.progress.notified();
+            if self.stage() >= served {
+                return;
+            }
+            change.await;
+        }
     }
 }
 

@@ -190,12 +190,11 @@ pub(super) async fn listen(
     let mut malformed = 0;
     // One `nack` for each unknown type: an extension that repeats one would fill the outbox.
     let mut answered = HashSet::new();
-    // The first tick of an interval fires at once.
-    let mut heartbeat = tokio::time::interval(HEARTBEAT);
-    heartbeat.tick().await;
     let mut last_heard = link.now();
-    let dead = tokio::time::sleep(DEAD);
-    tokio::pin!(dead);
+    let mut next_ping = last_heard + HEARTBEAT;
+    // One for both: each of many idle links pays for it.
+    let timer = tokio::time::sleep(HEARTBEAT);
+    tokio::pin!(timer);
     loop {
         let frame = tokio::select! {
             biased;
@@ -204,17 +203,18 @@ pub(super) async fn listen(
                 Err(end) => return end,
             },
             () = side_work.next_done() => continue,
-            _ = heartbeat.tick() => {
-                link.ping();
-                continue;
-            }
-            () = &mut dead => {
+            () = &mut timer => {
+                let now = link.now();
                 // Wound up again only now: that is cheaper than with every frame.
-                let left = DEAD.saturating_sub(link.now().since(last_heard));
+                let left = DEAD.saturating_sub(now.since(last_heard));
                 if left.is_zero() {
                     return Ok(LinkClose::new(1002, "no frame for 45 s"));
                 }
-                dead.set(tokio::time::sleep(left));
+                if now >= next_ping {
+                    link.ping();
+                    next_ping = now + HEARTBEAT;
+                }
+                timer.set(tokio::time::sleep(left.min(next_ping.since(now))));
                 continue;
             }
         };

@@ -47,64 +47,98 @@ pub(super) struct SideWork<'a> {
     edge: &'a EdgeState,
     extension_id: &'a str,
     link: &'a ExtensionLink,
-    /// Drawings that are being written.
-    drawings: FuturesUnordered<BoxFuture<'static, DrawingOutcome>>,
-    /// Files that are being looked up: the number of the check, and whether each may be seen.
-    files: FuturesUnordered<BoxFuture<'static, (u64, Vec<bool>)>>,
-    /// Looks into the history that are under way.
-    looks: FuturesUnordered<BoxFuture<'static, Result<PastActList, PastActError>>>,
-    /// Files that are being copied: the number of the request, and the copies.
-    uploads: FuturesUnordered<BoxFuture<'static, (u64, Result<UploadAnswer, UploadRefusal>)>>,
-    /// Looks for the profile of the browser.
-    searches: FuturesUnordered<BoxFuture<'static, Option<BrowserProfile>>>,
+    /// All kinds in one set: an idle link pays for an empty set.
+    under_way: FuturesUnordered<BoxFuture<'static, (SideKind, SideOutcome)>>,
+    /// How many of each kind are under way.
+    counts: [usize; SideKind::ALL],
     /// The folder of the browser's profile, once it is found.
     profile: Option<PathBuf>,
 }
 
+/// A kind of side work.
+#[derive(Clone, Copy)]
+enum SideKind {
+    /// A drawing is written.
+    Drawing,
+    /// Local files are looked up.
+    FileCheck,
+    /// A look into the history.
+    HistoryLook,
+    /// Files are copied.
+    Upload,
+    /// A look for the profile of the browser.
+    ProfileSearch,
+}
+
+impl SideKind {
+    /// How many there are.
+    const ALL: usize = Self::ProfileSearch as usize + 1;
+}
+
+/// Side work that is done.
+enum SideOutcome {
+    Drawing(DrawingOutcome),
+    /// The number of the check, and whether each file may be seen.
+    FileCheck(u64, Vec<bool>),
+    HistoryLook(Result<PastActList, PastActError>),
+    /// The number of the request, and the copies.
+    Upload(u64, Result<UploadAnswer, UploadRefusal>),
+    ProfileSearch(Option<BrowserProfile>),
+}
+
 impl<'a> SideWork<'a> {
     pub(super) fn new(edge: &'a EdgeState, extension_id: &'a str, link: &'a ExtensionLink) -> Self {
-        let (drawings, files) = (FuturesUnordered::new(), FuturesUnordered::new());
-        let (looks, uploads) = (FuturesUnordered::new(), FuturesUnordered::new());
-        let (searches, profile) = (FuturesUnordered::new(), None);
-        Self { edge, extension_id, link, drawings, files, looks, uploads, searches, profile }
+        let (under_way, counts) = (FuturesUnordered::new(), [0; SideKind::ALL]);
+        Self { edge, extension_id, link, under_way, counts, profile: None }
     }
 
     /// Answers the next work that is done. Pending while there is none.
     pub(super) async fn next_done(&mut self) {
-        tokio::select! {
-            Some(DrawingOutcome { drawing_id, error }) = self.drawings.next() => {
+        let Some((kind, outcome)) = self.under_way.next().await else {
+            return std::future::pending().await;
+        };
+        self.counts[kind as usize] -= 1;
+        match outcome {
+            SideOutcome::Drawing(DrawingOutcome { drawing_id, error }) => {
                 self.link.acknowledge_drawing(drawing_id, error);
             }
             // Verdicts go out as they come: the extension tells them apart by number.
-            Some((check, admitted)) = self.files.next() => {
-                self.link.tell_file_verdict(check, admitted);
+            SideOutcome::FileCheck(check, admitted) => self.link.tell_file_verdict(check, admitted),
+            SideOutcome::HistoryLook(looked) => self.tell_history(looked),
+            SideOutcome::Upload(request, copied) => self.link.answer_upload(request, copied),
+            SideOutcome::ProfileSearch(None) => {}
+            SideOutcome::ProfileSearch(Some(profile)) => {
+                self.edge.note_profile(self.link, &profile);
+                self.profile = Some(profile.folder);
             }
-            Some(looked) = self.looks.next() => self.tell_history(looked),
-            Some((request, copied)) = self.uploads.next() => {
-                self.link.answer_upload(request, copied);
-            }
-            Some(found) = self.searches.next() => {
-                if let Some(profile) = found {
-                    self.edge.note_profile(self.link, &profile);
-                    self.profile = Some(profile.folder);
-                }
-            }
-            else => std::future::pending().await,
         }
     }
 
+    /// How much work of a kind is under way.
+    const fn count(&self, kind: SideKind) -> usize {
+        self.counts[kind as usize]
+    }
+
+    fn begin(&mut self, kind: SideKind, work: impl Future<Output = SideOutcome> + Send + 'static) {
+        self.counts[kind as usize] += 1;
+        self.under_way.push(Box::pin(async move { (kind, work.await) }));
+    }
+
     /// Begins the side work that a frame asks for; a frame without any is returned.
-    pub(super) fn take(&self, frame: FromExtension) -> Option<FromExtension> {
-        let Self { edge, link, .. } = self;
+    pub(super) fn take(&mut self, frame: FromExtension) -> Option<FromExtension> {
+        let (edge, link) = (self.edge, self.link);
         match frame {
             // Refused, not queued: waiting drawings of 8 MiB each would fill the memory.
-            FromExtension::Annotations(drawing) if self.drawings.len() >= DRAWINGS_AT_ONCE => {
+            FromExtension::Annotations(drawing)
+                if self.count(SideKind::Drawing) >= DRAWINGS_AT_ONCE =>
+            {
                 let why = "the daemon is still writing other drawings; send it again";
                 let code = DrawingRefusalCode::StorageUnavailable;
                 self.refuse_drawing(drawing.drawing_id, code, why.to_owned());
             }
             FromExtension::Annotations(drawing) => {
-                self.drawings.push(Box::pin(edge.take_drawing(&link.peer().browser, *drawing)));
+                let taken = edge.take_drawing(&link.peer().browser, *drawing);
+                self.begin(SideKind::Drawing, async { SideOutcome::Drawing(taken.await) });
             }
             FromExtension::SiteRule(change) => {
                 if let Err(problem) = edge.change_sites(&change, self.is_ours()) {
@@ -224,14 +258,14 @@ impl<'a> SideWork<'a> {
 
     /// Looks for the browser's profile among those on this computer, on a thread that may wait for the
     /// disk: only of one that the person can name.
-    fn look_for_profile(&self, takes_name: bool) {
+    fn look_for_profile(&mut self, takes_name: bool) {
         let folders = self.edge.browser_folders.clone();
-        let is_looked_for = self.profile.is_some() || !self.searches.is_empty();
+        let is_looked_for = self.profile.is_some() || self.count(SideKind::ProfileSearch) > 0;
         if !takes_name || !self.is_ours() || is_looked_for || folders.is_empty() {
             return;
         }
         let id = self.link.peer().browser.clone();
-        self.searches.push(Box::pin(async move {
+        self.begin(SideKind::ProfileSearch, async move {
             for wait in PROFILE_WAITS {
                 // The browser writes a new id to the disk a moment after the extension has drawn it.
                 tokio::time::sleep(wait).await;
@@ -239,11 +273,11 @@ impl<'a> SideWork<'a> {
                 let search = move || find_profile(&folders, &id);
                 // A search that panics is told of in the log.
                 if let Some(found) = tokio::task::spawn_blocking(search).await.unwrap_or_default() {
-                    return Some(found);
+                    return SideOutcome::ProfileSearch(Some(found));
                 }
             }
-            None
-        }));
+            SideOutcome::ProfileSearch(None)
+        });
     }
 
     /// Tells the person of the owners on other machines and of teams in trouble, once their change is made.
@@ -266,19 +300,19 @@ impl<'a> SideWork<'a> {
     }
 
     /// Carries out a wish of the person, on a thread that may wait for the disk.
-    fn look_into_history(&self, wish: HistoryWish) {
+    fn look_into_history(&mut self, wish: HistoryWish) {
         // The popup asks again in two seconds; a change is never left out.
-        if wish == HistoryWish::Look && self.looks.len() >= LOOKS_AT_ONCE {
+        if wish == HistoryWish::Look && self.count(SideKind::HistoryLook) >= LOOKS_AT_ONCE {
             return;
         }
         let file = PastActFile::at(&self.edge.guard.home().history_path());
         let now = self.link.now();
         let look = move || past_acts::carry_out(&file, wish, now);
-        self.looks.push(Box::pin(async move {
+        self.begin(SideKind::HistoryLook, async move {
             let looked = tokio::task::spawn_blocking(look).await;
             // A look that panics is told of in the log.
-            looked.unwrap_or_else(|_| Ok(PastActList::default()))
-        }));
+            SideOutcome::HistoryLook(looked.unwrap_or_else(|_| Ok(PastActList::default())))
+        });
     }
 
     fn tell_history(&self, looked: Result<PastActList, PastActError>) {
@@ -288,16 +322,18 @@ impl<'a> SideWork<'a> {
         }
     }
 
-    fn check_files(&self, check: u64, urls: Vec<String>) {
-        if self.files.len() >= FILE_CHECKS_AT_ONCE || urls.len() > FILE_CHECK_MAX {
+    fn check_files(&mut self, check: u64, urls: Vec<String>) {
+        if self.count(SideKind::FileCheck) >= FILE_CHECKS_AT_ONCE || urls.len() > FILE_CHECK_MAX {
             // A refusal is the safe answer: the page stays closed.
             self.link.tell_file_verdict(check, vec![false; urls.len().min(FILE_CHECK_MAX)]);
         } else {
-            self.files.push(Box::pin(self.edge.check_files(check, urls)));
+            let checked = self.edge.check_files(urls);
+            let verdict = async move { SideOutcome::FileCheck(check, checked.await) };
+            self.begin(SideKind::FileCheck, verdict);
         }
     }
 
-    fn copy_files(&self, request: UploadRequest) {
+    fn copy_files(&mut self, request: UploadRequest) {
         let number = request.request;
         let refused = |message: &str| UploadRefusal {
             code: UploadRefusalCode::Internal,
@@ -308,13 +344,14 @@ impl<'a> SideWork<'a> {
             let refused = refused("this daemon gives no files to pages");
             return self.link.answer_upload(number, Err(refused));
         };
-        if self.uploads.len() >= UPLOADS_AT_ONCE {
+        if self.count(SideKind::Upload) >= UPLOADS_AT_ONCE {
             let refused = refused("the daemon is still copying other files");
             return self.link.answer_upload(number, Err(refused));
         }
         let peer = self.link.peer().clone();
-        let copied = async move { (number, uploads.answer(&peer, request).await) };
-        self.uploads.push(Box::pin(copied));
+        self.begin(SideKind::Upload, async move {
+            SideOutcome::Upload(number, uploads.answer(&peer, request).await)
+        });
     }
 
     pub(super) fn refuse_drawing(&self, id: DrawingId, code: DrawingRefusalCode, message: String) {
@@ -421,18 +458,14 @@ impl EdgeState {
     }
 
     /// Looks up whether agents may see files, on a thread that may wait for the disk.
-    fn check_files(
-        &self,
-        check: u64,
-        urls: Vec<String>,
-    ) -> impl Future<Output = (u64, Vec<bool>)> + use<> {
+    fn check_files(&self, urls: Vec<String>) -> impl Future<Output = Vec<bool>> + use<> {
         let sites = self.tools.sites().cloned();
         async move {
             let refused = vec![false; urls.len()];
-            let Some(sites) = sites else { return (check, refused) };
+            let Some(sites) = sites else { return refused };
             let checked =
                 tokio::task::spawn_blocking(move || sites.local_files().check(&urls)).await;
-            (check, checked.unwrap_or(refused))
+            checked.unwrap_or(refused)
         }
     }
 

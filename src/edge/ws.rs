@@ -7,7 +7,9 @@
 mod bounded;
 
 use std::io::ErrorKind;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -18,8 +20,9 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::future::BoxFuture;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, Stream, StreamExt as _};
+use futures_util::{SinkExt as _, Stream, StreamExt as _, TryFutureExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
@@ -29,6 +32,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::EdgeState;
+use super::body::BodyParse;
 use super::connections::{ConnectionHandle, ConnectionHolder};
 use super::conversation::{
     self, AcceptedHello, FRAMES_AT_ONCE, HELLO, LARGEST_FRAME, LinkClose, LinkLost, LinkOutcome,
@@ -37,7 +41,7 @@ use super::conversation::{
 use super::guard::Principal;
 use super::http_error::HttpError;
 use super::yield_budget::YieldBudget;
-use crate::hub::Outbox;
+use crate::hub::{ExtensionLink, Outbox};
 use crate::proof;
 use crate::protocol::{FromExtension, ToExtension, Transport, WS_SUBPROTOCOL};
 use bounded::{BoundedStream, HelloProof};
@@ -47,7 +51,7 @@ const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How much is read at a time, in bytes: each connection keeps room for this much, and it is zeroed before
 /// each read. Frames of commands have some hundred bytes.
-const READ_BUFFER: usize = 4 * 1024;
+const READ_BUFFER: usize = 2 * 1024;
 
 /// The size of the socket's own write buffer, in bytes.
 const WRITE_BUFFER: usize = 16 * 1024 * 1024;
@@ -144,23 +148,12 @@ async fn converse(
     sink: &mut SplitSink<ExtensionSocket, Message>,
     stream: &mut SplitStream<ExtensionSocket>,
 ) -> Result<std::convert::Infallible, LinkOutcome> {
-    let challenge = proof::nonce();
-    send(sink, &ToExtension::Challenge { nonce: challenge.clone() }).await.map_err(Err)?;
-    let mut said = frames(edge, stream);
-    let hello = tokio::select! {
-        hello = said.next() => hello.unwrap_or(Err(Err(LinkLost)))?,
-        () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
-        () = connection.closing() => return Err(Err(LinkLost)),
-    };
-    let accepted =
-        conversation::accept_hello(edge, Transport::WebSocket, extension_id, &challenge, hello)
-            .map_err(Ok)?;
+    let mut said = SocketFrames { edge, stream, parsing: None };
+    // Apart, so that an open link has no room for all that only its beginning needs.
+    let (link, mut outbox) =
+        prove_each_other(edge, extension_id, connection, sink, &mut said).await?;
     // The limit on bytes ends here: only the holder of the key gets more.
     hello_proof.note();
-    connection.prove(ConnectionHolder::Extension(extension_id.to_owned()));
-    let AcceptedHello { link, mut outbox, welcome } = accepted;
-    // Before anything from the outbox: the extension accepts frames after `welcome` only.
-    send(sink, &welcome).await.map_err(Err)?;
     tokio::select! {
         // Reading first: its answers, above all `go`, are then written in the same
         // turn.
@@ -171,41 +164,88 @@ async fn converse(
     }
 }
 
+/// From `challenge` to `welcome`.
+async fn prove_each_other(
+    edge: &EdgeState,
+    extension_id: &str,
+    connection: &ConnectionHandle,
+    sink: &mut SplitSink<ExtensionSocket, Message>,
+    said: &mut SocketFrames<'_>,
+) -> Result<(ExtensionLink, Outbox), LinkOutcome> {
+    let challenge = proof::nonce();
+    send(sink, &ToExtension::Challenge { nonce: challenge.clone() }).await.map_err(Err)?;
+    let hello = tokio::select! {
+        hello = said.next() => hello.unwrap_or(Err(Err(LinkLost)))?,
+        () = tokio::time::sleep(HELLO) => return Err(Ok(conversation::no_hello())),
+        () = connection.closing() => return Err(Err(LinkLost)),
+    };
+    let AcceptedHello { link, outbox, welcome } =
+        conversation::accept_hello(edge, Transport::WebSocket, extension_id, &challenge, hello)
+            .map_err(Ok)?;
+    connection.prove(ConnectionHolder::Extension(extension_id.to_owned()));
+    // Before anything from the outbox: the extension accepts frames after `welcome` only.
+    send(sink, &welcome).await.map_err(Err)?;
+    Ok((link, outbox))
+}
+
 /// Sends the frames of the outbox. Ends when the hub ends the link, even in the middle of a
 /// frame that the extension does not read.
 async fn write(sink: &mut SplitSink<ExtensionSocket, Message>, outbox: &mut Outbox) -> LinkOutcome {
     loop {
-        let frame = match conversation::next_frame(outbox).await {
-            Ok(frame) => frame,
+        let sending = match conversation::next_frame(outbox).await {
+            Ok(frame) => send(sink, &frame),
             Err(close) => return Ok(close),
         };
         tokio::select! {
             biased;
-            sent = send(sink, &frame) => sent?,
+            sent = sending => sent?,
             reason = outbox.ended() => return Ok(conversation::close_of(reason)),
         }
     }
 }
 
 /// The frames of the extension, one by one.
-fn frames<'a>(
+struct SocketFrames<'a> {
     edge: &'a EdgeState,
     stream: &'a mut SplitStream<ExtensionSocket>,
-) -> impl Stream<Item = ReceivedFrame> + Unpin + 'a {
-    Box::pin(stream.filter_map(move |message| frame_in(edge, message)))
+    /// A large frame, which another thread parses.
+    parsing: Option<BoxFuture<'static, ReceivedFrame>>,
 }
 
-/// The frame in a message; `None` for a message of the WebSocket protocol itself.
-async fn frame_in(edge: &EdgeState, message: Result<Message, Error>) -> Option<ReceivedFrame> {
-    let end = match message {
-        Ok(Message::Text(text)) => {
-            let parsing = edge.parsers.extensions.parse(text, |text| FromExtension::parse(text));
-            return Some(parsing.await.map_err(|_ending| Err(LinkLost)));
+impl Stream for SocketFrames<'_> {
+    type Item = ReceivedFrame;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ReceivedFrame>> {
+        let Self { edge, stream, parsing } = self.get_mut();
+        loop {
+            if let Some(frame) = parsing {
+                let frame = ready!(frame.as_mut().poll(context));
+                *parsing = None;
+                return Poll::Ready(Some(frame));
+            }
+            let text = match ready!(stream.poll_next_unpin(context)) {
+                None => return Poll::Ready(None),
+                Some(Ok(Message::Text(text))) => text,
+                // tungstenite answers a ping by itself.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(other) => return Poll::Ready(Some(Err(end_of(other)))),
+            };
+            match edge.parsers.extensions.begin(text, |text| FromExtension::parse(text)) {
+                BodyParse::Done(frame) => return Poll::Ready(Some(Ok(frame))),
+                BodyParse::Elsewhere(frame) => {
+                    let frame = frame.map_err(|_ending| Err(LinkLost));
+                    *parsing = Some(Box::pin(frame));
+                }
+            }
         }
-        // tungstenite answers a ping by itself.
-        Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => return None,
+    }
+}
+
+/// How the link ends with a message that is no frame of the extension.
+fn end_of(message: Result<Message, Error>) -> LinkOutcome {
+    match message {
         Ok(Message::Binary(_)) => Ok(LinkClose::new(1003, "frames are text")),
-        Ok(Message::Close(_)) => Err(LinkLost),
+        Ok(_) => Err(LinkLost),
         Err(Error::Capacity(_)) => Ok(LinkClose::new(1009, "a message may have 8 MiB")),
         Err(Error::Io(error)) if error.kind() == ErrorKind::QuotaExceeded => {
             Ok(LinkClose::new(1009, "up to a valid hello 64 KiB are read"))
@@ -216,16 +256,16 @@ async fn frame_in(edge: &EdgeState, message: Result<Message, Error>) -> Option<R
             tracing::debug!(%error, "the extension's socket was lost");
             Err(LinkLost)
         }
-    };
-    Some(Err(end))
+    }
 }
 
-async fn send(
-    sink: &mut SplitSink<ExtensionSocket, Message>,
+/// Writes a frame down at once, and returns what sends it.
+fn send<'a>(
+    sink: &'a mut SplitSink<ExtensionSocket, Message>,
     frame: &ToExtension,
-) -> Result<(), LinkLost> {
+) -> impl Future<Output = Result<(), LinkLost>> + use<'a> {
     let text = serde_json::to_string(frame).unwrap_or_default();
-    sink.send(Message::text(text)).await.map_err(|error| {
+    sink.send(Message::text(text)).map_err(|error| {
         tracing::debug!(%error, "the extension's socket was lost");
         LinkLost
     })

@@ -36,8 +36,8 @@ pub(super) struct BrowserState {
     held: HashSet<CorrelationId>,
     last_seen: Timestamp,
     link: Option<LinkState>,
-    /// Instead of a link, if its extension only polls.
-    poller: Option<Poller>,
+    /// Instead of a link, if its extension only polls. Boxed: few do, and there may be thousands of browsers.
+    poller: Option<Box<Poller>>,
     /// Whether its extension enforces which sites may be used.
     enforces_sites: bool,
     /// Whether its extension enforces rules about acts, too.
@@ -174,8 +174,9 @@ impl BrowserState {
     ) -> Option<BrowserSession> {
         self.set_label(label, ready.label.clone());
         self.user_agent.clone_from(&ready.user_agent);
-        self.actions.clone_from(&ready.actions);
-        self.tabs.clone_from(&ready.tabs);
+        // Copies with no room to spare, of which there may be thousands.
+        self.actions = ready.actions.to_vec();
+        self.tabs = ready.tabs.to_vec();
         self.enforces_sites = ready.site_rules == Some(true);
         self.enforces_acts = ready.act_rules == Some(true);
         self.asks_first = ready.asks_first == Some(true);
@@ -237,17 +238,17 @@ impl BrowserState {
     }
 
     /// Its extension, if that only polls.
-    pub(super) const fn poller(&self) -> Option<&Poller> {
-        self.poller.as_ref()
+    pub(super) fn poller(&self) -> Option<&Poller> {
+        self.poller.as_deref()
     }
 
-    pub(super) const fn poller_mut(&mut self) -> Option<&mut Poller> {
-        self.poller.as_mut()
+    pub(super) fn poller_mut(&mut self) -> Option<&mut Poller> {
+        self.poller.as_deref_mut()
     }
 
     /// Makes this extension its own. Returns the one that it had.
-    pub(super) const fn replace_poller(&mut self, poller: Poller) -> Option<Poller> {
-        self.poller.replace(poller)
+    pub(super) fn replace_poller(&mut self, poller: Poller) -> Option<Box<Poller>> {
+        self.poller.replace(Box::new(poller))
     }
 
     /// Whether its extension enforces which sites may be used.
@@ -348,7 +349,7 @@ impl BrowserState {
             // Private tabs are their owner's alone, and so is their number.
             tabs: self.tabs.iter().filter(|tab| !tab.private).count(),
             polls: is_poller(id),
-            control_off: self.poller.as_ref().is_some_and(Poller::is_switched_off),
+            control_off: self.poller().is_some_and(Poller::is_switched_off),
             stopped: self.is_stopped,
             extension_changed: self.is_quarantined(),
             // Older extensions, which only poll, count their versions in another way.
@@ -359,14 +360,14 @@ impl BrowserState {
 
     /// Whether commands reach it now.
     pub(super) fn is_connected(&self) -> bool {
-        let polls = self.poller.as_ref().is_some_and(Poller::is_here);
+        let polls = self.poller().is_some_and(Poller::is_here);
         polls || self.is_ready()
     }
 
     /// How commands reach it now, if they do.
     pub(super) fn transport(&self) -> Option<Transport> {
         let link = self.link.as_ref().filter(|_| self.is_ready()).map(|link| link.transport);
-        let poller = self.poller.as_ref().filter(|poller| poller.is_here());
+        let poller = self.poller().filter(|poller| poller.is_here());
         link.or(poller.map(Poller::transport))
     }
 
@@ -428,7 +429,7 @@ impl BrowserState {
     /// It has no room for one more. The error holds its link, if it has one: the shell looks again
     /// once the outbox of this link has room.
     pub(super) fn recipient(&self) -> Result<(Peer, Transport), Option<LinkId>> {
-        if let Some(poller) = &self.poller {
+        if let Some(poller) = self.poller() {
             return poller.recipient().ok_or(None);
         }
         let link = self.link.as_ref().filter(|link| link.ready).ok_or(None)?;

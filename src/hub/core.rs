@@ -2,19 +2,19 @@
 //! they happen in the order of the transactions.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::events::CommandChange;
-use super::outbox::{OrdersWritten, OutgoingFrame, is_order};
+use super::link_channel::{FrameSender, OrderProgress};
+use super::outbox::{OutgoingFrame, is_order};
 use super::tracked::TrackedCommand;
 use super::{Hub, HubState};
 use crate::engine::{
-    Assignment, CloseReason, CommandUpdate, Effects, Engine, JournalAppend, JournalSeq, LinkFrame,
-    LinkId, PollAnswer, PollId, Transaction,
+    Assignment, CommandUpdate, Effects, Engine, JournalAppend, JournalSeq, LinkFrame, LinkId,
+    PollAnswer, PollId, Transaction,
 };
 use crate::metrics::SpanFate;
 use crate::protocol::BrowserId;
@@ -35,17 +35,11 @@ pub(super) struct HubCore {
 #[derive(Debug)]
 pub(super) struct LinkEnd {
     pub(super) browser: BrowserId,
-    /// Boxed: the channel takes memory for dozens of frames, which most links never have.
-    pub(super) outbound: mpsc::Sender<Box<OutgoingFrame>>,
+    pub(super) outbound: FrameSender,
     /// Whether it is among those that got frames.
     pub(super) is_filled: bool,
     /// How many orders were put into the outbox.
     pub(super) orders_sent: u64,
-    /// How far the transport is with them.
-    pub(super) writing: watch::Receiver<OrdersWritten>,
-    /// Set when a command waits for room. The outbox then asks for a delivery once there is room.
-    pub(super) starved: Arc<AtomicBool>,
-    pub(super) closed: oneshot::Sender<CloseReason>,
 }
 
 impl Hub {
@@ -96,13 +90,10 @@ impl Hub {
 
     /// How many orders were put into the outbox of a browser's link, and how far its transport is
     /// with them.
-    pub(super) fn orders_sent(
-        &self,
-        browser: &BrowserId,
-    ) -> Option<(u64, watch::Receiver<OrdersWritten>)> {
+    pub(super) fn orders_sent(&self, browser: &BrowserId) -> Option<(u64, OrderProgress)> {
         let core = self.core();
         let end = core.links.get(&core.engine.link_of(browser)?)?;
-        Some((end.orders_sent, end.writing.clone()))
+        Some((end.orders_sent, end.outbound.progress()))
     }
 
     /// Removes a poll, which gets no command.
@@ -160,9 +151,8 @@ impl HubCore {
         let Self { engine, links, filled, .. } = self;
         filled.retain(|id| {
             let Some(end) = links.get_mut(id) else { return false };
-            let room = end.outbound.capacity();
-            engine.note_room(&end.browser, *id, room);
-            end.is_filled = room < end.outbound.max_capacity();
+            engine.note_room(&end.browser, *id, end.outbound.room());
+            end.is_filled = !end.outbound.is_empty();
             end.is_filled
         });
     }
@@ -199,8 +189,7 @@ impl HubCore {
         }
         for (link, why) in closed {
             if let Some(end) = self.links.remove(&link) {
-                // An error means that the transport has gone first.
-                let _ = end.closed.send(why);
+                end.outbound.close(why);
             }
         }
         if is_sooner {
@@ -222,10 +211,10 @@ impl HubCore {
             self.filled.push(link);
         }
         let is_order = is_order(&frame);
-        // There is room, because the engine counts it. An error means that the transport has gone;
-        // it is about to detach its link, which requeues the commands.
+        // There is room, because the engine counts it. If it is not sent, the transport has gone; it
+        // is about to detach its link, which requeues the commands.
         let outgoing = Box::new(OutgoingFrame { frame, after, asleep });
-        if end.outbound.try_send(outgoing).is_ok() && is_order {
+        if end.outbound.send(outgoing) && is_order {
             end.orders_sent += 1;
         }
     }
@@ -249,9 +238,8 @@ impl HubCore {
 
     fn wait_for_room(&mut self, inner: &HubState, link: LinkId) {
         let Some(end) = self.links.get(&link) else { return };
-        end.starved.store(true, Ordering::Release);
-        // The outbox may have drained before the mark was set; then it would never ask.
-        if Engine::is_room_for_command(end.outbound.capacity()) {
+        // The outbox may have drained before it is told; then it would never ask.
+        if Engine::is_room_for_command(end.outbound.note_starved()) {
             let browser = end.browser.clone();
             self.transact(inner, |tx| tx.may_deliver_to(&browser));
         }

@@ -4,14 +4,10 @@
 //! [`ExtensionLink`], and sends the frames that come out of its [`Outbox`]. Dropping the link
 //! detaches the extension.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use tokio::sync::{mpsc, oneshot, watch};
-
 use super::Hub;
 use super::core::LinkEnd;
-use super::outbox::{OrdersWritten, Outbox};
+use super::link_channel::link_channel;
+use super::outbox::Outbox;
 use crate::engine::{CloseReason, ExtensionFiles, LinkId, NewLink};
 use crate::lifecycle::Peer;
 use crate::protocol::{
@@ -39,21 +35,10 @@ impl Hub {
         extension_version: String,
     ) -> (ExtensionLink, Outbox) {
         let room = self.0.limits.outbound;
-        let (outbound, frames) = mpsc::channel(room);
-        let (closed, close) = oneshot::channel();
-        let starved = Arc::new(AtomicBool::new(false));
+        let (outbound, frames) = link_channel(room);
         let browser = peer.browser.clone();
         let (instance, version) = (peer.instance.clone(), extension_version.clone());
-        let (writing, written) = watch::channel(OrdersWritten::default());
-        let end = LinkEnd {
-            browser: browser.clone(),
-            outbound,
-            is_filled: false,
-            orders_sent: 0,
-            writing: written,
-            starved: starved.clone(),
-            closed,
-        };
+        let end = LinkEnd { browser: browser.clone(), outbound, is_filled: false, orders_sent: 0 };
         let of = peer.clone();
         let is_returning = self.view(|engine| engine.knows_browser(&browser));
         self.0.metrics.count_link(transport, is_returning);
@@ -68,7 +53,7 @@ impl Hub {
                 "the extension is of another version: run `tabwire install`, then reload it"
             );
         }
-        let outbox = Outbox::new(self.clone(), browser, frames, starved, writing, close);
+        let outbox = Outbox::new(self.clone(), browser, frames);
         (ExtensionLink { hub: self.clone(), id, peer }, outbox)
     }
 

@@ -17,6 +17,7 @@ mod events;
 mod health;
 mod host_tasks;
 mod leases;
+mod link_channel;
 mod links;
 mod measures;
 mod outbox;

@@ -2,13 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
-
 use super::Hub;
+use super::link_channel::{FrameReceiver, ReceivedFrame};
 use super::tracked::TrackedCommand;
 use crate::engine::{CloseReason, JournalSeq, SHORTEST_SLEEP};
 use crate::protocol::{BrowserId, CorrelationId, Timestamp, ToExtension};
@@ -33,29 +30,17 @@ pub(super) struct OutgoingFrame {
 pub struct Outbox {
     hub: Hub,
     browser: BrowserId,
-    frames: mpsc::Receiver<Box<OutgoingFrame>>,
+    frames: FrameReceiver,
     /// Frames that wait for the journal. Others may pass them: a `go` that was overtaken by
     /// its `cancel` does not leave.
     held: VecDeque<OutgoingFrame>,
     /// Acknowledgements of outcomes that callers are just being told of.
     acks: VecDeque<PendingAck>,
-    /// How far the transport is with the orders.
-    writing: watch::Sender<OrdersWritten>,
     /// Whether the frame that was given out last is an order. It is written once the transport
     /// asks for the next one.
     is_writing_order: bool,
-    starved: Arc<AtomicBool>,
-    close: oneshot::Receiver<CloseReason>,
-    /// Set once the close has come, which comes once.
+    /// Set once the close has come.
     ending: Option<CloseReason>,
-}
-
-/// How far a transport is with the orders that were put into its outbox.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OrdersWritten {
-    written: u64,
-    /// Whether the extension does not read: the rest will take as long as it takes.
-    is_stuck: bool,
 }
 
 /// Whether a frame begins or cancels a command: the page waits for those.
@@ -90,24 +75,14 @@ impl PendingAck {
 }
 
 impl Outbox {
-    pub(super) const fn new(
-        hub: Hub,
-        browser: BrowserId,
-        frames: mpsc::Receiver<Box<OutgoingFrame>>,
-        starved: Arc<AtomicBool>,
-        writing: watch::Sender<OrdersWritten>,
-        close: oneshot::Receiver<CloseReason>,
-    ) -> Self {
+    pub(super) const fn new(hub: Hub, browser: BrowserId, frames: FrameReceiver) -> Self {
         Self {
             hub,
             browser,
             frames,
             held: VecDeque::new(),
             acks: VecDeque::new(),
-            writing,
             is_writing_order: false,
-            starved,
-            close,
             ending: None,
         }
     }
@@ -121,11 +96,7 @@ impl Outbox {
     /// The [`CloseReason`] to close the connection with.
     pub async fn next(&mut self) -> Result<ToExtension, CloseReason> {
         let has_written_order = std::mem::take(&mut self.is_writing_order);
-        self.writing.send_if_modified(|orders| {
-            orders.written += u64::from(has_written_order);
-            let was_stuck = std::mem::take(&mut orders.is_stuck);
-            has_written_order || was_stuck
-        });
+        self.frames.note_written(u64::from(has_written_order));
         if let Some(close) = self.ending {
             return self.last_frame().ok_or(close);
         }
@@ -148,17 +119,16 @@ impl Outbox {
                 // A link that was taken over must not send its remaining frames. Acknowledgements
                 // come last: nobody waits for them.
                 biased;
-                close = &mut self.close => {
-                    let close = close.unwrap_or(CloseReason::Shutdown);
+                close = self.frames.closed() => {
                     self.ending = Some(close);
                     return self.last_frame().ok_or(close);
                 }
                 () = recorded => self.held.pop_front(),
-                outgoing = self.frames.recv() => {
-                    if self.starved.swap(false, Ordering::AcqRel) {
+                ReceivedFrame { outgoing, was_starved } = self.frames.receive() => {
+                    if was_starved {
                         self.hub.transact(|tx| tx.may_deliver_to(&self.browser));
                     }
-                    Some(*outgoing.ok_or(CloseReason::Shutdown)?)
+                    Some(outgoing)
                 }
                 () = first_ack => match self.acks.pop_front() {
                     Some(ack) => return Ok(ack.frame),
@@ -179,7 +149,7 @@ impl Outbox {
                 return Ok(outgoing.frame);
             } else if is_order(&outgoing.frame) {
                 // Nobody must wait for an order that does not leave.
-                self.writing.send_modify(|orders| orders.written += 1);
+                self.frames.note_written(1);
             }
         }
     }
@@ -193,8 +163,7 @@ impl Outbox {
         if let Some(ack) = self.acks.pop_front() {
             return Some(ack.frame);
         }
-        let next =
-            || self.held.pop_front().or_else(|| self.frames.try_recv().ok().map(|boxed| *boxed));
+        let next = || self.held.pop_front().or_else(|| self.frames.try_receive());
         let can_be_told = |left: &OutgoingFrame| {
             matches!(left.frame, ToExtension::ResultAck { .. })
                 && self.hub.0.journal.has_recorded(left.after)
@@ -211,8 +180,8 @@ impl Outbox {
             return std::future::pending().await;
         }
         // A transport asks only while it can write nothing.
-        self.writing.send_modify(|orders| orders.is_stuck = true);
-        let close = (&mut self.close).await.unwrap_or(CloseReason::Shutdown);
+        self.frames.note_stuck();
+        let close = self.frames.closed().await;
         self.ending = Some(close);
         close
     }
@@ -229,10 +198,9 @@ impl Hub {
         let Some(browser) = self.0.commands.get(id).and_then(|tracked| holder(&tracked)) else {
             return;
         };
-        let Some((sent, mut writing)) = self.orders_sent(&browser) else { return };
-        let is_done = |orders: &OrdersWritten| orders.written >= sent || orders.is_stuck;
-        // A link that ends meanwhile has nothing to write any more.
-        let _ = writing.wait_for(is_done).await;
+        if let Some((sent, progress)) = self.orders_sent(&browser) {
+            progress.written(sent).await;
+        }
     }
 
     /// The command whose end a frame acknowledges, if callers wait for it.
