@@ -37,16 +37,17 @@ const DISMISSED_KEY = 'dismissed';
  * @property {ReturnType<typeof setTimeout> | undefined} idleTimer
  * @property {boolean} hasCrashed the browser has reported that the page's process is gone, and has started no new one
  * @property {Set<(error: unknown) => void>} unanswered protocol commands: a page that crashes never answers them
- * @property {FocusReasons} focus
+ * @property {PageFocus} focus
  * @property {boolean} setsAside frames of other extensions may be set aside for it
  * @property {boolean} isLost it was detached while it was being attached beside frames of other extensions
  * @property {Set<[method: string, params: object]>} regained given when it has been attached again in the middle of a command
  * @property {Set<string>} painted documents that have painted since it was attached
  *
- * @typedef {object} FocusReasons why its pages take themselves for focused
+ * @typedef {object} PageFocus why its pages take themselves for focused, and whether they do
  * @property {number} users commands that run
  * @property {ReturnType<typeof setTimeout> | undefined} timer a burst of commands
  * @property {ReturnType<typeof setTimeout> | undefined} linger a command that has just ended
+ * @property {boolean} isOn the browser has been told so
  */
 
 /** @type {Map<number, DebuggerSession>} */
@@ -220,14 +221,25 @@ async function endFocus(tabId, session) {
   if (sessions.get(tabId) === session && !isWanted(session.focus)) await setFocusEmulation(tabId, false).catch(console.debug);
 }
 
-/** @param {FocusReasons} focus */
+/** @param {PageFocus} focus */
 function isWanted({ users, timer, linger }) {
   return users > 0 || timer !== undefined || linger !== undefined;
 }
 
-/** @param {number} tabId @param {boolean} enabled */
-function setFocusEmulation(tabId, enabled) {
-  return cdp(tabId, 'Emulation.setFocusEmulationEnabled', { enabled });
+/**
+ * Once it is on, a call does not say so again: that would hold up its act for half a millisecond.
+ * @param {number} tabId @param {boolean} enabled
+ */
+async function setFocusEmulation(tabId, enabled) {
+  const focus = sessions.get(tabId)?.focus;
+  if (enabled && focus?.isOn) return;
+  if (focus) focus.isOn = enabled;
+  try {
+    await cdp(tabId, 'Emulation.setFocusEmulationEnabled', { enabled });
+  } catch (error) {
+    if (focus) focus.isOn = false;
+    throw error;
+  }
 }
 
 /** @param {number} tabId @returns {Set<string>} documents of a tab that have painted since the debugger was attached; may be added to */
@@ -373,6 +385,7 @@ export function handleEvent({ tabId }, method, params) {
 async function noteCrash(tabId, session) {
   session.hasCrashed = true;
   session.open = null;
+  session.focus.isOn = false;
   // The browser sends the same event for a tab that it has put to sleep.
   const { discarded } = await chrome.tabs.get(tabId);
   if (discarded) session.hasCrashed = false;
@@ -446,7 +459,7 @@ async function adopt(tabId) {
 function newSession(tabId, setsAside) {
   /** @type {DebuggerSession} */
   const session = { attaching: null, setsAside, isLost: false, regained: new Set(), open: null, watchers: new Set(), idleTimer: undefined, hasCrashed: false, unanswered: new Set(),
-    focus: { users: 0, timer: undefined, linger: undefined }, painted: new Set() };
+    focus: { users: 0, timer: undefined, linger: undefined, isOn: false }, painted: new Set() };
   sessions.set(tabId, session);
   return session;
 }

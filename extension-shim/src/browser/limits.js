@@ -49,6 +49,8 @@ export const RULE_HEADERS_MAX = 20;
 export const RULE_HEADER_MAX = 1_000;
 /** Hosts on which scripts of agents have run: more than agents use in a day. */
 export const SCRIPTED_HOSTS_MAX = 1_000;
+/** For the next worker a script counts as this much later: in a row of scripts one write a second is enough. */
+export const SCRIPTED_AHEAD_MS = 1_000;
 /** A daemon that is started anew is back by then; without one no agent can put back what it has changed about a tab. */
 export const STATES_ALONE_MS = 30_000;
 /** Images beyond this are scaled down by the models anyway. */

@@ -9,28 +9,36 @@ import { once } from '../lib/once.js';
 import { sessionItems } from '../lib/session_items.js';
 import { within } from '../lib/within.js';
 import { hidesOwner, shownPlace } from '../policy/sites.js';
-import { FRAME_ANSWER_MS, SCRIPTED_HOSTS_MAX } from './limits.js';
+import { FRAME_ANSWER_MS, SCRIPTED_AHEAD_MS, SCRIPTED_HOSTS_MAX } from './limits.js';
 import { judgedAddress } from './page_world.js';
 
 const KEY = 'scripted';
 const UNTOLD = { came: 0, origin: '' };
 
+/**
+ * @typedef {object} ScriptTime
+ * @property {number} at Unix time in ms of the last script
+ * @property {number} kept the time that is stored for the next worker: this one or a later one
+ */
+
 export class ScriptedSites {
-  /** Unix time in ms of the last script, the host of the oldest first. @type {Map<string, number>} */
+  /** By host, that of the oldest first. @type {Map<string, ScriptTime>} */
   #hosts = new Map();
 
   restore = once(async () => {
     const stored = (await sessionItems(KEY))[KEY];
-    for (const [host, at] of Array.isArray(stored) ? stored : []) if (!this.#hosts.has(host)) this.#hosts.set(host, at);
+    for (const [host, at] of Array.isArray(stored) ? stored : []) if (!this.#hosts.has(host)) this.#hosts.set(host, { at, kept: at });
   });
 
   /** A script is about to run on a page, or a rule of an agent answers one. @param {string} url */
   note(url) {
-    const host = hostOf(url);
+    const [host, at] = [hostOf(url), Date.now()];
+    const kept = this.#hosts.get(host)?.kept ?? -1;
     this.#hosts.delete(host);
-    this.#hosts.set(host, Date.now());
+    this.#hosts.set(host, { at, kept: at <= kept ? kept : at + SCRIPTED_AHEAD_MS });
     for (const oldest of [...this.#hosts.keys()].slice(0, -SCRIPTED_HOSTS_MAX)) this.#hosts.delete(oldest);
-    chrome.storage.session.set({ [KEY]: [...this.#hosts] }).catch(console.warn);
+    // A write holds up the script that it is for, so it counts for the next ones, too.
+    if (at > kept) chrome.storage.session.set({ [KEY]: [...this.#hosts].map(([one, time]) => [one, time.kept]) }).catch(console.warn);
   }
 
   /**
@@ -44,7 +52,7 @@ export class ScriptedSites {
     // Only an empty page itself knows who has made it.
     const address = !document.around && hidesOwner(document.url) && isWebAddress(origin) ? origin : judgedAddress(document);
     const host = hostOf(address);
-    const last = Math.max(this.#hosts.get(host) ?? -1, this.#hosts.get('') ?? -1);
+    const last = Math.max(this.#hosts.get(host)?.at ?? -1, this.#hosts.get('')?.at ?? -1);
     let first = came;
     for (let around = document.around; around; around = around.around) {
       if (hostOf(judgedAddress(around)) === host) first = Math.min(first, (await lookAt(tabId, around)).came);

@@ -100,7 +100,7 @@ test('a new worker switches off all that the act of a killed one has left on, be
   const settings = asked.filter(([, enabled]) => enabled !== undefined);
   const focus = 'Emulation.setFocusEmulationEnabled';
   assert.deepEqual(settings, [
-    [focus, true], ['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], ['Emulation.setTouchEmulationEnabled', false], [focus, true],
+    [focus, true], ['Page.setInterceptFileChooserDialog', false], ['Input.setInterceptDrags', false], ['Emulation.setTouchEmulationEnabled', false],
   ]);
   const names = asked.map(([method]) => method);
   for (const [method] of EMULATION_OFF) assert.ok(names.includes(method), method);

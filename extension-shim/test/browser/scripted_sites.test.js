@@ -62,3 +62,21 @@ test('a script of a page without a host may have touched any document, and a sil
   mock.timers.tick(60_000);
   assert.equal(await answer, 'https://a.test/');
 });
+
+test('of scripts in a row one a second is written down, and the next worker takes no document that one may have touched for another', async () => {
+  const written = [];
+  const set = chrome.storage.session.set.bind(chrome.storage.session);
+  chrome.storage.session.set = async (items) => { written.push(items); await set(items); };
+  for (let now = 1_000; now < 3_500; now += 100) {
+    mock.timers.setTime(now);
+    sites.note('https://a.test/');
+    const next = new ScriptedSites();
+    for (const came of [now - 1, now]) {
+      documentThat(came);
+      assert.equal(await next.touched(7, { frameId: 0, parentFrameId: -1, documentId: 'D', url: 'https://a.test/' }), 'https://a.test/', `${came} at ${now}`);
+    }
+  }
+  assert.equal(written.length, 3);
+  sites.note('https://b.test/');
+  assert.equal(written.length, 4, 'another host');
+});
