@@ -406,16 +406,18 @@ impl BrowserUser {
     }
 
     async fn click_times(&mut self, selector: &str, times: usize) {
-        // A person does not click what is just moving.
+        // A person does not click what is not there yet, or just moving.
         let expression = format!(
-            "(async () => {{ const element = document.querySelector('{selector}'); \
-             const at = () => {{ const box = element.getBoundingClientRect(); \
-             return [box.x + box.width / 2, box.y + box.height / 2] }}; \
-             for (let last = ''; last !== String(at());) {{ last = String(at()); \
-             await new Promise((done) => setTimeout(done, 50)) }} return at() }})()"
+            "(async () => {{ const end = performance.now() + 20_000; \
+             for (let last = ''; performance.now() < end;) {{ \
+             const box = document.querySelector('{selector}')?.getBoundingClientRect(); \
+             const at = box?.width ? [box.x + box.width / 2, box.y + box.height / 2] : ''; \
+             if (at && last === String(at)) return at; last = String(at); \
+             await new Promise((done) => setTimeout(done, 50)) }} return 'nothing to click' }})()"
         );
         let found = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let at = self.ask("Runtime.evaluate", found).await["result"]["value"].clone();
+        assert!(at.is_array(), "{selector}: {at}");
         for count in 1..=times {
             for kind in ["mousePressed", "mouseReleased"] {
                 let event = json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": count});

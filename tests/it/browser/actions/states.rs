@@ -146,7 +146,11 @@ async fn an_emulation_that_cannot_be_changes_nothing_and_says_what_can() {
 
 /// Clicks a button of the popup, which is longer than the window.
 async fn press(user: &mut BrowserUser, button: &str) {
-    user.read(&format!("document.querySelector({button:?}).scrollIntoView()")).await;
+    let show = format!(
+        "((button) => button?.checkVisibility() && (button.scrollIntoView(), true))\
+         (document.querySelector({button:?}))"
+    );
+    soon("the button", until(async || user.read(&show).await == true)).await;
     user.click(button).await;
 }
 
