@@ -112,6 +112,8 @@ export type Context = {
   requestFiles: (paths: string[], site: string) => Promise<UploadCopy[]>;
   /** Whether dialogs stay open until they are answered. */
   holdsDialogs?: boolean;
+  /** Whether the action that this one is a part of meets the dialogs of its tab. */
+  hasDialogsMet?: boolean;
   /** Tells the daemon of the dialog that the command waits for; null: of none any more. */
   tellDialog: (dialog: HeldDialog | null) => void;
   /** Runs another action as a part of this command: the person's limits are asked anew, and its time is its own. */

@@ -42,8 +42,14 @@ import { WAIT_TEXT_MAX, WAIT_URLS, WAIT_URL_SHOWN } from './limits.js';
 
 const STATES = ['load', 'domcontentloaded', 'networkidle'];
 
-/** @param {Record<string, any>} params @param {Context} context @param {Dialog[]} dialogs those that its script meets @returns {WaitCondition[]} in the order of their cost */
-export function conditionsOf({ text, textGone, target, gone, url, state, function: script, download }, context, dialogs) {
+/**
+ * @typedef {object} MetDialogs
+ * @property {Dialog[]} dialogs
+ * @property {boolean} isAll those of scripts are among them; else each script meets its own
+ */
+
+/** @param {Record<string, any>} params @param {Context} context @param {MetDialogs} met while it waits @returns {WaitCondition[]} in the order of their cost */
+export function conditionsOf({ text, textGone, target, gone, url, state, function: script, download }, context, met) {
   if (state !== undefined && !STATES.includes(state)) throw new ActionError('invalid_params', `state must be one of ${STATES.join(', ')}`);
   if (download !== undefined && typeof download !== 'boolean') throw new ActionError('invalid_params', 'download must be true or false');
   return [
@@ -54,7 +60,7 @@ export function conditionsOf({ text, textGone, target, gone, url, state, functio
     target === undefined ? null : elementShown(parseTarget(target), words(target)),
     gone === undefined ? null : elementGone(parseTarget(gone), words(gone)),
     download === true ? downloaded(context.clientId, context.seesAll) : null,
-    script === undefined ? null : scriptTrue(checkedText('function', script), context, dialogs),
+    script === undefined ? null : scriptTrue(checkedText('function', script), context, met),
   ].filter((condition) => condition !== null);
 }
 
@@ -193,8 +199,8 @@ function downloaded(clientId, seesAll) {
   };
 }
 
-/** @param {string} script @param {Context} context @param {Dialog[]} dialogs @returns {WaitCondition} */
-function scriptTrue(script, context, dialogs) {
+/** @param {string} script @param {Context} context @param {MetDialogs} meeting @returns {WaitCondition} */
+function scriptTrue(script, context, meeting) {
   // A text with statements is none: then it is run as execute_js runs it, and tells by its value.
   // It stands where no name of ours is known: one would hide the page's own.
   const asExpression = `(async()=>(async(asked)=>{const said=await(typeof asked==='function'?asked():asked);return said?[said]:[]})((${script}\n)))()`;
@@ -212,8 +218,8 @@ function scriptTrue(script, context, dialogs) {
     async met() {
       last = 'it has not come to an end';
       try {
-        const outcome = await execute_js({ script: isExpression ? asExpression : script }, inner);
-        dialogs.push(...outcome.dialogs ?? []);
+        const outcome = await execute_js({ script: isExpression ? asExpression : script }, { ...inner, hasDialogsMet: meeting.isAll });
+        meeting.dialogs.push(...outcome.dialogs ?? []);
         const said = isExpression ? /** @type {unknown[]} */ (outcome.value) : [outcome.value];
         last = `it gave ${clip(JSON.stringify(said[0] ?? null), 80)}`;
         return said[0] ? (said[0] === true ? {} : { value: said[0] }) : null;

@@ -2,11 +2,13 @@
 // Waits for a state of the page, across navigations. Woken by events: changes of documents, navigations, requests,
 // downloads. A look now and then is for changes that nothing reports, such as those of styles.
 
-/** @import {Context, Dialog, Outcome} from '../../types/protocol.js' */
+/** @import {Context, Outcome} from '../../types/protocol.js' */
 /** @import {SeenDocument} from '../browser/page_world.js' */
-/** @import {PageLook, ToldLook, WaitCondition} from './wait_conditions.js' */
+/** @import {MetDialogs, PageLook, ToldLook, WaitCondition} from './wait_conditions.js' */
 
-import { LOADING_LOOK_MS, LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
+import { attach, isAttached } from '../browser/debugger.js';
+import { meetDialogs } from '../browser/dialogs.js';
+import { FRAME_TREE_MS, LOADING_LOOK_MS, LOOK_AGAIN_MS, LOOK_PAUSE_MS } from '../browser/limits.js';
 import { askDocument, askFrames } from '../browser/page_world.js';
 import { readingNotes } from '../browser/scripted_way.js';
 import { documentNow } from '../browser/site_guard.js';
@@ -28,22 +30,26 @@ const PASSING = new Set(['navigation_interrupted', 'tab_crashed']);
 export async function wait_for({ time, ...params }, context) {
   const startedAt = performance.now();
   const end = startedAt + context.timeout_ms - Math.min(WAIT_REPORT_MS, context.timeout_ms / 5);
-  /** @type {Dialog[]} */
-  const dialogs = [];
-  const conditions = conditionsOf(params, context, dialogs);
+  /** @type {MetDialogs} */
+  const met = { dialogs: [], isAll: false };
+  const conditions = conditionsOf(params, context, met);
   const ms = time === undefined ? 0 : checkedInteger('time', time, WAIT_TIMES);
   if (conditions.length === 0 && time === undefined) throw new ActionError('invalid_params', 'wait_for needs one of text, textGone, target, gone, url, state, function, download, time');
   if (startedAt + ms > end) throw new ActionError('invalid_params', `time ${ms} is not below the command's limit of ${context.timeout_ms} ms`, undefined, { hint: `Call again with timeout_ms ${ms + 5_000}.` });
   const tab = await tabs.target(context.tab_id);
   assertReachable(tab);
-  const told = await seenIfLong(tab.id, async () => {
+  const wait = () => seenIfLong(tab.id, async () => {
     if (ms > 0) await pause(ms, context.signal);
     return conditions.length > 0 ? new PageWait(tab.id, conditions, context.signal, end).run() : {};
   });
+  // A dialog that comes between two looks would hang the page. Where no debugger is they are the person's.
+  if (context.holdsDialogs || params.function !== undefined) await within(FRAME_TREE_MS, attach(tab.id)).catch(console.debug);
+  met.isAll = isAttached(tab.id);
+  const told = await (met.isAll || params.function === undefined ? meetDialogs(context, tab.id, met, wait) : wait());
   context.signal.throwIfAborted();
   // Another page may have come meanwhile.
   const [{ url }, notes] = await Promise.all([documentNow(tab.id), readingNotes(tab.id)]);
-  return { value: { waited_ms: Math.round(performance.now() - startedAt), ...told }, type: 'object', origin: originOf(url), ...(dialogs.length > 0 && { dialogs }), ...(notes && { notes }) };
+  return { value: { waited_ms: Math.round(performance.now() - startedAt), ...told }, type: 'object', origin: originOf(url), ...(met.dialogs.length > 0 && { dialogs: met.dialogs }), ...(notes && { notes }) };
 }
 
 class PageWait {

@@ -103,6 +103,30 @@ async fn a_held_dialog_waits_for_its_answer_and_the_command_goes_on_with_it() {
 }
 
 #[tokio::test]
+async fn a_dialog_that_comes_while_a_command_waits_is_dismissed_and_told_of_or_held() {
+    let acts = ActionStage::open("dialogs.html").await;
+    let later =
+        "setTimeout(() => { out.textContent = confirm('Stay?') ? 'it stays' : 'it goes' }, 300); 1";
+    acts.read(later).await;
+    let told = acts.answer("wait_for", json!({"text": "it goes"})).await;
+    assert_eq!(told["result"]["dialogs"], json!([{"type": "confirm", "message": "Stay?"}]));
+
+    acts.read(later).await;
+    let held = Held::by(&acts, "wait_for", json!({"text": "it stays"}), "confirm").await;
+    let outcome = held.answer(json!({"operation": "accept"})).await;
+    assert_eq!((&outcome["status"], answers(&outcome)), (&json!("complete"), vec!["accepted"]));
+
+    // A script that is waited for meets them itself.
+    acts.read(later).await;
+    let asks = json!({"function": "out.textContent === 'it goes' && confirm('Sure?') === false"});
+    let told = acts.answer("wait_for", asks).await;
+    let told: Vec<_> =
+        told["result"]["dialogs"].as_array().unwrap().iter().map(|one| &one["message"]).collect();
+    assert_eq!(told.last(), Some(&&json!("Sure?")), "{told:?}");
+    acts.end().await;
+}
+
+#[tokio::test]
 async fn a_page_that_asks_before_it_is_left_is_left_or_stays_as_the_answer_says() {
     let mut acts = ActionStage::open("dialogs.html").await;
     for (operation, is_left) in [("dismiss", false), ("accept", true)] {
