@@ -1,7 +1,7 @@
 //! Drawings in the dashboard, in a real Chromium.
 
 use serde_json::json;
-use tabwire::protocol::{Drawing, ImageFormat, Owner, Screenshot, TabScope, Timestamp};
+use tabwire::protocol::{Drawing, DrawingId, ImageFormat, Owner, Screenshot, TabScope, Timestamp};
 
 use super::dashboard::Viewing;
 
@@ -40,7 +40,21 @@ async fn drawings_are_listed_with_their_state_and_each_shows_its_picture() {
     viewing.hand.press("Escape", 1).await;
     drawings.mark_read(&owner, &drawing.drawing_id).unwrap();
     viewing.shows("1 annotation · read by the agent").await;
+    // Of one whose file is damaged the person hears, too.
+    let damaged = Drawing {
+        drawing_id: DrawingId::parse(&format!("{:032x}", 8)).unwrap(),
+        ..drawing.clone()
+    };
+    drawings.keep(&owner, &damaged, at, TabScope::All).unwrap();
+    viewing.becomes("document.querySelectorAll('#drawing-list button').length === 2").await;
+    let name = format!("drawings/user/{}.json", damaged.drawing_id);
+    let file = viewing.daemon.home().dir().join(name);
+    assert!(file.exists());
+    std::fs::write(file, "{").unwrap();
     drawings.delete(&owner, &drawing.drawing_id).unwrap();
+    viewing.shows("1 damaged file: tabwire drawings").await;
+    viewing.is_accessible().await;
+    drawings.delete(&owner, &damaged.drawing_id).unwrap();
     viewing.becomes("document.querySelector('#drawings').hidden").await;
     viewing.end().await;
 }

@@ -24,6 +24,7 @@ export class DrawingsPanel {
   /** @type {KeptDrawing[]} */
   #kept = [];
   #count = 0;
+  #damaged = 0;
 
   /** @param {DetailPanel} panel @param {string} token */
   constructor(panel, token) {
@@ -43,18 +44,20 @@ export class DrawingsPanel {
     if (told === null) return;
     this.#kept = told.drawings;
     this.#count = told.count;
+    this.#damaged = told.damaged;
   }
 
   /** @param {CommandStore} store */
   draw(store) {
     const waits = [...store.open.values()].filter(({ id }) => id.startsWith(WAIT));
     const kept = this.#kept.slice(0, LISTED);
-    byId('drawings').hidden = waits.length === 0 && kept.length === 0;
-    const about = [waits.map(({ id, agent }) => [id, agent]), kept, this.#count];
+    byId('drawings').hidden = waits.length === 0 && kept.length === 0 && this.#damaged === 0;
+    const about = [waits.map(({ id, agent }) => [id, agent]), kept, this.#count, this.#damaged];
     renew(byId('drawing-list'), about, () => [
       ...waits.map(({ agent, from }) => element('li', {}, element('p', {}, 'Asked for, not drawn yet'), element('p', { class: 'hint' }, `${agent} · since ${clock(from)}`))),
       ...kept.map((one) => this.#itemOf(one)),
       ...(this.#count > kept.length ? [element('li', { class: 'soft' }, `and ${this.#count - kept.length} more: tabwire drawings`)] : []),
+      ...(this.#damaged > 0 ? [element('li', { class: 'soft' }, `${this.#damaged} damaged ${this.#damaged === 1 ? 'file' : 'files'}: tabwire drawings`)] : []),
     ]);
   }
 
