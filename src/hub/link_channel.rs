@@ -138,7 +138,7 @@ pub(super) struct FrameReceiver(Arc<LinkChannel>);
 
 /// A frame out of the channel.
 #[derive(Debug)]
-pub(super) struct ReceivedFrame {
+pub(super) struct TakenFrame {
     pub(super) outgoing: OutgoingFrame,
     /// A command has waited for the room that there is now.
     pub(super) was_starved: bool,
@@ -148,11 +148,11 @@ impl FrameReceiver {
     /// Waits for the next frame.
     ///
     /// Cancel safe.
-    pub(super) async fn receive(&self) -> ReceivedFrame {
+    pub(super) async fn receive(&self) -> TakenFrame {
         poll_fn(|context| {
             let mut state = self.0.lock();
             match state.frames.pop_front() {
-                Some(outgoing) => Poll::Ready(ReceivedFrame {
+                Some(outgoing) => Poll::Ready(TakenFrame {
                     outgoing: *outgoing,
                     was_starved: std::mem::take(&mut state.is_starved),
                 }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Hub;
-use super::link_channel::{FrameReceiver, ReceivedFrame};
+use super::link_channel::{FrameReceiver, TakenFrame};
 use super::tracked::TrackedCommand;
 use crate::engine::{CloseReason, JournalSeq, SHORTEST_SLEEP};
 use crate::protocol::{BrowserId, CorrelationId, Timestamp, ToExtension};
@@ -124,7 +124,7 @@ impl Outbox {
                     return self.last_frame().ok_or(close);
                 }
                 () = recorded => self.held.pop_front(),
-                ReceivedFrame { outgoing, was_starved } = self.frames.receive() => {
+                TakenFrame { outgoing, was_starved } = self.frames.receive() => {
                     if was_starved {
                         self.hub.transact(|tx| tx.may_deliver_to(&self.browser));
                     }
