@@ -333,6 +333,10 @@ async fn the_person_sends_a_failed_command_again_as_a_new_one_of_its_agent() {
     let value = json!({"action": "execute_js", "script": "document.querySelector('#late').value"});
     let typed = viewing.agent_does(value).await;
     assert_eq!(typed["result"]["value"], "oak", "{typed}");
+    // A row that comes moves those below it, also under the pointer.
+    viewing
+        .becomes("document.querySelectorAll('.row:not([hidden])[data-end=done]').length === 5")
+        .await;
     // Once more leads to the same one.
     viewing.hand.click(".row[data-end=bad]").await;
     viewing.hand.click("#retry").await;
