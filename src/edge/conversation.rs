@@ -65,8 +65,11 @@ pub(super) struct LinkLost;
 /// How a link ends.
 pub(super) type LinkOutcome = Result<LinkClose, LinkLost>;
 
+/// A text of an extension, as a frame.
+pub(super) type ParsedFrame = Result<FromExtension, FrameError>;
+
 /// The next frame of an extension, or the end of its link.
-pub(super) type ReceivedFrame = Result<Result<FromExtension, FrameError>, LinkOutcome>;
+pub(super) type ReceivedFrame = Result<ParsedFrame, LinkOutcome>;
 
 /// An extension whose proof was valid, and the proof that it gets.
 pub(super) struct AcceptedHello {

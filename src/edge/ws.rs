@@ -36,7 +36,7 @@ use super::body::BodyParse;
 use super::connections::{ConnectionHandle, ConnectionHolder};
 use super::conversation::{
     self, AcceptedHello, FRAMES_AT_ONCE, HELLO, LARGEST_FRAME, LinkClose, LinkLost, LinkOutcome,
-    ReceivedFrame, listen,
+    ParsedFrame, ReceivedFrame, listen,
 };
 use super::guard::Principal;
 use super::http_error::HttpError;
@@ -209,7 +209,7 @@ struct SocketFrames<'a> {
     edge: &'a EdgeState,
     stream: &'a mut SplitStream<ExtensionSocket>,
     /// A large frame, which another thread parses.
-    parsing: Option<BoxFuture<'static, ReceivedFrame>>,
+    parsing: Option<BoxFuture<'static, Result<ParsedFrame, HttpError>>>,
 }
 
 impl Stream for SocketFrames<'_> {
@@ -221,7 +221,7 @@ impl Stream for SocketFrames<'_> {
             if let Some(frame) = parsing {
                 let frame = ready!(frame.as_mut().poll(context));
                 *parsing = None;
-                return Poll::Ready(Some(frame));
+                return Poll::Ready(Some(frame.map_err(|_ending| Err(LinkLost))));
             }
             let text = match ready!(stream.poll_next_unpin(context)) {
                 None => return Poll::Ready(None),
@@ -232,10 +232,7 @@ impl Stream for SocketFrames<'_> {
             };
             match edge.parsers.extensions.begin(text, |text| FromExtension::parse(text)) {
                 BodyParse::Done(frame) => return Poll::Ready(Some(Ok(frame))),
-                BodyParse::Elsewhere(frame) => {
-                    let frame = frame.map_err(|_ending| Err(LinkLost));
-                    *parsing = Some(Box::pin(frame));
-                }
+                BodyParse::Elsewhere(frame) => *parsing = Some(frame),
             }
         }
     }

@@ -151,8 +151,9 @@ impl HubCore {
         let Self { engine, links, filled, .. } = self;
         filled.retain(|id| {
             let Some(end) = links.get_mut(id) else { return false };
-            engine.note_room(&end.browser, *id, end.outbound.room());
-            end.is_filled = !end.outbound.is_empty();
+            let room = end.outbound.room();
+            engine.note_room(&end.browser, *id, room);
+            end.is_filled = room < end.outbound.most();
             end.is_filled
         });
     }

@@ -50,6 +50,10 @@ impl LinkChannel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn room_in(&self, state: &ChannelState) -> usize {
+        self.room.saturating_sub(state.frames.len())
+    }
+
     /// Changes something that the transport's task waits for.
     fn change(&self, change: impl FnOnce(&mut ChannelState)) {
         let mut state = self.lock();
@@ -85,19 +89,19 @@ pub(super) struct FrameSender(Arc<LinkChannel>);
 impl FrameSender {
     /// How many frames there is room for.
     pub(super) fn room(&self) -> usize {
-        self.0.room.saturating_sub(self.0.lock().frames.len())
+        self.0.room_in(&self.0.lock())
     }
 
-    /// Whether no frame waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().frames.is_empty()
+    /// How many frames there is room for while none waits.
+    pub(super) fn most(&self) -> usize {
+        self.0.room
     }
 
     /// Puts a frame behind those that wait. False: the transport has gone, or there is no room.
     pub(super) fn send(&self, frame: Box<OutgoingFrame>) -> bool {
         let mut is_sent = false;
         self.0.change(|state| {
-            is_sent = !state.is_transport_gone && state.frames.len() < self.0.room;
+            is_sent = !state.is_transport_gone && self.0.room_in(state) > 0;
             if is_sent {
                 state.frames.push_back(frame);
             }
@@ -110,7 +114,7 @@ impl FrameSender {
     pub(super) fn note_starved(&self) -> usize {
         let mut state = self.0.lock();
         state.is_starved = true;
-        self.0.room.saturating_sub(state.frames.len())
+        self.0.room_in(&state)
     }
 
     /// Ends the link.
@@ -249,14 +253,15 @@ mod tests {
     #[tokio::test]
     async fn frames_come_out_in_their_order_up_to_the_room_that_there_is() {
         let (sender, receiver) = link_channel(2);
-        assert!(sender.is_empty() && receiver.receive().now_or_never().is_none());
+        assert!(sender.room() == sender.most() && receiver.receive().now_or_never().is_none());
         assert!(sender.send(frame(1)) && sender.send(frame(2)) && !sender.send(frame(3)));
         assert_eq!(sender.room(), 0);
         assert_eq!(number(&receiver.receive().await.outgoing), 1);
         assert!(sender.send(frame(4)));
         assert_eq!(number(&receiver.receive().await.outgoing), 2);
         assert_eq!(receiver.try_receive().map(|outgoing| number(&outgoing)), Some(4));
-        assert!(receiver.try_receive().is_none() && sender.is_empty());
+        assert!(receiver.try_receive().is_none());
+        assert_eq!(sender.room(), 2);
     }
 
     #[tokio::test]

@@ -39,7 +39,7 @@ pub struct Outbox {
     /// Whether the frame that was given out last is an order. It is written once the transport
     /// asks for the next one.
     is_writing_order: bool,
-    /// Set once the close has come.
+    /// Why the link ends, once the transport knows it.
     ending: Option<CloseReason>,
 }
 

@@ -185,7 +185,7 @@ const holds = new Map();
  * @template T @param {Context} context @param {number} tabId @param {Watcher} watcher @param {() => Promise<T>} run @returns {Promise<T>}
  */
 export async function meetDialogs(context, tabId, watcher, run) {
-  // Whoever is told of a dialog answers it: the second answer could be given to the next dialog.
+  // A hold of its own would end with it, and take the one around it along.
   if (context.hasDialogsMet) return run();
   // Where no debugger is, dialogs are the person's.
   if (!context.holdsDialogs || !isAttached(tabId)) return withDialogs(tabId, watcher, run);

@@ -116,13 +116,21 @@ async fn a_dialog_that_comes_while_a_command_waits_is_dismissed_and_told_of_or_h
     let outcome = held.answer(json!({"operation": "accept"})).await;
     assert_eq!((&outcome["status"], answers(&outcome)), (&json!("complete"), vec!["accepted"]));
 
-    // A script that is waited for meets them itself.
+    // Between the runs of a script that is waited for, and those of the script: each is told once.
     acts.read(later).await;
     let asks = json!({"function": "out.textContent === 'it goes' && confirm('Sure?') === false"});
     let told = acts.answer("wait_for", asks).await;
-    let told: Vec<_> =
-        told["result"]["dialogs"].as_array().unwrap().iter().map(|one| &one["message"]).collect();
-    assert_eq!(told.last(), Some(&&json!("Sure?")), "{told:?}");
+    let dialogs = told["result"]["dialogs"].as_array().unwrap();
+    let messages: Vec<_> = dialogs.iter().map(|dialog| &dialog["message"]).collect();
+    assert_eq!(messages, ["Stay?", "Sure?"], "{told}");
+
+    // Also one that comes between them is held.
+    acts.read("out.textContent = ''; 1").await;
+    acts.read(later).await;
+    let asks = json!({"function": "out.textContent === 'it stays'"});
+    let outcome = Held::by(&acts, "wait_for", asks, "confirm").await;
+    let outcome = outcome.answer(json!({"operation": "accept"})).await;
+    assert_eq!((&outcome["status"], answers(&outcome)), (&json!("complete"), vec!["accepted"]));
     acts.end().await;
 }
 
